@@ -1,0 +1,54 @@
+/** What a tool gives back: blocks of content in the shapes of MCP (specification, server/tools, "Tool Result"). */
+import type { Json, JsonObject } from './json.ts'
+
+export interface TextBlock {
+  type: 'text'
+  text: string
+}
+/** `data` is base64. */
+export interface ImageBlock {
+  type: 'image'
+  data: string
+  mimeType: string
+}
+/** `data` is base64. */
+export interface AudioBlock {
+  type: 'audio'
+  data: string
+  mimeType: string
+}
+/** An embedded resource: `text`, or `blob` in base64. */
+export interface ResourceBlock {
+  type: 'resource'
+  resource: { uri: string; mimeType?: string; text?: string; blob?: string }
+}
+export interface ResourceLinkBlock {
+  type: 'resource_link'
+  uri: string
+  name: string
+  title?: string
+  description?: string
+  mimeType?: string
+}
+export type ContentBlock = TextBlock | ImageBlock | AudioBlock | ResourceBlock | ResourceLinkBlock
+
+/**
+ * The outcome of a tool. A tool that failed is a value too: `isError` is true and the content says why (S0, S2).
+ * `structuredContent` is the same result as JSON, when the tool gave one.
+ */
+export interface ToolResult {
+  content: ContentBlock[]
+  structuredContent?: Json
+  isError: boolean
+}
+
+/** A failed result in the one shape the models see: `{"error": {"code", "message", …}}`. */
+export function errorResult(code: string, message: string, more: JsonObject = {}): ToolResult {
+  const value = { error: { code, message, ...more } }
+  return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value, isError: true }
+}
+
+/** A result of plain text. */
+export function textResult(text: string): ToolResult {
+  return { content: [{ type: 'text', text }], isError: false }
+}

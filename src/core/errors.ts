@@ -1,0 +1,73 @@
+/** The one error class of the house and the closed list of its codes. Faces translate it; nobody else throws for strangers. */
+
+/** Every code that a stranger may see. A code is a promise: names are never reused for another meaning. */
+export const errorCodes = [
+  'UNAUTHENTICATED',
+  'FORBIDDEN',
+  'NOT_FOUND',
+  'INVALID',
+  'CONFLICT',
+  'NAME_TAKEN',
+  'IDEMPOTENCY_CONFLICT',
+  'GENERATION_TERMINAL',
+  'BAD_CURSOR',
+  'LIMITED',
+  'EXPIRED',
+  'UPSTREAM',
+  'UNAVAILABLE',
+  'INTERNAL',
+] as const
+
+export type ErrorCode = (typeof errorCodes)[number]
+
+/** One fault in an input: where it is (path from the input's root) and what to do about it. Never echoes the value. */
+export interface Issue {
+  path: string[]
+  message: string
+}
+
+export interface AppErrorDetails {
+  /** For INVALID: every fault found, not only the first. */
+  issues?: Issue[]
+  /** For LIMITED: when another try may succeed, in milliseconds. */
+  retryAfterMs?: number
+  /** For FORBIDDEN: the action that was missing. */
+  action?: string
+  /** For NAME_TAKEN and CONFLICT: the id of the thing that stands in the way. */
+  conflictingId?: string
+}
+
+/** An error that a caller may see as it is: `message` is for people and holds no internals. */
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly details: AppErrorDetails
+
+  constructor(code: ErrorCode, message: string, details: AppErrorDetails = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'AppError'
+    this.code = code
+    this.details = details
+  }
+}
+
+/** INVALID with its list of faults; the message names the first path, so that a log line is enough. */
+export function invalid(issues: Issue[]): AppError {
+  const first = issues[0] ?? { path: ['input'], message: 'is invalid' }
+  return new AppError('INVALID', `${first.path.join('.')}: ${first.message}`, { issues })
+}
+
+/** One fault at one path. */
+export function invalidAt(path: string[], message: string): AppError {
+  return invalid([{ path, message }])
+}
+
+/** NOT_FOUND in the same words whether the thing is missing or belongs to somebody else. */
+export function notFound(what: string, id: string): AppError {
+  return new AppError('NOT_FOUND', `No ${what} with the id ${JSON.stringify(id.slice(0, 80))}.`)
+}
+
+/** The row, or NOT_FOUND. */
+export function assertFound<T>(row: T | null | undefined, what: string, id: string): T {
+  if (row === null || row === undefined) throw notFound(what, id)
+  return row
+}

@@ -1,0 +1,49 @@
+/** Prefixed ids: the same string names a thing in GraphQL, MCP, webhooks and logs. */
+import { randomBytes } from 'node:crypto'
+
+/** The prefix tells the kind of thing; no prefix is a prefix of another. */
+export const idPrefixes = {
+  project: 'proj',
+  apiKey: 'key',
+  tool: 'tool',
+  agent: 'agt',
+  thread: 'thr',
+  generation: 'gen',
+  step: 'step',
+  toolCall: 'call',
+  provider: 'prov',
+  secret: 'sec',
+  auditEntry: 'aud',
+} as const
+
+export type IdKind = keyof typeof idPrefixes
+
+const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz'
+const bodyLength = 24
+const timeLength = 9
+
+/**
+ * A new id: prefix, nine base-36 digits of the time in milliseconds and 15 random ones (77 bits).
+ * The time part keeps neighbours together in an index; nothing may rely on it for order.
+ */
+export function newId(kind: IdKind): string {
+  const time = Date.now().toString(36).padStart(timeLength, '0')
+  const bytes = randomBytes(bodyLength - timeLength)
+  let random = ''
+  for (const byte of bytes) random += alphabet[byte % 36]
+  return `${idPrefixes[kind]}_${time}${random}`
+}
+
+const shape = new RegExp(`^(${Object.values(idPrefixes).join('|')})_[0-9a-z_]{1,40}$`)
+const kindByPrefix = new Map(Object.entries(idPrefixes).map(([kind, prefix]) => [prefix, kind as IdKind]))
+
+/** The kind that an id claims to be, or null when it is not shaped like one of our ids. */
+export function kindOfId(id: string): IdKind | null {
+  const match = shape.exec(id)
+  return match ? (kindByPrefix.get(match[1] as never) ?? null) : null
+}
+
+/** Whether a string is shaped like an id of that kind. Says nothing about existence. */
+export function isId(kind: IdKind, id: string): boolean {
+  return kindOfId(id) === kind
+}
