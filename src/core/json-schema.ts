@@ -60,10 +60,15 @@ function compile(schema: unknown): SchemaCheck {
   const fault = (path: string[], message: string): SchemaCheck => ({ ok: false, issue: { path, message } })
   if (!isJsonObject(schema)) return fault([], 'must be a JSON Schema object')
   const remote = findRemoteRef(schema)
-  if (remote) return fault(remote, 'must be a reference inside this schema ("#/…"); remote schemas are never fetched')
+  if (remote)
+    return fault(remote, 'must be a reference inside this schema ("#/…"); remote schemas are never fetched')
   const declared = typeof schema['$schema'] === 'string' ? schema['$schema'] : 'draft/2020-12'
   const compiler = compilers.find((c) => c.match.test(declared))
-  if (!compiler) return fault(['$schema'], 'names a draft that is not supported; use 2020-12, 2019-09, draft-07 or draft-06')
+  if (!compiler)
+    return fault(
+      ['$schema'],
+      'names a draft that is not supported; use 2020-12, 2019-09, draft-07 or draft-06',
+    )
   // One instance for each schema: an "$id" of one tool must never resolve a "$ref" of another.
   const ajv = compiler.ajv()
   addFormats.default(ajv)
@@ -114,7 +119,8 @@ function findRemoteRef(schema: JsonObject): string[] | null {
   const stack: { value: unknown; path: string[] }[] = [{ value: schema, path: [] }]
   while (stack.length > 0) {
     const { value, path } = stack.pop()!
-    if (Array.isArray(value)) value.forEach((item, i) => stack.push({ value: item, path: [...path, String(i)] }))
+    if (Array.isArray(value))
+      value.forEach((item, i) => stack.push({ value: item, path: [...path, String(i)] }))
     if (!isJsonObject(value)) continue
     for (const [key, item] of Object.entries(value)) {
       if ((key === '$ref' || key === '$dynamicRef') && typeof item === 'string' && !item.startsWith('#'))

@@ -23,7 +23,12 @@ export function encodePlace(place: PlaceInList): string {
 export function decodePlace(cursor: string): PlaceInList {
   try {
     const [version, at, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
-    if (version === 1 && Number.isSafeInteger(at) && Math.abs(at as number) < 8.64e15 && typeof id === 'string')
+    if (
+      version === 1 &&
+      Number.isSafeInteger(at) &&
+      Math.abs(at as number) < 8.64e15 &&
+      typeof id === 'string'
+    )
       return { at: at as number, id }
   } catch {
     // falls through to the refusal below
@@ -32,5 +37,8 @@ export function decodePlace(cursor: string): PlaceInList {
 }
 
 export function badCursor(): AppError {
-  return new AppError('BAD_CURSOR', 'This cursor was not issued here. Use the cursor of an edge or an event as it is.')
+  return new AppError(
+    'BAD_CURSOR',
+    'This cursor was not issued here. Use the cursor of an edge or an event as it is.',
+  )
 }

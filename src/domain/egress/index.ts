@@ -1,8 +1,12 @@
 /** The one door out of the house. */
-
-export interface EgressPolicy {
-  /** Allow private, loopback and link-local targets. For development only. */
-  allowPrivate: boolean
-  /** `host:port` pairs that are allowed although their address is private (the demo upstream, a sidecar). */
-  allowList: string[]
-}
+export type { Lookup } from './connector.ts'
+export {
+  createEgress,
+  type Egress,
+  type EgressOptions,
+  type EgressOutcome,
+  type EgressRequest,
+} from './egress.ts'
+export { EgressError, type EgressCode } from './egress-error.ts'
+export { isConnectionHeader } from './headers.ts'
+export type { EgressPolicy } from './policy.ts'

@@ -2,7 +2,10 @@
 import type { ContentBlock } from '../../core/content.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 
-/** What a provider attached to a part and wants back word for word (signatures, ids), by provider kind. */
+/**
+ * What a provider attached to a part and wants back word for word (signatures, ids), by provider kind. Adapters may add
+ * a `$model` member, the model that wrote the part; it never travels.
+ */
 export type PartMeta = { [providerKind: string]: JsonObject }
 
 export interface TextPart {
@@ -21,6 +24,7 @@ export interface FilePart {
   mediaType: string
   data: string
   filename?: string
+  meta?: PartMeta
 }
 /**
  * One call the model asked for. `input` is the argument text exactly as the model wrote it, legal JSON or not.

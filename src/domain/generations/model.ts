@@ -9,7 +9,8 @@ export interface ModelTool {
   inputSchema: JsonObject
 }
 
-export type ToolChoice = { type: 'auto' } | { type: 'none' } | { type: 'required' } | { type: 'tool'; name: string }
+export type ToolChoice =
+  { type: 'auto' } | { type: 'none' } | { type: 'required' } | { type: 'tool'; name: string }
 
 export interface ModelSettings {
   temperature?: number
@@ -26,6 +27,8 @@ export interface ModelRequest {
   /** A native response format, only when the provider supports one and no tool is sent. */
   outputSchema: JsonObject | null
   settings: ModelSettings
+  /** Which try of this step this is, from 1. Only the rehearsal model reads it: its `fail` lines must be repeatable. */
+  attempt?: number
   /** Aborting ends the stream with an `AbortError`. */
   signal: AbortSignal
 }
@@ -53,6 +56,10 @@ export interface ModelAnswer {
 export type ModelEvent =
   | { type: 'text-delta'; text: string }
   | { type: 'reasoning-delta'; text: string }
+  /** A piece of the arguments of the call numbered `call`, from 0 in order of appearance. */
+  | { type: 'tool-input-delta'; call: number; name: string; text: string }
+  /** A sign of life without anything to show: a part began or ended. */
+  | { type: 'progress' }
   | { type: 'finish'; answer: ModelAnswer }
 
 export interface ModelCapabilities {

@@ -1,0 +1,82 @@
+/** What an operation gets: the house it works in and the one who asks. */
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { notFound } from '../../core/errors.ts'
+import type { Database } from '../../store/db/database.ts'
+import type { Bell } from '../../store/events/bell.ts'
+import type { Live } from '../../store/events/live.ts'
+import type { Egress } from '../egress/index.ts'
+import type { Policy } from './policy.ts'
+
+/** The parts of the house that operations use. Made once, in app.ts. */
+export interface House {
+  db: Database
+  bell: Bell
+  live: Live
+  clock: Clock
+  log: Log
+  egress: Egress
+  /** 32 bytes that seal secrets. */
+  masterKey: Buffer
+  limits: Limits
+}
+
+/** Sizes and times that the operator may change. */
+export interface Limits {
+  /** Largest answer read from an http tool, in bytes. */
+  maxResponseBytes: number
+  /** Time for one tool call unless the tool says otherwise, in milliseconds. */
+  toolTimeoutMs: number
+  /** How long a claimed row stays with its worker without a heartbeat, in milliseconds. */
+  leaseMs: number
+  /** Model attempts: time to the first piece, between pieces, and in all, in milliseconds. */
+  modelFirstChunkMs: number
+  modelIdleMs: number
+  modelTotalMs: number
+  /** Tools, agents, keys, providers and secrets: at most so many of each in a project. */
+  maxRowsPerProject: number
+}
+
+/** Who is asking. */
+export interface Principal {
+  /** The key's id; it stands in `requestedBy` and in the audit. */
+  id: string
+  name: string
+  /** The project that is meant when an operation names none. */
+  projectId: string
+  /** An operator's key reaches every project; any other only its own. */
+  installation: boolean
+  policy: Policy
+  expiresAt: Date | null
+}
+
+/** One request. */
+export interface Ctx extends House {
+  principal: Principal
+  requestId: string
+  /** Where the request came from, for the audit. */
+  remoteAddress: string | null
+}
+
+/** Whether rows of that project exist for the caller at all. */
+export function reaches(ctx: Ctx, projectId: string): boolean {
+  return ctx.principal.installation || ctx.principal.projectId === projectId
+}
+
+/** The project meant: the one named, when the caller can reach it, else the caller's own. */
+export function projectOf(ctx: Ctx, projectId: string | null | undefined): string {
+  if (projectId === null || projectId === undefined) return ctx.principal.projectId
+  if (!reaches(ctx, projectId)) throw notFound('project', projectId)
+  return projectId
+}
+
+/** The row when it exists for the caller; NOT_FOUND in the same words when it is missing or another project's. */
+export function reachable<Row extends { projectId: string }>(
+  ctx: Ctx,
+  row: Row | null | undefined,
+  what: string,
+  id: string,
+): Row {
+  if (!row || !reaches(ctx, row.projectId)) throw notFound(what, id)
+  return row
+}

@@ -1,0 +1,35 @@
+/** The front door of access: who is asking and what they may do. */
+export {
+  projectOf,
+  reachable,
+  reaches,
+  type Ctx,
+  type House,
+  type Limits,
+  type Principal,
+} from './context.ts'
+export { forgetExpiredKeys, rememberRequest } from './idempotency.ts'
+export { createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
+export {
+  createAuthenticator,
+  hasExpired,
+  insertKey,
+  principalById,
+  unauthenticated,
+  type ApiKey,
+  type Authenticator,
+} from './keys.ts'
+export { assertMay, listAudit, recordChange } from './permission.ts'
+export {
+  actions,
+  allows,
+  checkPolicy,
+  policyOfRole,
+  roles,
+  within,
+  type Action,
+  type Policy,
+  type Role,
+} from './policy.ts'
+export { createProject, getProjects, insertProject, listProjects, type Project } from './projects.ts'
+export { assertRoom } from './room.ts'

@@ -1,0 +1,122 @@
+/** Operations on API keys. */
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { AppError, invalidAt } from '../../core/errors.ts'
+import type { Page } from '../../core/page.ts'
+import { appendProjectEvents } from '../../store/events/log.ts'
+import { atomically } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { apiKeys } from '../../store/db/tables/access.ts'
+import { projectOf, reachable, reaches, type Ctx } from './context.ts'
+import { assertMay, recordChange } from './permission.ts'
+import { insertKey, keyOf, loadKeys, markRevoked, type ApiKey } from './keys.ts'
+import { checkPolicy, policyOfRole, roles, within, type Policy, type Role } from './policy.ts'
+import { assertRoom } from './room.ts'
+
+const newKey = z.object({
+  projectId: z.string().nullish(),
+  name: text(100, 1),
+  role: z.enum(roles).nullish(),
+  policy: z.unknown(),
+  expiresAt: z.date().nullish(),
+})
+
+/**
+ * Makes a key for a project. Exactly one of `role` and `policy` says what it may do, and never more than the caller.
+ * The secret is in the answer and nowhere else. Action `keys:Create`. Key, audit entry and event are written together.
+ */
+export async function createApiKey(
+  ctx: Ctx,
+  input: {
+    projectId?: string | null
+    name: string
+    role?: Role | null
+    policy?: unknown
+    expiresAt?: Date | null
+  },
+): Promise<{ apiKey: ApiKey; secret: string }> {
+  const { name, role, policy: wanted, ...rest } = check(newKey, input)
+  const projectId = projectOf(ctx, rest.projectId)
+  await assertMay(ctx, 'keys:Create', projectId, 'key/*')
+  if ((role === null || role === undefined) === (wanted === null || wanted === undefined))
+    throw invalidAt(['input', 'role'], 'give exactly one of role and policy')
+  if (rest.expiresAt && rest.expiresAt.getTime() <= ctx.clock.now())
+    throw invalidAt(['input', 'expiresAt'], 'must lie in the future')
+  const policy = grantable(ctx, role ? policyOfRole(role) : checkPolicy(wanted, ['input', 'policy']))
+  return atomically(ctx.db, async (tx) => {
+    await assertRoom(tx, ctx, apiKeys, projectId, 'API keys')
+    const made = await insertKey(tx, {
+      projectId,
+      name,
+      role: role ?? null,
+      policy,
+      installation: false,
+      expiresAt: rest.expiresAt ?? null,
+      createdBy: ctx.principal.id,
+    })
+    const resource = `key/${made.apiKey.id}`
+    await recordChange(tx, ctx, { projectId, action: 'keys:Create', resource, details: { name } })
+    await appendProjectEvents(tx, projectId, [
+      { type: 'API_KEY_CREATED', data: { apiKeyId: made.apiKey.id } },
+    ])
+    return made
+  })
+}
+
+function grantable(ctx: Ctx, wanted: Policy): Policy {
+  const policy = within(ctx.principal.policy, wanted)
+  if (!policy)
+    throw new AppError('FORBIDDEN', 'A key cannot hand out more rights than it has.', {
+      action: 'keys:Create',
+    })
+  return policy
+}
+
+/**
+ * Revokes a key. Idempotent. Requests with it fail at once, its sockets are closed on every replica, and the tool
+ * calls of its running generations are refused. Action `keys:Revoke`.
+ */
+export async function revokeApiKey(ctx: Ctx, input: { id: string }): Promise<ApiKey> {
+  const key = await findKey(ctx, input.id)
+  const { projectId, id } = key
+  await assertMay(ctx, 'keys:Revoke', projectId, `key/${id}`)
+  if (key.revokedAt) return key
+  await atomically(ctx.db, async (tx) => {
+    if (!(await markRevoked(tx, id))) return
+    await recordChange(tx, ctx, { projectId, action: 'keys:Revoke', resource: `key/${id}` })
+    await appendProjectEvents(tx, projectId, [{ type: 'API_KEY_REVOKED', data: { apiKeyId: id } }])
+  })
+  ctx.bell.ring([
+    { kind: 'signal', name: 'revoked', id },
+    { kind: 'news', projectId, generationId: null, seq: null },
+  ])
+  return (await loadKeys(ctx.db, [id]))[0]!
+}
+
+async function findKey(ctx: Ctx, id: string): Promise<ApiKey> {
+  const [key] = await loadKeys(ctx.db, [id])
+  return reachable(ctx, key, 'API key', id)
+}
+
+/** Keys by id, null for what does not exist for the caller. Action `keys:Get` on each. */
+export async function getApiKeys(ctx: Ctx, ids: readonly string[]): Promise<(ApiKey | null)[]> {
+  const found = new Map((await loadKeys(ctx.db, ids)).map((key) => [key.id, key]))
+  return Promise.all(
+    ids.map(async (id) => {
+      const key = found.get(id)
+      if (!key || !reaches(ctx, key.projectId)) return null
+      await assertMay(ctx, 'keys:Get', key.projectId, `key/${id}`)
+      return key
+    }),
+  )
+}
+
+/** Keys of a project, newest first. Action `keys:List`. */
+export async function listApiKeys(
+  ctx: Ctx,
+  input: { projectId?: string | null; page: Page },
+): Promise<ApiKey[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'keys:List', projectId, 'key/*')
+  return (await listPage(ctx.db, apiKeys, projectId, input.page)).map(keyOf)
+}

@@ -1,0 +1,161 @@
+/** API keys: made, found by hash, revoked. The secret is shown once and stored nowhere. */
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import { AppError } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { newToken, sha256Hex } from '../../core/signing.ts'
+import type { Database } from '../../store/db/database.ts'
+import { apiKeys } from '../../store/db/tables/access.ts'
+import type { House, Principal } from './context.ts'
+import type { Policy } from './policy.ts'
+
+export const keyPrefix = 'gh_'
+
+/** A key as people see it. */
+export interface ApiKey {
+  id: string
+  projectId: string
+  name: string
+  /** The first characters of the secret. */
+  prefix: string
+  role: string | null
+  policy: Policy
+  installation: boolean
+  createdAt: Date
+  expiresAt: Date | null
+  revokedAt: Date | null
+}
+
+export interface NewApiKey {
+  projectId: string
+  name: string
+  role: string | null
+  policy: Policy
+  installation: boolean
+  expiresAt: Date | null
+  createdBy: string | null
+}
+
+/** Inserts a key with a fresh secret of 256 random bits, or with the given one. The secret cannot be had again. */
+export async function insertKey(
+  db: Database,
+  key: NewApiKey,
+  given?: string,
+): Promise<{ apiKey: ApiKey; secret: string }> {
+  const secret = given ?? newToken(keyPrefix)
+  const [row] = await db
+    .insert(apiKeys)
+    .values({
+      ...key,
+      id: newId('apiKey'),
+      hash: sha256Hex(secret),
+      prefix: secret.slice(0, keyPrefix.length + 6),
+    })
+    .returning()
+  return { apiKey: keyOf(row!), secret }
+}
+
+export async function loadKeys(db: Database, ids: readonly string[]): Promise<ApiKey[]> {
+  const rows = await db
+    .select()
+    .from(apiKeys)
+    .where(inArray(apiKeys.id, [...ids]))
+  return rows.map(keyOf)
+}
+
+/** Revokes once; a second time changes nothing. Answers whether this call did it. */
+export async function markRevoked(db: Database, id: string): Promise<boolean> {
+  const rows = await db
+    .update(apiKeys)
+    .set({ revokedAt: sql`now()` })
+    .where(and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt)))
+    .returning({ id: apiKeys.id })
+  return rows.length > 0
+}
+
+export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
+  const { id, projectId, name, prefix, role, installation, createdAt, expiresAt, revokedAt } = row
+  return {
+    id,
+    projectId,
+    name,
+    prefix,
+    role,
+    policy: row.policy as Policy,
+    installation,
+    createdAt,
+    expiresAt,
+    revokedAt,
+  }
+}
+
+function principalOf(row: typeof apiKeys.$inferSelect): Principal {
+  const { id, name, projectId, installation, expiresAt } = row
+  return { id, name, projectId, installation, expiresAt, policy: row.policy as Policy }
+}
+
+/** How long an answer of the table is believed. A revocation rings the bell and is heard at once. */
+const cacheMs = 5000
+const cacheSize = 10_000
+
+/**
+ * Finds principals by secret, with a small cache. One for each process.
+ */
+export interface Authenticator {
+  /** The principal of a secret, or UNAUTHENTICATED in the same words for missing, wrong, expired and revoked. */
+  authenticate(secret: string | null): Promise<Principal>
+  /** The principal of a key id, when the key still holds. Asks the database each time. */
+  principalById(id: string): Promise<Principal | null>
+  close(): void
+}
+
+export function createAuthenticator(house: Pick<House, 'db' | 'bell' | 'clock'>): Authenticator {
+  const cache = new Map<string, { principal: Principal | null; until: number }>()
+  const stop = house.bell.listen((hint) => {
+    if (hint.kind === 'reconnected' || (hint.kind === 'signal' && hint.name === 'revoked')) cache.clear()
+  })
+  const find = async (hash: string) => {
+    const now = house.clock.now()
+    const known = cache.get(hash)
+    if (known && known.until > now) return known.principal
+    const [row] = await house.db
+      .select()
+      .from(apiKeys)
+      .where(and(eq(apiKeys.hash, hash), isNull(apiKeys.revokedAt)))
+    const principal = row ? principalOf(row) : null
+    if (cache.size >= cacheSize) cache.clear()
+    cache.set(hash, { principal, until: now + cacheMs })
+    return principal
+  }
+  return {
+    async authenticate(secret) {
+      const principal = secret !== null && secret.length <= 200 ? await find(sha256Hex(secret)) : null
+      if (!principal || hasExpired(principal, house.clock.now())) throw unauthenticated()
+      return principal
+    },
+    async principalById(id) {
+      return principalById(house.db, id, house.clock.now())
+    },
+    close: stop,
+  }
+}
+
+/** The principal of a key id when the key is neither revoked nor expired. */
+export async function principalById(db: Database, id: string, now: number): Promise<Principal | null> {
+  const [row] = await db
+    .select()
+    .from(apiKeys)
+    .where(and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt)))
+  const principal = row ? principalOf(row) : null
+  return principal && !hasExpired(principal, now) ? principal : null
+}
+
+export function hasExpired(principal: Principal, now: number): boolean {
+  return principal.expiresAt !== null && principal.expiresAt.getTime() <= now
+}
+
+export function unauthenticated(): AppError {
+  return new AppError(
+    'UNAUTHENTICATED',
+    'A valid API key is needed: send it as "Authorization: Bearer gh_…".',
+  )
+}

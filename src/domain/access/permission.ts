@@ -1,0 +1,55 @@
+/** The check at the start of every operation, and the record of what it let through or refused. */
+import { AppError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Page } from '../../core/page.ts'
+import type { Database } from '../../store/db/database.ts'
+import { readEntries, record, type AuditEntry } from '../audit/index.ts'
+import { projectOf, type Ctx } from './context.ts'
+import { allows, type Action } from './policy.ts'
+
+/**
+ * Lets the caller pass or throws FORBIDDEN naming the action, and records the denial. Every operation calls this with
+ * its own action, after the project was resolved: another project's things do not exist, they are not forbidden.
+ */
+export async function assertMay(
+  ctx: Ctx,
+  action: Action,
+  projectId: string,
+  resource: string,
+): Promise<void> {
+  if (allows(ctx.principal.policy, action, resource)) return
+  await record(ctx.db, { ...entryOf(ctx), projectId, action, resource, outcome: 'DENIED' })
+  throw new AppError('FORBIDDEN', `This key may not ${action} on ${resource}.`, { action })
+}
+
+/** Records a change by the caller; pass the transaction that makes it. */
+export function recordChange(
+  tx: Database,
+  ctx: Ctx,
+  change: { projectId: string; action: Action; resource: string; details?: JsonObject },
+): Promise<void> {
+  const entry = entryOf(ctx)
+  return record(tx, {
+    ...entry,
+    ...change,
+    details: { ...change.details, ...entry.details },
+    outcome: 'ALLOWED',
+  })
+}
+
+function entryOf(ctx: Ctx): { principalId: string; details: JsonObject } {
+  return {
+    principalId: ctx.principal.id,
+    details: ctx.remoteAddress ? { remoteAddress: ctx.remoteAddress } : {},
+  }
+}
+
+/** Entries of a project, newest first. Action `audit:List`. */
+export async function listAudit(
+  ctx: Ctx,
+  input: { projectId?: string | null; page: Page },
+): Promise<AuditEntry[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'audit:List', projectId, 'audit/*')
+  return readEntries(ctx.db, projectId, input.page)
+}

@@ -1,0 +1,174 @@
+/** Who may do what: policy documents, the built-in roles and the judgement over them. Pure. */
+import { z } from 'zod'
+import { invalid, type Issue } from '../../core/errors.ts'
+
+/** Every action that an operation can ask for. A policy that names another is refused when it is written. */
+export const actions = [
+  'projects:Create',
+  'projects:Get',
+  'projects:List',
+  'keys:Create',
+  'keys:Get',
+  'keys:List',
+  'keys:Revoke',
+  'tools:Create',
+  'tools:Update',
+  'tools:Delete',
+  'tools:Get',
+  'tools:List',
+  'tools:Call',
+  'toolCalls:Get',
+  'toolCalls:List',
+  'agents:Create',
+  'agents:Update',
+  'agents:Delete',
+  'agents:Get',
+  'agents:List',
+  'generations:Start',
+  'generations:Get',
+  'generations:List',
+  'generations:SubmitToolOutputs',
+  'generations:Cancel',
+  'events:Subscribe',
+  'providers:Set',
+  'providers:Delete',
+  'providers:List',
+  'secrets:Set',
+  'secrets:Delete',
+  'secrets:List',
+  'audit:List',
+] as const
+
+export type Action = (typeof actions)[number]
+
+/** One rule. `action` and `resource` may end or begin with `*`, as in `tools:*`, `*:Get`, `tool/*`. */
+export interface Statement {
+  effect: 'Allow' | 'Deny'
+  action: string[]
+  resource: string[]
+}
+
+export interface Policy {
+  statement: Statement[]
+}
+
+export const roles = ['admin', 'developer', 'approver', 'caller', 'viewer'] as const
+export type Role = (typeof roles)[number]
+
+const reading = ['*:Get', '*:List', 'events:Subscribe']
+const running = ['generations:Start', 'generations:SubmitToolOutputs', 'generations:Cancel', 'tools:Call']
+
+const roleActions: Record<Role, string[]> = {
+  admin: ['*'],
+  developer: [...reading, ...running, 'tools:*', 'agents:*', 'providers:*', 'secrets:*'],
+  approver: reading,
+  caller: [
+    'tools:Get',
+    'tools:List',
+    'agents:Get',
+    'agents:List',
+    'toolCalls:Get',
+    'events:Subscribe',
+    'generations:Get',
+    'generations:List',
+    'projects:Get',
+    ...running,
+  ],
+  viewer: reading,
+}
+
+/** The policy that a role stands for. */
+export function policyOfRole(role: Role): Policy {
+  return { statement: [{ effect: 'Allow', action: roleActions[role], resource: ['*'] }] }
+}
+
+/** Whether the policy allows the action on the resource (`tool/tool_…`). An explicit deny wins; silence is a no. */
+export function allows(policy: Policy, action: Action, resource: string): boolean {
+  let allowed = false
+  for (const statement of policy.statement) {
+    const applies =
+      statement.action.some((p) => matches(p, action)) && statement.resource.some((p) => matches(p, resource))
+    if (!applies) continue
+    if (statement.effect === 'Deny') return false
+    allowed = true
+  }
+  return allowed
+}
+
+/** `*` stands for any run of characters, everything else for itself. Linear: no pattern of a stranger backtracks. */
+function matches(pattern: string, value: string): boolean {
+  const pieces = pattern.split('*')
+  if (pieces.length === 1) return pattern === value
+  const first = pieces[0]!
+  const last = pieces.at(-1)!
+  if (!value.startsWith(first) || !value.endsWith(last) || value.length < first.length + last.length)
+    return false
+  let at = first.length
+  for (const piece of pieces.slice(1, -1)) {
+    const found = value.indexOf(piece, at)
+    if (found < 0 || found + piece.length > value.length - last.length) return false
+    at = found + piece.length
+  }
+  return true
+}
+
+const pattern = z.string().min(1).max(200)
+const shape = z.object({
+  statement: z
+    .array(
+      z.object({
+        effect: z.enum(['Allow', 'Deny'], 'must be "Allow" or "Deny"'),
+        action: z.array(pattern).min(1).max(100),
+        resource: z.array(pattern).min(1).max(100),
+      }),
+    )
+    .min(1)
+    .max(50),
+})
+
+/** The policy in its checked shape, or INVALID with every fault: also an action pattern that fits no known action. */
+export function checkPolicy(value: unknown, root: string[]): Policy {
+  const result = shape.safeParse(value)
+  const issues: Issue[] = result.success
+    ? unknownActions(result.data, root)
+    : result.error.issues.map((issue) => ({
+        path: [...root, ...issue.path.map(String)],
+        message: issue.message,
+      }))
+  if (issues.length > 0 || !result.success) throw invalid(issues)
+  return result.data
+}
+
+function unknownActions(policy: Policy, root: string[]): Issue[] {
+  return policy.statement.flatMap((statement, s) =>
+    statement.action.flatMap((action, a) =>
+      actions.some((known) => matches(action, known))
+        ? []
+        : [{ path: [...root, 'statement', String(s), 'action', String(a)], message: 'fits no known action' }],
+    ),
+  )
+}
+
+/**
+ * Whether `creator` may hand out `wanted`: everything that it allows, the creator may do itself. The answer carries
+ * the creator's own denials along, so that they bind the new key too; null means that it asks for more.
+ */
+export function within(creator: Policy, wanted: Policy): Policy | null {
+  for (const statement of wanted.statement) {
+    if (statement.effect === 'Deny') continue
+    for (const action of actions.filter((known) => statement.action.some((p) => matches(p, known))))
+      for (const resource of statement.resource) if (!mayGrant(creator, action, resource)) return null
+  }
+  const denials = creator.statement.filter((statement) => statement.effect === 'Deny')
+  return { statement: [...denials, ...wanted.statement] }
+}
+
+/** Denials travel with the new policy, so only the allowance counts here; a pattern must fit as a whole. */
+function mayGrant(creator: Policy, action: Action, resource: string): boolean {
+  return creator.statement.some(
+    (statement) =>
+      statement.effect === 'Allow' &&
+      statement.action.some((p) => matches(p, action)) &&
+      statement.resource.some((p) => p === resource || matches(p, resource)),
+  )
+}

@@ -1,0 +1,205 @@
+/** What an agent is: model, instructions, tools and the rules of its loop. Pure. */
+import { z } from 'zod'
+import { check, text, whole } from '../../core/check.ts'
+import { invalid, type Issue } from '../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { compileSchema } from '../../core/json-schema.ts'
+
+/** Exactly one member: a mode, or the runtime name of the tool that must be called. */
+export type ToolChoiceRule = { mode: 'AUTO' | 'NONE' | 'REQUIRED' } | { tool: string }
+
+/** What holds in some steps: `step`, or from `fromStep` to `toStep` (open ended without it). Steps count from 1. */
+export interface StepRule {
+  step: number | null
+  fromStep: number | null
+  toStep: number | null
+  toolChoice: ToolChoiceRule | null
+  /** Tool ids; null leaves the agent's own, an empty list means none. */
+  activeToolIds: string[] | null
+}
+
+/** The loop ends after a step in which the tool of this runtime name was called with valid arguments. */
+export interface StopCondition {
+  hasToolCall: string
+}
+
+export interface Budget {
+  /** Input and output tokens of one generation together. */
+  tokensPerGeneration: number | null
+  /** Tokens of all generations of the agent within the last 24 hours. */
+  tokensPerDay: number | null
+}
+
+/** The rules of one run. A generation keeps its own copy from the start, with the overrides of that run. */
+export interface AgentSettings {
+  instructions: string | null
+  /** `provider/model`; null means the installation's default, and without one the rehearsal model. */
+  model: string | null
+  toolIds: string[]
+  activeToolIds: string[] | null
+  stepRules: StepRule[]
+  toolChoice: ToolChoiceRule
+  stopConditions: StopCondition[]
+  /** Model steps over the whole generation, pauses and restarts included. */
+  maxSteps: number
+  /** One last answer without tools when a limit ends the loop. */
+  finalAnswerOnLimit: boolean
+  outputSchema: JsonObject | null
+  temperature: number | null
+  maxOutputTokens: number | null
+  parallelToolCalls: boolean
+  /** Messages of the history that the model sees at most, rounded to whole turns; null means what fits. */
+  maxContextMessages: number | null
+  budget: Budget
+  /** How long a client tool's output is waited for, in milliseconds. */
+  clientTimeoutMs: number
+  /** What follows when it does not come: an error result for the model, or the end as EXPIRED. */
+  onClientTimeout: 'CONTINUE' | 'EXPIRE'
+  /** The whole generation's time, waiting included, in milliseconds. */
+  timeoutMs: number
+}
+
+export interface Agent extends AgentSettings {
+  id: string
+  projectId: string
+  name: string
+  version: number
+  createdAt: Date
+  updatedAt: Date
+}
+
+const day = 24 * 60 * 60 * 1000
+const toolName = text(64, 1)
+const toolIds = z.array(text(60, 1)).max(128)
+
+const toolChoice = z
+  .object({ mode: z.enum(['AUTO', 'NONE', 'REQUIRED']).nullish(), tool: toolName.nullish() })
+  .transform((value, at): ToolChoiceRule => {
+    if (value.mode && !value.tool) return { mode: value.mode }
+    if (value.tool && !value.mode) return { tool: value.tool }
+    at.addIssue({ code: 'custom', message: 'give exactly one of mode and tool' })
+    return z.NEVER
+  })
+
+const stepNumber = whole(1, 1000)
+const stepRule = z
+  .object({
+    step: stepNumber.nullish(),
+    fromStep: stepNumber.nullish(),
+    toStep: stepNumber.nullish(),
+    toolChoice: toolChoice.nullish(),
+    activeToolIds: toolIds.nullish(),
+  })
+  .transform((rule, at): StepRule => {
+    const { step = null, fromStep = null, toStep = null } = rule
+    if ((step === null) === (fromStep === null && toStep === null))
+      at.addIssue({ code: 'custom', message: 'give either step, or fromStep and toStep' })
+    if (fromStep !== null && toStep !== null && toStep < fromStep)
+      at.addIssue({ code: 'custom', message: 'toStep must not be before fromStep', path: ['toStep'] })
+    return {
+      step,
+      fromStep,
+      toStep,
+      toolChoice: rule.toolChoice ?? null,
+      activeToolIds: rule.activeToolIds ?? null,
+    }
+  })
+
+const schema = z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object')
+
+/** Every setting with its default; the same shape serves agents and the overrides of a run. */
+const settingShapes = {
+  instructions: text(100_000).nullish(),
+  model: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}\/.{1,200}$/, 'must be "provider/model"')
+    .nullish(),
+  activeToolIds: toolIds.nullish(),
+  stepRules: z.array(stepRule).max(50).nullish(),
+  toolChoice: toolChoice.nullish(),
+  stopConditions: z
+    .array(z.object({ hasToolCall: toolName }))
+    .max(50)
+    .nullish(),
+  maxSteps: whole(1, 100).nullish(),
+  finalAnswerOnLimit: z.boolean().nullish(),
+  outputSchema: schema.nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  maxOutputTokens: whole(1, 1_000_000).nullish(),
+  parallelToolCalls: z.boolean().nullish(),
+  maxContextMessages: whole(1, 10_000).nullish(),
+  budget: z
+    .object({ tokensPerGeneration: whole(1, 1e9).nullish(), tokensPerDay: whole(1, 1e12).nullish() })
+    .nullish(),
+  clientTimeoutMs: whole(1000, 7 * day).nullish(),
+  onClientTimeout: z.enum(['CONTINUE', 'EXPIRE']).nullish(),
+  timeoutMs: whole(1000, 30 * day).nullish(),
+}
+
+const overrides = z.object(settingShapes)
+const settings = z.object({ ...settingShapes, toolIds: toolIds.nullish() })
+
+export type SettingsInput = z.input<typeof settings>
+export type SettingsOverrides = z.input<typeof overrides>
+
+/** The settings that an input describes, with defaults; INVALID with every fault that shows without looking anything up. */
+export function checkSettings(input: unknown): AgentSettings {
+  const given = check(settings, input)
+  const made: AgentSettings = {
+    instructions: given.instructions ?? null,
+    model: given.model ?? null,
+    toolIds: [...new Set(given.toolIds ?? [])],
+    activeToolIds: given.activeToolIds ?? null,
+    stepRules: given.stepRules ?? [],
+    toolChoice: given.toolChoice ?? { mode: 'AUTO' },
+    stopConditions: given.stopConditions ?? [],
+    maxSteps: given.maxSteps ?? 20,
+    finalAnswerOnLimit: given.finalAnswerOnLimit ?? true,
+    outputSchema: given.outputSchema ?? null,
+    temperature: given.temperature ?? null,
+    maxOutputTokens: given.maxOutputTokens ?? null,
+    parallelToolCalls: given.parallelToolCalls ?? true,
+    maxContextMessages: given.maxContextMessages ?? null,
+    budget: {
+      tokensPerGeneration: given.budget?.tokensPerGeneration ?? null,
+      tokensPerDay: given.budget?.tokensPerDay ?? null,
+    },
+    clientTimeoutMs: given.clientTimeoutMs ?? 10 * 60 * 1000,
+    onClientTimeout: given.onClientTimeout ?? 'CONTINUE',
+    timeoutMs: given.timeoutMs ?? day,
+  }
+  const issues = faultsOf(made)
+  if (issues.length > 0) throw invalid(issues)
+  return made
+}
+
+/** An agent's settings with what a run gives replaced; checked as a whole again. `null` counts as not given. */
+export function withOverrides(own: AgentSettings, given: SettingsOverrides): AgentSettings {
+  const set = Object.entries(given).filter(
+    ([key, value]) => key in settingShapes && value !== null && value !== undefined,
+  )
+  return set.length === 0 ? own : checkSettings({ ...own, ...Object.fromEntries(set) })
+}
+
+function faultsOf(made: AgentSettings): Issue[] {
+  const issues: Issue[] = []
+  const inToolIds = (ids: string[] | null, path: string[]) =>
+    ids?.forEach((id, i) => {
+      if (!made.toolIds.includes(id))
+        issues.push({ path: [...path, String(i)], message: 'is not one of toolIds' })
+    })
+  inToolIds(made.activeToolIds, ['input', 'activeToolIds'])
+  made.stepRules.forEach((rule, i) =>
+    inToolIds(rule.activeToolIds, ['input', 'stepRules', String(i), 'activeToolIds']),
+  )
+  if (made.outputSchema) {
+    const compiled = compileSchema(made.outputSchema, ['input', 'outputSchema'])
+    if (!compiled.ok) issues.push(compiled.issue)
+  }
+  if ('mode' in made.toolChoice && made.toolChoice.mode === 'REQUIRED' && made.stopConditions.length === 0)
+    issues.push({
+      path: ['input', 'toolChoice', 'mode'],
+      message: 'REQUIRED in every step never ends by itself: add a stop condition, or use a step rule',
+    })
+  return issues
+}

@@ -1,0 +1,219 @@
+/** Operations on agents. */
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { AppError, invalid, type Issue } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import type { Page } from '../../core/page.ts'
+import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { agents } from '../../store/db/tables/agents.ts'
+import { appendProjectEvents } from '../../store/events/log.ts'
+import {
+  assertMay,
+  assertRoom,
+  projectOf,
+  reachable,
+  reaches,
+  recordChange,
+  type Ctx,
+} from '../access/index.ts'
+import { loadTools, surfaceOf } from '../tools/index.ts'
+import { checkSettings, type Agent, type AgentSettings, type SettingsInput } from './agent.ts'
+
+export type CreateAgentInput = SettingsInput & { projectId?: string | null; name: string }
+export type UpdateAgentInput = Partial<SettingsInput> & {
+  id: string
+  name?: string | null
+  expectedVersion?: number | null
+}
+
+const nameShape = z.object({ name: text(100, 1) })
+
+/**
+ * Saves an agent. Action `agents:Create`. Its tools must exist in the project and have different runtime names, and
+ * `toolChoice` and `stopConditions` must name one of them. Agent, audit entry and event are written together.
+ */
+export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Agent> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'agents:Create', projectId, 'agent/*')
+  const { name } = check(nameShape, input)
+  const definition = checkSettings(input)
+  await checkTools(ctx.db, projectId, definition)
+  const agent = await guardName(name, () =>
+    atomically(ctx.db, async (tx) => {
+      await assertRoom(tx, ctx, agents, projectId, 'agents')
+      const [row] = await tx
+        .insert(agents)
+        .values({ id: newId('agent'), projectId, name, definition })
+        .returning()
+      await tell(tx, ctx, 'AGENT_CREATED', agentOf(row!))
+      return agentOf(row!)
+    }),
+  )
+  ringProject(ctx, projectId)
+  return agent
+}
+
+/** Changes what is given and keeps the rest. Running generations keep their settings. Action `agents:Update`. */
+export async function updateAgent(ctx: Ctx, input: UpdateAgentInput): Promise<Agent> {
+  const known = await findAgent(ctx, input.id)
+  await assertMay(ctx, 'agents:Update', known.projectId, `agent/${known.id}`)
+  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
+  const { name } = check(nameShape, { name: input.name ?? known.name })
+  const definition = checkSettings({ ...known, ...given })
+  await checkTools(ctx.db, known.projectId, definition)
+  const agent = await guardName(name, () =>
+    atomically(ctx.db, async (tx) => {
+      const version = input.expectedVersion ?? undefined
+      const [row] = await tx
+        .update(agents)
+        .set({ name, definition, version: sql`${agents.version} + 1`, updatedAt: sql`now()` })
+        .where(and(eq(agents.id, known.id), version === undefined ? undefined : eq(agents.version, version)))
+        .returning()
+      if (!row)
+        throw new AppError(
+          'CONFLICT',
+          'The agent was changed or deleted meanwhile. Read it again and repeat the change.',
+        )
+      await tell(tx, ctx, 'AGENT_UPDATED', agentOf(row))
+      return agentOf(row)
+    }),
+  )
+  ringProject(ctx, agent.projectId)
+  return agent
+}
+
+/** Deletes an agent. Its generations stay, and those that run go on. Action `agents:Delete`. */
+export async function deleteAgent(ctx: Ctx, input: { id: string }): Promise<Agent> {
+  const known = await findAgent(ctx, input.id)
+  await assertMay(ctx, 'agents:Delete', known.projectId, `agent/${known.id}`)
+  await atomically(ctx.db, async (tx) => {
+    const rows = await tx.delete(agents).where(eq(agents.id, known.id)).returning({ id: agents.id })
+    if (rows.length > 0) await tell(tx, ctx, 'AGENT_DELETED', known)
+  })
+  ringProject(ctx, known.projectId)
+  return known
+}
+
+/** Agents by id, null for what does not exist for the caller. Action `agents:Get` on each. */
+export async function getAgents(ctx: Ctx, ids: readonly string[]): Promise<(Agent | null)[]> {
+  const found = new Map((await loadAgents(ctx.db, ids)).map((agent) => [agent.id, agent]))
+  return Promise.all(
+    ids.map(async (id) => {
+      const agent = found.get(id)
+      if (!agent || !reaches(ctx, agent.projectId)) return null
+      await assertMay(ctx, 'agents:Get', agent.projectId, `agent/${id}`)
+      return agent
+    }),
+  )
+}
+
+/** Agents of a project, newest first. Action `agents:List`. */
+export async function listAgents(
+  ctx: Ctx,
+  input: { projectId?: string | null; page: Page },
+): Promise<Agent[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'agents:List', projectId, 'agent/*')
+  return (await listPage(ctx.db, agents, projectId, input.page)).map(agentOf)
+}
+
+/** The agent when it exists for the caller, else NOT_FOUND. Checks no permission. */
+export async function findAgent(ctx: Ctx, id: string): Promise<Agent> {
+  const [agent] = await loadAgents(ctx.db, [id])
+  return reachable(ctx, agent, 'agent', id)
+}
+
+async function loadAgents(db: Database, ids: readonly string[]): Promise<Agent[]> {
+  if (ids.length === 0) return []
+  return (
+    await db
+      .select()
+      .from(agents)
+      .where(inArray(agents.id, [...ids]))
+  ).map(agentOf)
+}
+
+function agentOf(row: typeof agents.$inferSelect): Agent {
+  const { id, projectId, name, version, createdAt, updatedAt } = row
+  return { ...(row.definition as AgentSettings), id, projectId, name, version, createdAt, updatedAt }
+}
+
+/** The faults of settings that only the registry can tell. Throws INVALID with all of them. */
+export async function checkTools(db: Database, projectId: string, settings: AgentSettings): Promise<void> {
+  const loaded = (await loadTools(db, settings.toolIds)).filter((tool) => tool.projectId === projectId)
+  const issues: Issue[] = settings.toolIds.flatMap((id, i) =>
+    loaded.some((tool) => tool.id === id)
+      ? []
+      : [{ path: ['input', 'toolIds', String(i)], message: 'names no tool of this project' }],
+  )
+  const names = new Set<string>()
+  for (const entry of surfaceOf(loaded)) {
+    if (names.has(entry.runtimeName)) {
+      const message = `gives two tools the runtime name ${JSON.stringify(entry.runtimeName)}`
+      issues.push({ path: ['input', 'toolIds'], message })
+    }
+    names.add(entry.runtimeName)
+  }
+  // With a missing tool its names would be reported too, which helps nobody.
+  if (issues.length === 0) issues.push(...unknownNames(settings, names))
+  if (issues.length > 0) throw invalid(issues)
+}
+
+function unknownNames(settings: AgentSettings, names: Set<string>): Issue[] {
+  const used = [
+    { name: 'tool' in settings.toolChoice ? settings.toolChoice.tool : null, path: ['toolChoice', 'tool'] },
+    ...settings.stepRules.map((rule, i) => ({
+      name: rule.toolChoice && 'tool' in rule.toolChoice ? rule.toolChoice.tool : null,
+      path: ['stepRules', String(i), 'toolChoice', 'tool'],
+    })),
+    ...settings.stopConditions.map((stop, i) => ({
+      name: stop.hasToolCall as string | null,
+      path: ['stopConditions', String(i), 'hasToolCall'],
+    })),
+  ]
+  return used
+    .filter(({ name }) => name !== null && !names.has(name))
+    .map(({ path }) => ({
+      path: ['input', ...path],
+      message: "is the runtime name of none of the agent's tools",
+    }))
+}
+
+async function tell(
+  tx: Database,
+  ctx: Ctx,
+  type: 'AGENT_CREATED' | 'AGENT_UPDATED' | 'AGENT_DELETED',
+  agent: Agent,
+): Promise<void> {
+  const action = (
+    {
+      AGENT_CREATED: 'agents:Create',
+      AGENT_UPDATED: 'agents:Update',
+      AGENT_DELETED: 'agents:Delete',
+    } as const
+  )[type]
+  const details = { name: agent.name, version: agent.version }
+  await recordChange(tx, ctx, { projectId: agent.projectId, action, resource: `agent/${agent.id}`, details })
+  await appendProjectEvents(tx, agent.projectId, [{ type, data: { agentId: agent.id, ...details } }])
+}
+
+function ringProject(ctx: Ctx, projectId: string): void {
+  ctx.bell.ring([{ kind: 'news', projectId, generationId: null, seq: null }])
+}
+
+async function guardName<T>(name: string, save: () => Promise<T>): Promise<T> {
+  try {
+    return await save()
+  } catch (error) {
+    if (isUniqueViolation(error))
+      throw new AppError(
+        'NAME_TAKEN',
+        `This project already has an agent named ${JSON.stringify(name)}.`,
+        {},
+        error,
+      )
+    throw error
+  }
+}

@@ -1,0 +1,71 @@
+/** The body of an answer: decoded, bounded, read. */
+import { pipeline, Transform, type Readable } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { EgressError } from './egress-error.ts'
+import type { Reply } from './exchange.ts'
+
+const decoders: Record<string, () => Transform> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+}
+
+/**
+ * The reply without its Content-Encoding. We never ask for one, but some stores send it all the same; every limit then
+ * counts decoded bytes, so a compression bomb is stopped at the limit. An unknown coding is left as it is.
+ */
+export function decoded(reply: Reply, method: string): Reply {
+  const codings = String(reply.headers['content-encoding'] ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== '' && coding !== 'identity')
+  const known = codings.every((coding) => Object.hasOwn(decoders, coding))
+  if (codings.length === 0 || codings.length > 3 || !known || method === 'HEAD' || hasNoBody(reply.status))
+    return reply
+  const { 'content-encoding': _coding, 'content-length': _length, ...headers } = reply.headers
+  const body = codings
+    .reverse()
+    .reduce<Readable>((stream, coding) => piped(stream, decoders[coding]!()), reply.body)
+  return { ...reply, headers, body }
+}
+
+/** Statuses whose answers never have a body. */
+export function hasNoBody(status: number): boolean {
+  return status === 204 || status === 205 || status === 304
+}
+
+/** A stream that fails with TOO_LARGE after `maxBytes`. */
+export function capped(body: Readable, maxBytes: number): Readable {
+  let total = 0
+  const cap = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      total += chunk.length
+      if (total <= maxBytes) done(null, chunk)
+      else done(new EgressError('TOO_LARGE', `The answer is larger than ${maxBytes} bytes.`, true))
+    },
+  })
+  return piped(body, cap)
+}
+
+/** At most `maxBytes` of the body; reading stops there and the connection is dropped. */
+export async function readUpTo(
+  body: Readable,
+  maxBytes: number,
+): Promise<{ bytes: Buffer; truncated: boolean }> {
+  const chunks: Buffer[] = []
+  let total = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    total += chunk.length
+    if (total > maxBytes) break
+  }
+  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), truncated: total > maxBytes }
+}
+
+function piped(from: Readable, to: Transform): Readable {
+  // The error travels on in `to`, and destroying `to` destroys `from`; there is nobody else to tell.
+  pipeline(from, to, () => {})
+  return to
+}

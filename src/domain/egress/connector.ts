@@ -1,0 +1,64 @@
+/** Opens sockets only to addresses that were checked: resolve once, check all, connect to exactly those. */
+import { lookup as systemLookup } from 'node:dns/promises'
+import { isIP, type LookupFunction } from 'node:net'
+import { buildConnector } from 'undici'
+import { EgressError } from './egress-error.ts'
+import { blocked, portOf, type Guard } from './policy.ts'
+
+/** Every address of a host name, in the order to try them. */
+export type Lookup = (host: string) => Promise<string[]>
+
+/** The operating system's resolver, `/etc/hosts` included. */
+export const lookupBySystem: Lookup = async (host) =>
+  (await systemLookup(host, { all: true, verbatim: true })).map(({ address }) => address)
+
+const connectTimeoutMs = 10_000
+
+/**
+ * A connector for undici. One forbidden address among many refuses the host: a name that answers with a public and a
+ * private address is an attack, not a service. What was checked is handed to the socket as its only answer, so a
+ * second, different answer of the resolver can never be connected to.
+ */
+export function createConnector(guard: Guard, lookup: Lookup): buildConnector.connector {
+  return (options, callback) => {
+    checkedAddresses(guard, lookup, options).then(
+      (addresses) => {
+        const connect = buildConnector({ timeout: connectTimeoutMs, lookup: pinned(addresses) })
+        connect(options, (error, socket) =>
+          error ? callback(unreachable(error), null) : callback(null, socket),
+        )
+      },
+      (error: Error) => callback(error, null),
+    )
+  }
+}
+
+async function checkedAddresses(guard: Guard, lookup: Lookup, to: buildConnector.Options): Promise<string[]> {
+  const host = to.hostname.replace(/^\[|\]$/g, '')
+  const port = portOf(to)
+  const addresses = isIP(host) !== 0 ? [host] : await resolve(lookup, host)
+  if (!addresses.every((address) => guard.allows(host, port, address))) throw blocked()
+  return addresses
+}
+
+async function resolve(lookup: Lookup, host: string): Promise<string[]> {
+  const unresolved = (cause?: unknown) =>
+    new EgressError('CONNECT', 'The name of the host could not be resolved.', false, cause)
+  const addresses = await lookup(host).catch((error: unknown) => {
+    throw unresolved(error)
+  })
+  if (addresses.length === 0) throw unresolved()
+  return addresses
+}
+
+function pinned(addresses: string[]): LookupFunction {
+  const all = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_host, options, callback) => {
+    if (options.all) callback(null, all)
+    else callback(null, all[0]!.address, all[0]!.family)
+  }
+}
+
+function unreachable(cause: Error): EgressError {
+  return new EgressError('CONNECT', 'No connection could be made to the host.', false, cause)
+}

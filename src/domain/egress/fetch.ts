@@ -1,0 +1,60 @@
+/** The guarded fetch in the platform's own shape, for libraries that take a `fetch`. */
+import { Readable } from 'node:stream'
+import { capped, hasNoBody } from './body.ts'
+import { EgressError, toEgressError } from './egress-error.ts'
+import type { Reply, Trace } from './exchange.ts'
+import type { Follow } from './follow.ts'
+import { ownHeaders, webHeaders } from './headers.ts'
+import type { Guard } from './policy.ts'
+
+const maxRedirects = 5
+
+/** A body that grows beyond `maxBytes` fails with TOO_LARGE while it is read. */
+export function createFetch(guard: Guard, follow: Follow, maxBytes: number): typeof globalThis.fetch {
+  return async (input, init) => {
+    // The platform's own message about a bad URL would repeat the credentials in it.
+    guard.accept(input instanceof Request ? input.url : String(input))
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : null)
+    const request = new Request(input, { ...init, signal: null })
+    const trace: Trace = { sent: false }
+    try {
+      const body = request.body === null ? null : new Uint8Array(await request.arrayBuffer())
+      const headers = {
+        accept: '*/*',
+        'user-agent': 'gatehouse',
+        ...ownHeaders(Object.fromEntries(request.headers)),
+      }
+      const first = { url: request.url, method: request.method, headers, body }
+      const hops = request.redirect === 'follow' ? maxRedirects : 0
+      const following = { maxRedirects: hops, sensitiveHeaders: [], signal, trace, single: false }
+      const { reply, url, redirected } = await follow(first, following)
+      return responseOf(reply, request, { url: url.href, redirected }, maxBytes)
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason
+      throw toEgressError(error, trace.sent)
+    }
+  }
+}
+
+function responseOf(
+  reply: Reply,
+  request: Request,
+  facts: { url: string; redirected: boolean },
+  maxBytes: number,
+): Response {
+  const isRedirect = reply.status >= 300 && reply.status < 400 && reply.headers['location'] !== undefined
+  if (reply.status > 599 || (isRedirect && request.redirect === 'error')) {
+    reply.body.destroy()
+    if (isRedirect)
+      throw new EgressError('TOO_MANY_REDIRECTS', 'The answer redirects, which was ruled out.', true)
+    throw new EgressError('NETWORK', 'The answer has a status that HTTP does not know.', true)
+  }
+  const empty = hasNoBody(reply.status) || request.method === 'HEAD'
+  if (empty) reply.body.on('error', () => {}).resume()
+  const body = empty ? null : (Readable.toWeb(capped(reply.body, maxBytes)) as ReadableStream<Uint8Array>)
+  const response = new Response(body, { status: reply.status, headers: webHeaders(reply.headers) })
+  return Object.defineProperties(response, {
+    url: { value: facts.url },
+    redirected: { value: facts.redirected },
+  })
+}

@@ -1,0 +1,80 @@
+/** The rules of leaving: which URLs and which addresses. Pure; nobody is asked and nothing is resolved. */
+import { isIP } from 'node:net'
+import { isPublicAddress } from './addresses.ts'
+import { EgressError } from './egress-error.ts'
+
+export interface EgressPolicy {
+  /** Allow private, loopback and link-local targets. For development only. */
+  allowPrivate: boolean
+  /** `host:port` pairs that are allowed although their address is private (the demo upstream, a sidecar). */
+  allowList: string[]
+}
+
+export interface Guard {
+  /** The URL, or an EgressError (BAD_URL, BLOCKED_ADDRESS) when it can be refused by its text alone. */
+  accept(url: string | URL): URL
+  /** Whether a connection to `address` may be made for this host and port. */
+  allows(host: string, port: string, address: string): boolean
+}
+
+/** Throws a plain Error when an entry of the allow-list is not `host:port`: a mistake of the installation. */
+export function createGuard(policy: EgressPolicy): Guard {
+  const listed = new Set(policy.allowList.map(parseEntry))
+  const isOpen = (host: string, port: string) =>
+    policy.allowPrivate || listed.has(`${withoutDot(host.toLowerCase())}:${port}`)
+  return {
+    accept(text) {
+      const url = parseUrl(text)
+      const host = bareHost(url)
+      if (!isOpen(url.hostname, portOf(url)) && isPrivateByName(host)) throw blocked()
+      return url
+    },
+    allows: (host, port, address) =>
+      isPublicAddress(address) || isOpen(isIP(host) === 6 ? `[${host}]` : host, port),
+  }
+}
+
+/** The refusal in words that tell neither the host nor what it resolved to. */
+export function blocked(): EgressError {
+  return new EgressError(
+    'BLOCKED_ADDRESS',
+    'This address is private or reserved, and the installation does not allow it.',
+    false,
+  )
+}
+
+/** The port as text, also when it is the scheme's own. */
+export function portOf(url: Pick<URL, 'port' | 'protocol'>): string {
+  return url.port || (url.protocol === 'https:' ? '443' : '80')
+}
+
+function parseUrl(text: string | URL): URL {
+  const bad = (message: string) => new EgressError('BAD_URL', message, false)
+  const url = URL.canParse(String(text)) ? new URL(String(text)) : null
+  if (!url) throw bad('This is not a valid URL.')
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw bad('Only http and https URLs are allowed.')
+  if (url.username !== '' || url.password !== '') throw bad('A URL must not hold a user name or a password.')
+  return url
+}
+
+/** The WHATWG parser has already turned decimal, octal, hex and short IPv4 spellings into the one canonical form. */
+function bareHost(url: URL): string {
+  return withoutDot(url.hostname.replace(/^\[|\]$/g, ''))
+}
+
+function isPrivateByName(host: string): boolean {
+  return isIP(host) !== 0 ? !isPublicAddress(host) : host === 'localhost' || host.endsWith('.localhost')
+}
+
+function withoutDot(host: string): string {
+  return host.replace(/\.$/, '')
+}
+
+function parseEntry(entry: string): string {
+  const match = /^(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]\s]+):(\d{1,5})$/.exec(entry.trim())
+  const url = match && URL.canParse(`http://${match[1]}/`) ? new URL(`http://${match[1]}/`) : null
+  if (!match || !url || Number(match[2]) > 65_535)
+    throw new Error(`The egress allow-list entry ${JSON.stringify(entry)} is not "host:port".`)
+  return `${withoutDot(url.hostname)}:${Number(match[2])}`
+}

@@ -1,0 +1,45 @@
+/** One step of a redirect as a pure function: from a request and an answer to the next request, in the rules of fetch. */
+import { EgressError } from './egress-error.ts'
+
+/** One request on its way. Header names are lower case. */
+export interface Hop {
+  url: URL
+  method: string
+  headers: Record<string, string>
+  body: Uint8Array | null
+}
+
+const redirectStatuses = new Set([301, 302, 303, 307, 308])
+const alwaysSensitive = ['authorization', 'cookie', 'proxy-authorization', 'x-api-key']
+const aboutTheBody = [
+  'content-encoding',
+  'content-language',
+  'content-location',
+  'content-type',
+  'content-length',
+]
+
+/** Where an answer points to, or null when it is no redirect. */
+export function targetOf(status: number, location: string | undefined): string | null {
+  return redirectStatuses.has(status) && location ? location : null
+}
+
+/**
+ * The request that follows a redirect to `location` (fetch standard, "HTTP-redirect fetch"): 303 becomes GET, so does
+ * a POST at 301 and 302, everything else keeps method and body. On another origin the sensitive headers stay behind:
+ * the well-known ones and those in `sensitive` (lower case). The target is not checked here; BAD_URL when it is no URL.
+ */
+export function nextHop(hop: Hop, status: number, location: string, sensitive: readonly string[]): Hop {
+  if (!URL.canParse(location, hop.url.href))
+    throw new EgressError('BAD_URL', 'A redirect points to no valid URL.', true)
+  const url = new URL(location, hop.url)
+  const turnsToGet =
+    (status === 303 && hop.method !== 'GET' && hop.method !== 'HEAD') ||
+    ((status === 301 || status === 302) && hop.method === 'POST')
+  const dropped = [
+    ...(turnsToGet ? aboutTheBody : []),
+    ...(url.origin === hop.url.origin ? [] : [...alwaysSensitive, ...sensitive]),
+  ]
+  const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => !dropped.includes(name)))
+  return { url, headers, method: turnsToGet ? 'GET' : hop.method, body: turnsToGet ? null : hop.body }
+}

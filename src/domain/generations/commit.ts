@@ -1,0 +1,175 @@
+/** The one statement through which a generation changes: state, events, step, calls and audit together, or nothing. */
+import { sql, type SQL } from 'drizzle-orm'
+import { newId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { query, type Database } from '../../store/db/database.ts'
+import { insertGenerationEvents, type NewEvent } from '../../store/events/log.ts'
+import { LeaseLostError, type Held } from '../../store/work/work.ts'
+import type { AuditEntry } from '../audit/index.ts'
+import type { ToolResult } from '../../core/content.ts'
+import type { ToolCallStatus } from '../tools/index.ts'
+import type { TriagedCall } from './triage.ts'
+
+export interface CallChange {
+  id: string
+  status: ToolCallStatus
+  result?: ToolResult | null
+  errorCode?: string | null
+  /** Counts one more attempt and stamps the start. */
+  starts?: boolean
+  outputHash?: string | null
+}
+
+export interface NewStepRow {
+  stepIndex: number
+  attempt: number
+  model: string
+  modelKind: string
+  parts: unknown
+  surface: unknown
+  toolChoice: unknown
+  finishReason: string
+  usage: unknown
+  notice: string | null
+  elided: JsonObject | null
+}
+
+export interface NewAttemptRow {
+  stepIndex: number
+  attempt: number
+  model: string
+  usage: unknown
+  totalTokens: number
+  errorCode: string | null
+}
+
+export interface NewCallRow extends TriagedCall {
+  stepIndex: number
+  callIndex: number
+  /** Committed as EXECUTING, attempt 1, by the worker that sends it next. */
+  starts: boolean
+  /** For a client call: how long its output is waited for. */
+  timeoutMs: number | null
+}
+
+export interface Change {
+  /** Assignments to columns of the generation. */
+  set?: SQL[]
+  /** When somebody must look again; the lease of a worker that goes on. Null: nobody has to. */
+  wakeAt: SQL | null
+  /** Gives the row back: nobody holds it after this. */
+  release?: boolean
+  events?: NewEvent[]
+  step?: NewStepRow
+  attempt?: NewAttemptRow
+  newCalls?: NewCallRow[]
+  calls?: CallChange[]
+  audit?: Omit<AuditEntry, 'id' | 'createdAt'>[]
+}
+
+/**
+ * Commits a change of a generation under the proof of ownership, in one statement and so in one transaction, and
+ * answers the newest event number. LeaseLostError when another worker has the row or it is terminal: then nothing was
+ * written. Pass a transaction to make it part of something larger.
+ */
+export async function commit(db: Database, held: Held, change: Change): Promise<number> {
+  const events = change.events ?? []
+  const set = [
+    ...(change.set ?? []),
+    sql`wake_at = ${change.wakeAt ?? sql`null`}`,
+    sql`last_seq = last_seq + ${events.length}::int`,
+    ...(change.release ? [sql`epoch = epoch + 1`] : []),
+  ]
+  const parts: SQL[] = [
+    sql`g as (update generations set ${sql.join(set, sql`, `)}
+      where id = ${held.id} and epoch = ${held.epoch} and finished_at is null
+      returning id, project_id, agent_id, requested_by, last_seq)`,
+  ]
+  if (events.length > 0) parts.push(sql`e as (${insertGenerationEvents(events)})`)
+  if (change.step) parts.push(sql`s as (${insertStep(change.step)})`)
+  if (change.attempt) parts.push(sql`a as (${insertAttempt(change.attempt)})`)
+  if (change.newCalls?.length) parts.push(sql`c as (${insertCalls(change.newCalls)})`)
+  if (change.calls?.length) parts.push(sql`u as (${updateCalls(change.calls)})`)
+  if (change.audit?.length) parts.push(sql`l as (${insertAudit(change.audit)})`)
+  const rows = await query<{ seq: number }>(
+    db,
+    sql`with ${sql.join(parts, sql`, `)} select last_seq as seq from g`,
+  )
+  if (!rows[0]) throw new LeaseLostError(held.id)
+  return rows[0].seq
+}
+
+function json(value: unknown): SQL {
+  return sql`${JSON.stringify(value)}::text::jsonb`
+}
+
+function insertStep(step: NewStepRow): SQL {
+  return sql`insert into steps (id, project_id, generation_id, step_index, attempt, model, model_kind, parts, surface,
+      tool_choice, finish_reason, usage, notice, elided)
+    select ${newId('step')}, g.project_id, g.id, ${step.stepIndex}::int, ${step.attempt}::int, ${step.model},
+      ${step.modelKind}, ${json(step.parts)}, ${json(step.surface)}, ${json(step.toolChoice)}, ${step.finishReason},
+      ${json(step.usage)}, ${step.notice}::text, ${step.elided === null ? sql`null::jsonb` : json(step.elided)} from g`
+}
+
+function insertAttempt(attempt: NewAttemptRow): SQL {
+  return sql`insert into model_attempts (generation_id, step_index, attempt, project_id, agent_id, model, usage,
+      total_tokens, error_code)
+    select g.id, ${attempt.stepIndex}::int, ${attempt.attempt}::int, g.project_id, g.agent_id, ${attempt.model},
+      ${json(attempt.usage)}, ${attempt.totalTokens}::bigint, ${attempt.errorCode}::text from g
+    on conflict do nothing`
+}
+
+function insertCalls(calls: NewCallRow[]): SQL {
+  const rows = calls.map((call) => ({
+    id: call.id,
+    n: call.callIndex,
+    step: call.stepIndex,
+    provider: call.providerCallId,
+    tool: call.tool?.id ?? null,
+    version: call.tool?.version ?? null,
+    name: call.runtimeName,
+    kind: call.tool?.kind ?? null,
+    status: call.starts ? 'EXECUTING' : call.status,
+    args: call.arguments,
+    raw: call.rawArguments,
+    result: call.result,
+    error: call.errorCode,
+    starts: call.starts,
+    wait: call.status === 'AWAITING_CLIENT' ? call.timeoutMs : null,
+  }))
+  return sql`insert into tool_calls (id, project_id, generation_id, step_index, call_index, provider_call_id, source,
+      tool_id, tool_version, runtime_name, kind, status, arguments, raw_arguments, attempt, result, is_error,
+      error_code, requested_by, deadline_at, started_at, settled_at)
+    select x.id, g.project_id, g.id, x.step, x.n, x.provider, 'GENERATION', x.tool, x.version, x.name, x.kind, x.status,
+      x.args, x.raw, case when x.starts then 1 else 0 end, x.result, (x.result->>'isError')::boolean, x.error,
+      g.requested_by, now() + x.wait * interval '1 millisecond', case when x.starts then now() end,
+      case when x.result is not null then now() end
+    from g, jsonb_to_recordset(${json(rows)}) as x(id text, n int, step int, provider text, tool text, version int,
+      name text, kind text, status text, args jsonb, raw text, result jsonb, error text, starts boolean, wait float8)`
+}
+
+function updateCalls(calls: CallChange[]): SQL {
+  const rows = calls.map((call) => ({
+    id: call.id,
+    status: call.status,
+    result: call.result ?? null,
+    error: call.errorCode ?? null,
+    starts: call.starts ?? false,
+    hash: call.outputHash ?? null,
+  }))
+  return sql`update tool_calls as t set status = x.status, result = x.result, is_error = (x.result->>'isError')::boolean,
+      error_code = x.error, attempt = t.attempt + case when x.starts then 1 else 0 end,
+      started_at = case when x.starts then coalesce(t.started_at, now()) else t.started_at end,
+      settled_at = case when x.result is null then null else now() end, output_hash = coalesce(x.hash, t.output_hash)
+    from g, jsonb_to_recordset(${json(rows)})
+      as x(id text, status text, result jsonb, error text, starts boolean, hash text)
+    where t.id = x.id and t.generation_id = g.id and t.settled_at is null`
+}
+
+function insertAudit(entries: NonNullable<Change['audit']>): SQL {
+  const rows = entries.map((entry) => ({ ...entry, id: newId('auditEntry') }))
+  return sql`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details)
+    select x.id, x."projectId", x."principalId", x.action, x.resource, x.outcome, x.details
+    from g, jsonb_to_recordset(${json(rows)}) as x(id text, "projectId" text, "principalId" text, action text,
+      resource text, outcome text, details jsonb)`
+}

@@ -1,0 +1,152 @@
+/** What a generation is: its states, its reasons and its row as the domain sees it. Pure. */
+import type { Json, JsonObject } from '../../core/json.ts'
+import type { generations, steps } from '../../store/db/tables/generations.ts'
+import type { AgentSettings } from '../agents/index.ts'
+import type { AssistantPart, Message } from './message.ts'
+import type { Usage } from './model.ts'
+import type { NextStep } from './next.ts'
+
+/** As stored. The last four are terminal: nothing changes them. */
+export type StoredStatus = 'QUEUED' | 'RUNNING' | 'WAITING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'EXPIRED'
+
+/** As shown: WAITING tells what it waits for. */
+export const generationStatuses = [
+  'QUEUED',
+  'RUNNING',
+  'REQUIRES_ACTION',
+  'AWAITING_APPROVAL',
+  'COMPLETED',
+  'FAILED',
+  'CANCELLED',
+  'EXPIRED',
+] as const
+export type GenerationStatus = (typeof generationStatuses)[number]
+
+export const stopReasons = [
+  'END_TURN',
+  'STOP_CONDITION',
+  'MAX_STEPS',
+  'LENGTH',
+  'CONTENT_FILTER',
+  'BUDGET',
+] as const
+export type StopReason = (typeof stopReasons)[number]
+
+export const failureCodes = [
+  'MODEL_NOT_CONFIGURED',
+  'MODEL_AUTH',
+  'MODEL_RATE_LIMITED',
+  'MODEL_UNAVAILABLE',
+  'MODEL_BAD_REQUEST',
+  'CONTEXT_OVERFLOW',
+  'OUTPUT_SCHEMA_VIOLATION',
+  'TEXT_ENCODED_TOOL_CALL',
+  'INTERNAL',
+] as const
+export type FailureCode = (typeof failureCodes)[number]
+
+const terminal = new Set<StoredStatus>(['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED'])
+
+export function isTerminal(status: StoredStatus): boolean {
+  return terminal.has(status)
+}
+
+export interface Generation {
+  id: string
+  projectId: string
+  agentId: string
+  agentVersion: number
+  threadId: string
+  storedStatus: StoredStatus
+  status: GenerationStatus
+  settings: AgentSettings
+  input: Message[]
+  requestedBy: string
+  stepCount: number
+  attempt: number
+  nextStep: NextStep | null
+  model: { name: string; kind: string } | null
+  stopReason: StopReason | null
+  truncated: boolean
+  error: { code: FailureCode; message: string } | null
+  output: { text: string | null; object: Json | null } | null
+  inputTokens: number
+  outputTokens: number
+  lastSeq: number
+  cancelRequestedAt: Date | null
+  cancelReason: string | null
+  deadlineAt: Date
+  createdAt: Date
+  startedAt: Date | null
+  finishedAt: Date | null
+}
+
+export function generationOf(row: typeof generations.$inferSelect): Generation {
+  const storedStatus = row.status as StoredStatus
+  const { id, projectId, agentId, agentVersion, threadId, requestedBy, stepCount, attempt, truncated } = row
+  const { inputTokens, outputTokens, lastSeq, cancelRequestedAt, cancelReason, deadlineAt } = row
+  const { createdAt, startedAt, finishedAt } = row
+  return {
+    id,
+    projectId,
+    agentId,
+    agentVersion,
+    threadId,
+    requestedBy,
+    stepCount,
+    attempt,
+    truncated,
+    inputTokens,
+    outputTokens,
+    lastSeq,
+    cancelRequestedAt,
+    cancelReason,
+    deadlineAt,
+    createdAt,
+    startedAt,
+    finishedAt,
+    storedStatus,
+    status: storedStatus === 'WAITING' ? 'REQUIRES_ACTION' : storedStatus,
+    settings: row.settings as AgentSettings,
+    input: row.input as Message[],
+    nextStep: row.nextStep as NextStep | null,
+    model: row.model === null ? null : { name: row.model, kind: row.modelKind! },
+    stopReason: row.stopReason as StopReason | null,
+    error: row.errorCode === null ? null : { code: row.errorCode as FailureCode, message: row.errorMessage! },
+    output:
+      storedStatus === 'COMPLETED' ? { text: row.outputText, object: row.outputObject as Json | null } : null,
+  }
+}
+
+/** One model answer, as committed. */
+export interface Step {
+  id: string
+  projectId: string
+  generationId: string
+  /** Counts from 1. */
+  stepIndex: number
+  /** The attempt that succeeded, from 1. */
+  attempt: number
+  model: { name: string; kind: string }
+  parts: AssistantPart[]
+  /** The tools as they were sent. */
+  surface: StepTool[]
+  toolChoice: JsonObject
+  finishReason: string
+  usage: Usage
+  /** What the loop told the model before this step. */
+  notice: string | null
+  elided: JsonObject | null
+  createdAt: Date
+}
+
+export interface StepTool {
+  name: string
+  toolId: string
+  version: number
+}
+
+export function stepOf(row: typeof steps.$inferSelect): Step {
+  const { model: name, modelKind: kind, ...rest } = row
+  return { ...rest, model: { name, kind } } as Step
+}

@@ -1,0 +1,183 @@
+/** The hands of the loop: looks at a generation, asks `next` what to do, does it, until the row is given back. */
+import { and, eq, sql } from 'drizzle-orm'
+import { errorResult } from '../../core/content.ts'
+import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { generations } from '../../store/db/tables/generations.ts'
+import { LeaseLostError } from '../../store/work/work.ts'
+import { interrupted } from '../../store/work/worker.ts'
+import type { House } from '../access/index.ts'
+import { isOpen, loadCallsOf, type ToolCall } from '../tools/index.ts'
+import { cancelChange, completed, expiry, failed } from './closing.ts'
+import { commit, type Change } from './commit.ts'
+import type { HeldGeneration } from './claim.ts'
+import { generationOf, isTerminal, type Generation } from './generation.ts'
+import { loadStepsOf } from './history.ts'
+import { textOf } from './message.ts'
+import { next, type Decision } from './next.ts'
+import type { Models } from './providers.ts'
+import { runServerCalls } from './server-calls.ts'
+import { modelStep } from './step.ts'
+import { write, type Turn, type TurnOutcome } from './turn.ts'
+
+/**
+ * Works on a claimed generation until it is parked or terminal. Safe to run again from any point after a crash: every
+ * turn starts from the rows. Ends quietly when the signal fires for another reason than an interrupt.
+ */
+export async function runGeneration(
+  house: House,
+  models: Models,
+  held: HeldGeneration,
+  signal: AbortSignal,
+): Promise<void> {
+  let justAnswered = false
+  for (let first = true; ; first = false) {
+    if (signal.aborted && signal.reason !== interrupted) return
+    const state = await look(house.db, held)
+    const { generation, calls } = state
+    if (isTerminal(generation.storedStatus)) return
+    const step: Turn = { house, models, held, generation, calls, signal }
+    const decision = next(state.situation)
+    if (first && held.was === 'RUNNING' && decision.do === 'model') await tellReset(step)
+    const outcome = await act(step, decision, justAnswered).catch((error: unknown) => {
+      // A model or wait that was aborted by an interrupt: the next look finds out why.
+      if (signal.aborted && signal.reason === interrupted && !(error instanceof LeaseLostError))
+        return 'goOn' as const
+      throw error
+    })
+    if (outcome !== 'goOn') return
+    // What a step commit marked as sent has not left yet: this worker is the one to send it.
+    justAnswered = decision.do === 'model'
+  }
+}
+
+async function look(db: Database, held: HeldGeneration) {
+  const [row] = await db
+    .select({ row: generations, now: sql<number>`(extract(epoch from now()) * 1000)::float8` })
+    .from(generations)
+    .where(and(eq(generations.id, held.id), eq(generations.epoch, held.epoch)))
+  if (!row) throw new LeaseLostError(held.id)
+  const generation = generationOf(row.row)
+  held.lastSeq = generation.lastSeq
+  const calls = generation.stepCount > 0 ? await loadCallsOf(db, [held.id]) : []
+  const situation = {
+    settings: generation.settings,
+    stepCount: generation.stepCount,
+    cancelRequested: generation.cancelRequestedAt !== null,
+    now: row.now,
+    deadlineAt: generation.deadlineAt.getTime(),
+    calls,
+    nextStep: generation.nextStep,
+    usedTokens: generation.inputTokens + generation.outputTokens,
+    usedTokensToday: generation.settings.budget.tokensPerDay === null ? 0 : await tokensToday(db, generation),
+  }
+  return { generation, calls, situation }
+}
+
+async function tokensToday(db: Database, generation: Generation): Promise<number> {
+  const rows = await query<{ used: number }>(
+    db,
+    sql`select coalesce(sum(total_tokens), 0)::float8 as used from model_attempts
+      where project_id = ${generation.projectId} and agent_id = ${generation.agentId}
+      and created_at > now() - interval '24 hours'`,
+  )
+  return rows[0]!.used
+}
+
+/** A worker went away in the middle of the model's answer: subscribers drop what they have of it. */
+async function tellReset(step: Turn): Promise<void> {
+  const { generation, house } = step
+  generation.attempt += 1
+  const data = { stepIndex: generation.stepCount + 1, attempt: generation.attempt + 1, reason: 'WORKER_LOST' }
+  await write(step, {
+    set: [sql`attempt = ${generation.attempt}::int`],
+    wakeAt: nowPlus(house.limits.leaseMs),
+    events: [{ type: 'STEP_RESET', data }],
+  })
+}
+
+async function act(step: Turn, decision: Decision, justAnswered: boolean): Promise<TurnOutcome> {
+  switch (decision.do) {
+    case 'model':
+      return modelStep(step, decision.plan)
+    case 'run':
+      await runServerCalls(step, decision.calls, justAnswered)
+      return 'goOn'
+    case 'wait':
+      return park(step, decision.until)
+    case 'giveUp':
+      return giveUp(step, decision.calls)
+    case 'cancel':
+      return end(step, cancelChange(step.calls))
+    case 'expire':
+      return end(step, expiry(step.calls))
+    case 'fail':
+      return end(step, failed(decision.code, decision.message))
+    case 'complete':
+      return end(step, await completion(step, decision))
+  }
+}
+
+async function end(step: Turn, change: Change): Promise<'terminal'> {
+  await write(step, change)
+  return 'terminal'
+}
+
+async function completion(step: Turn, decision: Decision & { do: 'complete' }): Promise<Change> {
+  const { stopReason, truncated, stopCall } = decision
+  const steps = await loadStepsOf(step.house.db, [step.generation.id])
+  const last = steps.at(-1)
+  const object = stopCall?.status === 'SKIPPED' ? stopCall.arguments : null
+  return completed({ stopReason, truncated, text: last ? textOf(last.parts) || null : null, object })
+}
+
+/**
+ * Gives the row back until a deadline. The open calls are read again under the row's lock: an output that arrived
+ * meanwhile has written its result, but does not wake a row that a worker holds.
+ */
+async function park(step: Turn, until: number): Promise<'goOn' | 'parked'> {
+  const { house, held } = step
+  const parked = await atomically(house.db, async (tx) => {
+    if (!(await stillOpen(tx, held)).some((call) => isOpen(call.status))) return false
+    await commit(tx, held, {
+      set: [sql`status = 'WAITING'`],
+      wakeAt: sql`to_timestamp(${until / 1000}::float8)`,
+      release: true,
+    })
+    return true
+  })
+  return parked ? 'parked' : 'goOn'
+}
+
+/** Settles client calls whose time is over: an error for the model, or the end, as the agent says. */
+async function giveUp(step: Turn, late: ToolCall[]): Promise<'goOn' | 'terminal'> {
+  const { house, held, generation } = step
+  if (generation.settings.onClientTimeout === 'EXPIRE') return end(step, expiry(step.calls))
+  const ids = new Set(late.map((call) => call.id))
+  await atomically(house.db, async (tx) => {
+    const open = (await stillOpen(tx, held)).filter((call) => ids.has(call.id) && isOpen(call.status))
+    const result = errorResult(
+      'client_timeout',
+      'The calling application gave no output for this call in time.',
+    )
+    held.lastSeq = await commit(tx, held, {
+      wakeAt: nowPlus(house.limits.leaseMs),
+      calls: open.map((call) => ({ id: call.id, status: 'ERRORED', result, errorCode: 'client_timeout' })),
+      events: open.map((call) => ({
+        type: 'TOOL_CALL_SETTLED',
+        data: { toolCallId: call.id, name: call.runtimeName, stepIndex: call.stepIndex, status: 'ERRORED' },
+      })),
+    })
+  })
+  house.bell.ring([{ kind: 'news', generationId: held.id, projectId: held.projectId, seq: held.lastSeq }])
+  return 'goOn'
+}
+
+/** Locks the row, proves ownership and reads the calls as they are now. */
+async function stillOpen(tx: Database, held: HeldGeneration): Promise<ToolCall[]> {
+  const rows = await query(
+    tx,
+    sql`select 1 from generations where id = ${held.id} and epoch = ${held.epoch} for update`,
+  )
+  if (rows.length === 0) throw new LeaseLostError(held.id)
+  return loadCallsOf(tx, [held.id])
+}

@@ -1,0 +1,36 @@
+/** When a provider wants to be asked again: read from its headers, or from Google's error details. */
+
+/** No pause longer than this is believed, in milliseconds: a day. */
+const longestMs = 24 * 60 * 60 * 1000
+
+/**
+ * Milliseconds to wait, or null when the answer says nothing. `retry-after-ms` wins over `retry-after` (seconds or an
+ * HTTP date), which wins over `retryDelay` in the body. Header names are lower case.
+ */
+export function retryAfterOf(
+  headers: Record<string, string>,
+  body: string,
+  now: number = Date.now(),
+): number | null {
+  const candidates = [
+    numberOf(headers['retry-after-ms']),
+    seconds(numberOf(headers['retry-after'])),
+    until(headers['retry-after'], now),
+    seconds(numberOf(/"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1])),
+  ]
+  const found = candidates.find((ms) => ms !== null && ms >= 0)
+  return found === undefined || found === null ? null : Math.min(Math.round(found), longestMs)
+}
+
+function numberOf(text: string | undefined): number | null {
+  return text !== undefined && /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : null
+}
+
+function seconds(value: number | null): number | null {
+  return value === null ? null : value * 1000
+}
+
+function until(text: string | undefined, now: number): number | null {
+  const at = text === undefined ? Number.NaN : Date.parse(text)
+  return Number.isNaN(at) ? null : Math.max(0, at - now)
+}

@@ -1,0 +1,159 @@
+/** Decides what happens next to a generation, from what is known. Pure: no I/O, no clock of its own. */
+import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
+import { isOpen, type ToolCall } from '../tools/index.ts'
+import type { StopReason } from './generation.ts'
+
+/** What holds for the next step only. */
+export interface NextStep {
+  /** Given with submitted outputs. */
+  toolChoice?: ToolChoiceRule
+  activeToolIds?: string[]
+  /** Told to the model as a user's message before the step. */
+  notice?: string
+  /** The step is the one repair that a faulty answer gets. */
+  repair?: true
+  /** The step is the last answer, without tools, because of this limit. */
+  final?: 'MAX_STEPS'
+}
+
+export interface Situation {
+  settings: AgentSettings
+  stepCount: number
+  cancelRequested: boolean
+  /** The database's time, in milliseconds since 1970. */
+  now: number
+  deadlineAt: number
+  /** All calls of the generation, in step and call order. */
+  calls: ToolCall[]
+  nextStep: NextStep | null
+  usedTokens: number
+  usedTokensToday: number
+}
+
+/** The rules of one model step. */
+export interface StepPlan {
+  stepIndex: number
+  toolChoice: ToolChoiceRule
+  /** Null means all tools of the agent. */
+  activeToolIds: string[] | null
+  notice: string | null
+  repair: boolean
+  final: 'MAX_STEPS' | null
+}
+
+export type Decision =
+  | { do: 'cancel' }
+  | { do: 'expire' }
+  /** Server calls that are due. */
+  | { do: 'run'; calls: ToolCall[] }
+  /** Client calls whose time is over. */
+  | { do: 'giveUp'; calls: ToolCall[] }
+  /** Nothing can be done before an answer comes or this moment, in milliseconds since 1970. */
+  | { do: 'wait'; until: number }
+  | { do: 'complete'; stopReason: StopReason; truncated: boolean; stopCall: ToolCall | null }
+  | { do: 'fail'; code: 'MODEL_BAD_REQUEST'; message: string }
+  | { do: 'model'; plan: StepPlan }
+
+/** Steps in a row in which every call was refused, before the generation fails. */
+const maxInvalidSteps = 3
+
+/**
+ * The next act. Order of the rules: cancel, deadline, open calls of the step (due ones run, late ones are given up,
+ * the rest is waited for), stop conditions, refused steps, budget, maximum of steps, and else the model.
+ */
+export function next(s: Situation): Decision {
+  const calls = s.calls.filter((call) => call.stepIndex === s.stepCount)
+  const inFlight = calls.filter((call) => call.status === 'EXECUTING')
+  const due = calls.filter((call) => call.status === 'PROPOSED')
+  const over = s.cancelRequested || s.now >= s.deadlineAt
+  // What was sent is heard out first: its outcome must not be lost to a cancel.
+  if (inFlight.length > 0) return { do: 'run', calls: over ? inFlight : [...inFlight, ...due] }
+  if (over) return s.cancelRequested ? { do: 'cancel' } : { do: 'expire' }
+  if (due.length > 0) return { do: 'run', calls: due }
+  const open = calls.filter((call) => isOpen(call.status))
+  const late = open.filter((call) => call.deadlineAt !== null && call.deadlineAt.getTime() <= s.now)
+  if (late.length > 0) return { do: 'giveUp', calls: late }
+  if (open.length > 0) return { do: 'wait', until: earliest(open, s.deadlineAt) }
+  return afterStep(s, calls)
+}
+
+function earliest(open: ToolCall[], deadlineAt: number): number {
+  return Math.min(deadlineAt, ...open.map((call) => call.deadlineAt?.getTime() ?? deadlineAt))
+}
+
+function afterStep(s: Situation, calls: ToolCall[]): Decision {
+  if (overBudget(s)) return { do: 'complete', stopReason: 'BUDGET', truncated: true, stopCall: null }
+  const stopCall = calls.find((call) => isStop(s.settings, call.runtimeName) && wasValid(call))
+  if (stopCall) return { do: 'complete', stopReason: 'STOP_CONDITION', truncated: false, stopCall }
+  if (refusedSteps(s) >= maxInvalidSteps) {
+    const message = `The model called tools with invalid arguments in ${maxInvalidSteps} steps in a row.`
+    return { do: 'fail', code: 'MODEL_BAD_REQUEST', message }
+  }
+  // A repair belongs to the step that it repairs.
+  if (s.stepCount >= s.settings.maxSteps && !s.nextStep?.repair) {
+    if (!s.settings.finalAnswerOnLimit)
+      return { do: 'complete', stopReason: 'MAX_STEPS', truncated: true, stopCall: null }
+    return {
+      do: 'model',
+      plan: { ...planOf(s), toolChoice: { mode: 'NONE' }, final: 'MAX_STEPS', notice: limitNotice },
+    }
+  }
+  return { do: 'model', plan: planOf(s) }
+}
+
+const limitNotice = 'The limit of steps is reached. Give your final answer now, without calling tools.'
+
+function overBudget(s: Situation): boolean {
+  const { budget, maxOutputTokens } = s.settings
+  const reserve = maxOutputTokens ?? 0
+  const over = (used: number, limit: number | null) =>
+    limit !== null && (used >= limit || used + reserve > limit)
+  return over(s.usedTokens, budget.tokensPerGeneration) || over(s.usedTokensToday, budget.tokensPerDay)
+}
+
+export function isStop(settings: AgentSettings, runtimeName: string): boolean {
+  return settings.stopConditions.some((stop) => stop.hasToolCall === runtimeName)
+}
+
+/** Whether the call passed its checks: a refused one is no stop, the model gets the error instead. */
+function wasValid(call: ToolCall): boolean {
+  return call.status !== 'INVALID' && call.errorCode !== 'unknown_tool' && call.errorCode !== 'forbidden'
+}
+
+function refusedSteps(s: Situation): number {
+  let refused = 0
+  for (let step = s.stepCount; step > 0; step--, refused++) {
+    const calls = s.calls.filter((call) => call.stepIndex === step)
+    if (calls.length === 0 || calls.some((call) => call.status !== 'INVALID')) break
+  }
+  return refused
+}
+
+/**
+ * Tool choice and tools of the coming step. What came with submitted outputs wins, then the first step rule that fits,
+ * then the agent's own. A tool forced by the agent is forced once, in the first step.
+ */
+export function planOf(s: Pick<Situation, 'settings' | 'stepCount' | 'nextStep'>): StepPlan {
+  const stepIndex = s.stepCount + 1
+  const rules = s.settings.stepRules.filter((rule) => appliesTo(rule, stepIndex))
+  const own = s.settings.toolChoice
+  return {
+    stepIndex,
+    toolChoice:
+      s.nextStep?.toolChoice ??
+      rules.find((rule) => rule.toolChoice !== null)?.toolChoice ??
+      ('tool' in own && stepIndex > 1 ? { mode: 'AUTO' } : own),
+    activeToolIds:
+      s.nextStep?.activeToolIds ??
+      rules.find((rule) => rule.activeToolIds !== null)?.activeToolIds ??
+      s.settings.activeToolIds,
+    notice: s.nextStep?.notice ?? null,
+    repair: s.nextStep?.repair ?? false,
+    final: null,
+  }
+}
+
+function appliesTo(rule: AgentSettings['stepRules'][number], stepIndex: number): boolean {
+  if (rule.step !== null) return rule.step === stepIndex
+  return stepIndex >= (rule.fromStep ?? 1) && stepIndex <= (rule.toStep ?? Infinity)
+}

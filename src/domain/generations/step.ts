@@ -1,0 +1,59 @@
+/** One model step: finds model, tools and history, asks, and commits the answer. */
+import { loadTools, surfaceOf, type Tool } from '../tools/index.ts'
+import { commitAnswer } from './answer.ts'
+import { prepareRequest } from './attempt.ts'
+import { failed } from './closing.ts'
+import { loadEarlier, loadStepsOf, messagesOf } from './history.ts'
+import { userMessage } from './message.ts'
+import { ModelError } from './model.ts'
+import type { StepPlan } from './next.ts'
+import { withRetries } from './retries.ts'
+import { write, type Turn, type TurnOutcome } from './turn.ts'
+
+/** Makes the step of the plan. Throws an AbortError when the signal fires and LeaseLostError when another took over. */
+export async function modelStep(step: Turn, plan: StepPlan): Promise<TurnOutcome> {
+  const { house, models, generation } = step
+  try {
+    const port = await models.open(generation.projectId, generation.settings.model)
+    const tools = await activeTools(step, plan)
+    const sources = {
+      settings: generation.settings,
+      plan,
+      port,
+      active: tools,
+      messages: await history(step, plan),
+    }
+    const made = await withRetries(step, plan, port, (tighter) => prepareRequest({ ...sources, tighter }))
+    if (made === 'requeued') return 'parked'
+    return await commitAnswer(step, plan, port, tools, made.prepared, made.answer)
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error
+    house.log.warn({ generationId: generation.id, code: error.code, err: error.cause }, 'a generation failed')
+    await write(step, failed(error.code, error.message))
+    return 'terminal'
+  }
+}
+
+async function history(step: Turn, plan: StepPlan) {
+  const { house, generation } = step
+  const done = generation.stepCount > 0 ? await loadStepsOf(house.db, [generation.id]) : []
+  return [
+    ...(await loadEarlier(house.db, generation)),
+    ...generation.input,
+    ...messagesOf(done, step.calls),
+    ...(plan.notice === null ? [] : [userMessage(plan.notice)]),
+  ]
+}
+
+/** The tools of this step by runtime name, as they are now. */
+async function activeTools({ house, generation }: Turn, plan: StepPlan): Promise<Map<string, Tool>> {
+  const wanted = generation.settings.toolIds.filter((id) => plan.activeToolIds?.includes(id) ?? true)
+  const loaded = await loadTools(house.db, wanted)
+  const byId = new Map(
+    loaded.filter((tool) => tool.projectId === generation.projectId).map((tool) => [tool.id, tool]),
+  )
+  const active = new Map<string, Tool>()
+  for (const entry of surfaceOf(wanted.flatMap((id) => byId.get(id) ?? [])))
+    if (!active.has(entry.runtimeName)) active.set(entry.runtimeName, byId.get(entry.toolId)!)
+  return active
+}

@@ -1,0 +1,97 @@
+/** Sorts the calls of an answer: what runs here, what the client runs, and what is refused with a reason. Pure. */
+import { errorResult, textResult, type ToolResult } from '../../core/content.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { newId } from '../../core/ids.ts'
+import { prepareCall, type Tool, type ToolCallStatus } from '../tools/index.ts'
+import { readCallInput } from './call-input.ts'
+import type { ToolCallPart } from './message.ts'
+
+/** One call after triage, ready to be committed. */
+export interface TriagedCall {
+  id: string
+  providerCallId: string
+  runtimeName: string
+  tool: Tool | null
+  /** PROPOSED (runs here), AWAITING_CLIENT, or settled: INVALID, ERRORED, SKIPPED. */
+  status: ToolCallStatus
+  arguments: JsonObject | null
+  rawArguments: string | null
+  result: ToolResult | null
+  errorCode: string | null
+  /** Preset keys that the model tried to set. */
+  dropped: string[]
+}
+
+export interface TriageRules {
+  /** By runtime name: the tools that were sent with this step. */
+  active: Map<string, Tool>
+  /** Whether the one who asked for the generation may call that tool. */
+  mayCall(tool: Tool): boolean
+  isStop(runtimeName: string): boolean
+}
+
+/** At most so many names are told to a model that invented one. */
+const maxNamesTold = 20
+
+/** Judges each call by itself, in order, then lets a stop tool of the client end the step. */
+export function triage(parts: ToolCallPart[], rules: TriageRules): TriagedCall[] {
+  const calls = parts.map((part) => judge(part, rules))
+  const stopped = calls.some((call) => rules.isStop(call.runtimeName) && isRunnable(call))
+  return stopped ? calls.map(skipClientCall) : calls
+}
+
+function isRunnable(call: TriagedCall): boolean {
+  return call.status === 'PROPOSED' || call.status === 'AWAITING_CLIENT'
+}
+
+function judge(part: ToolCallPart, rules: TriageRules): TriagedCall {
+  const tool = rules.active.get(part.name) ?? null
+  const base = {
+    id: newId('toolCall'),
+    providerCallId: part.providerCallId,
+    runtimeName: part.name.slice(0, 200),
+    tool,
+    arguments: null,
+    rawArguments: null,
+    dropped: [],
+  }
+  const refuse = (status: 'ERRORED' | 'INVALID', code: string, message: string, more: JsonObject = {}) => ({
+    ...base,
+    status,
+    errorCode: code,
+    result: errorResult(code, message, more),
+  })
+  if (!tool) {
+    const names = [...rules.active.keys()].slice(0, maxNamesTold)
+    return refuse(
+      'ERRORED',
+      'unknown_tool',
+      `There is no tool of that name. Available: ${names.join(', ') || 'none'}.`,
+    )
+  }
+  const value = readCallInput(part.input)
+  const prepared = value === null ? null : prepareCall(tool, value)
+  if (!prepared?.ok) {
+    const issues = prepared?.issues ?? [{ path: ['arguments'], message: 'must be a JSON object' }]
+    const where = issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')
+    return {
+      ...refuse('INVALID', 'invalid_arguments', `The arguments do not fit the tool's schema: ${where}`),
+      rawArguments: part.input.slice(0, 20_000),
+      dropped: prepared?.dropped ?? [],
+    }
+  }
+  const given = { arguments: prepared.arguments, dropped: prepared.dropped }
+  if (!rules.mayCall(tool))
+    return {
+      ...refuse('ERRORED', 'forbidden', 'The one who asked for this may not call this tool.'),
+      ...given,
+    }
+  const status = tool.kind === 'client' ? 'AWAITING_CLIENT' : 'PROPOSED'
+  return { ...base, ...given, status, result: null, errorCode: null }
+}
+
+/** The arguments of a stop tool are the answer, so nobody is asked for an output; the history still needs a result. */
+function skipClientCall(call: TriagedCall): TriagedCall {
+  if (call.status !== 'AWAITING_CLIENT') return call
+  return { ...call, status: 'SKIPPED', result: textResult('The generation ended with this step.') }
+}

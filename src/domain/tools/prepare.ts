@@ -1,0 +1,50 @@
+/** From what a model or caller sent to what will run: presets dropped, checked, merged, checked again. Pure. */
+import type { Issue } from '../../core/errors.ts'
+import { isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
+import { compileSchema } from '../../core/json-schema.ts'
+import { mergePresets } from './presets.ts'
+import { shownSchema } from './surface.ts'
+import type { ToolDefinition } from './tool.ts'
+
+export type Prepared =
+  | {
+      ok: true
+      /** What the caller may see: without presets. */
+      arguments: JsonObject
+      /** What the tool gets. */
+      merged: JsonObject
+      /** Preset keys that the caller tried to set; they had no effect and are audited. */
+      dropped: string[]
+    }
+  | { ok: false; issues: Issue[]; dropped: string[] }
+
+/** Arguments larger or deeper than this are refused before any schema looks at them. */
+const argumentLimits = { maxBytes: 256 * 1024, maxDepth: 64 }
+
+/** Checks the arguments against the schema shown, merges the presets, checks the whole. Paths start at `arguments`. */
+export function prepareCall(definition: ToolDefinition, given: unknown): Prepared {
+  const refuse = (issues: Issue[], dropped: string[] = []): Prepared => ({
+    ok: false,
+    issues: issues.map((issue) => ({ ...issue, path: ['arguments', ...issue.path] })),
+    dropped,
+  })
+  if (!isJsonObject(given)) return refuse([{ path: [], message: 'must be a JSON object' }])
+  const tooBig = jsonTooBig(given, argumentLimits)
+  if (tooBig) return refuse([{ path: [], message: tooBig }])
+  const { args: merged, dropped } = mergePresets(given, definition.presetParameters)
+  const own = withoutKeys(given, dropped)
+  for (const [schema, value] of [
+    [shownSchema(definition), own],
+    [definition.inputSchema, merged],
+  ] as const) {
+    const compiled = compileSchema(schema)
+    const issues = compiled.ok ? compiled.validate(value) : [compiled.issue]
+    if (issues.length > 0) return refuse(issues, dropped)
+  }
+  return { ok: true, arguments: own, merged, dropped }
+}
+
+function withoutKeys(value: JsonObject, keys: string[]): JsonObject {
+  if (keys.length === 0) return value
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
+}

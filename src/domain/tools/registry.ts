@@ -1,0 +1,227 @@
+/** The registry: tools are saved, versioned, found and listed. */
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import { AppError, invalidAt } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import type { Page } from '../../core/page.ts'
+import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { tools, toolVersions } from '../../store/db/tables/tools.ts'
+import { appendProjectEvents } from '../../store/events/log.ts'
+import {
+  assertMay,
+  assertRoom,
+  projectOf,
+  reachable,
+  reaches,
+  recordChange,
+  type Ctx,
+} from '../access/index.ts'
+import { openSecrets, secretNames } from '../secrets/index.ts'
+import { checkDefinition, type ToolInput } from './definition.ts'
+import type { Tool, ToolDefinition } from './tool.ts'
+
+export type CreateToolInput = ToolInput & { projectId?: string | null }
+export type UpdateToolInput = Partial<ToolInput> & { id: string; expectedVersion?: number | null }
+
+/**
+ * Saves a new tool as version 1. Action `tools:Create`. INVALID names every fault; NAME_TAKEN when the project has a
+ * tool of that name. Tool, version, audit entry and event are written together.
+ */
+export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'tools:Create', projectId, 'tool/*')
+  const definition = checkDefinition(input)
+  await checkOutside(ctx, projectId, definition)
+  const id = newId('tool')
+  const tool = await guardName(definition.name, () =>
+    atomically(ctx.db, async (tx) => {
+      await assertRoom(tx, ctx, tools, projectId, 'tools')
+      const { name, kind } = definition
+      const [row] = await tx.insert(tools).values({ id, projectId, name, kind, definition }).returning()
+      await keepVersion(tx, row!)
+      await tell(tx, ctx, 'TOOL_CREATED', toolOf(row!))
+      return toolOf(row!)
+    }),
+  )
+  ringProject(ctx, projectId)
+  return tool
+}
+
+/**
+ * Changes what is given and keeps the rest; every update makes a new version, calls already proposed keep theirs.
+ * `expectedVersion` makes it fail with CONFLICT when somebody was faster. Action `tools:Update`.
+ */
+export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool> {
+  const known = await findTool(ctx, input.id)
+  await assertMay(ctx, 'tools:Update', known.projectId, `tool/${known.id}`)
+  const definition = checkDefinition({ ...inputOf(known), ...withoutUndefined(input) })
+  if (definition.kind !== known.kind)
+    throw invalidAt(
+      ['input', 'config'],
+      `must stay of the kind "${known.kind}": make a new tool for another kind`,
+    )
+  await checkOutside(ctx, known.projectId, definition)
+  const tool = await guardName(definition.name, () =>
+    atomically(ctx.db, async (tx) => {
+      const version = input.expectedVersion ?? undefined
+      const [row] = await tx
+        .update(tools)
+        .set({ name: definition.name, definition, version: sql`${tools.version} + 1`, updatedAt: sql`now()` })
+        .where(and(eq(tools.id, known.id), version === undefined ? undefined : eq(tools.version, version)))
+        .returning()
+      if (!row)
+        throw new AppError(
+          'CONFLICT',
+          'The tool was changed or deleted meanwhile. Read it again and repeat the change.',
+        )
+      await keepVersion(tx, row)
+      await tell(tx, ctx, 'TOOL_UPDATED', toolOf(row))
+      return toolOf(row)
+    }),
+  )
+  ringProject(ctx, tool.projectId)
+  return tool
+}
+
+/** Deletes a tool. Calls already proposed run to their end with the version they have. Action `tools:Delete`. */
+export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool> {
+  const known = await findTool(ctx, input.id)
+  await assertMay(ctx, 'tools:Delete', known.projectId, `tool/${known.id}`)
+  await atomically(ctx.db, async (tx) => {
+    const rows = await tx.delete(tools).where(eq(tools.id, known.id)).returning({ id: tools.id })
+    if (rows.length > 0) await tell(tx, ctx, 'TOOL_DELETED', known)
+  })
+  ringProject(ctx, known.projectId)
+  return known
+}
+
+/** Tools by id, null for what does not exist for the caller. Action `tools:Get` on each. */
+export async function getTools(ctx: Ctx, ids: readonly string[]): Promise<(Tool | null)[]> {
+  const found = new Map((await loadTools(ctx.db, ids)).map((tool) => [tool.id, tool]))
+  return Promise.all(
+    ids.map(async (id) => {
+      const tool = found.get(id)
+      if (!tool || !reaches(ctx, tool.projectId)) return null
+      await assertMay(ctx, 'tools:Get', tool.projectId, `tool/${id}`)
+      return tool
+    }),
+  )
+}
+
+/** Tools of a project, newest first, all or of one kind. Action `tools:List`. */
+export async function listTools(
+  ctx: Ctx,
+  input: { projectId?: string | null; kind?: string | null; page: Page },
+): Promise<Tool[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'tools:List', projectId, 'tool/*')
+  const where = input.kind ? eq(tools.kind, input.kind) : undefined
+  return (await listPage(ctx.db, tools, projectId, input.page, where)).map(toolOf)
+}
+
+/** The tool when it exists for the caller, else NOT_FOUND. Checks no permission. */
+export async function findTool(ctx: Ctx, id: string): Promise<Tool> {
+  const [tool] = await loadTools(ctx.db, [id])
+  return reachable(ctx, tool, 'tool', id)
+}
+
+/** Rows by id, in no order. Checks nothing. */
+export async function loadTools(db: Database, ids: readonly string[]): Promise<Tool[]> {
+  if (ids.length === 0) return []
+  return (
+    await db
+      .select()
+      .from(tools)
+      .where(inArray(tools.id, [...ids]))
+  ).map(toolOf)
+}
+
+/** The definition that a call was proposed with, whatever happened to the tool since. */
+export async function loadVersion(db: Database, toolId: string, version: number): Promise<ToolDefinition> {
+  const [row] = await db
+    .select({ definition: toolVersions.definition })
+    .from(toolVersions)
+    .where(and(eq(toolVersions.toolId, toolId), eq(toolVersions.version, version)))
+  return row!.definition as ToolDefinition
+}
+
+function toolOf(row: typeof tools.$inferSelect): Tool {
+  const { id, projectId, version, createdAt, updatedAt } = row
+  return { ...(row.definition as ToolDefinition), id, projectId, version, createdAt, updatedAt }
+}
+
+/** A stored tool as the input that would make it again, so that an update checks the whole. */
+function inputOf(tool: Tool): ToolInput {
+  const { inputSchema, http } = tool
+  const { name, title, description, presetParameters, outputSchema, annotations, timeoutMs, idempotent } =
+    tool
+  const config = http ? { http: { ...http, inputSchema } } : { client: { inputSchema } }
+  return {
+    name,
+    title,
+    description,
+    presetParameters,
+    outputSchema,
+    annotations,
+    timeoutMs,
+    idempotent,
+    config,
+  }
+}
+
+function withoutUndefined<T extends object>(value: T): Partial<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as Partial<T>
+}
+
+/** Faults that need the project or the egress rules: secrets that do not exist, addresses that are never reached. */
+async function checkOutside(ctx: Ctx, projectId: string, definition: ToolDefinition): Promise<void> {
+  if (!definition.http) return
+  for (const [name, value] of Object.entries(definition.http.headers)) {
+    const names = secretNames(value)
+    const known = await openSecrets(ctx, projectId, names)
+    const missing = names.find((secret) => !known.has(secret))
+    if (missing)
+      throw invalidAt(
+        ['input', 'config', 'http', 'headers', name],
+        `names the secret ${missing}, which does not exist`,
+      )
+  }
+}
+
+async function keepVersion(tx: Database, row: typeof tools.$inferSelect): Promise<void> {
+  const { id: toolId, version, projectId, definition } = row
+  await tx.insert(toolVersions).values({ toolId, version, projectId, definition })
+}
+
+async function tell(
+  tx: Database,
+  ctx: Ctx,
+  type: 'TOOL_CREATED' | 'TOOL_UPDATED' | 'TOOL_DELETED',
+  tool: Tool,
+): Promise<void> {
+  const action = (
+    { TOOL_CREATED: 'tools:Create', TOOL_UPDATED: 'tools:Update', TOOL_DELETED: 'tools:Delete' } as const
+  )[type]
+  const details = { name: tool.name, version: tool.version }
+  await recordChange(tx, ctx, { projectId: tool.projectId, action, resource: `tool/${tool.id}`, details })
+  await appendProjectEvents(tx, tool.projectId, [{ type, data: { toolId: tool.id, ...details } }])
+}
+
+function ringProject(ctx: Ctx, projectId: string): void {
+  ctx.bell.ring([{ kind: 'news', projectId, generationId: null, seq: null }])
+}
+
+async function guardName<T>(name: string, save: () => Promise<T>): Promise<T> {
+  try {
+    return await save()
+  } catch (error) {
+    if (isUniqueViolation(error))
+      throw new AppError(
+        'NAME_TAKEN',
+        `This project already has a tool named ${JSON.stringify(name)}.`,
+        {},
+        error,
+      )
+    throw error
+  }
+}

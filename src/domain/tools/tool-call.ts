@@ -1,0 +1,114 @@
+/** What a tool call is: one request to run a tool, inside a generation or outside. */
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { ToolResult } from '../../core/content.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Page } from '../../core/page.ts'
+import type { Database } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { assertMay, projectOf, reaches, type Ctx } from '../access/index.ts'
+import type { ToolKind } from './tool.ts'
+
+/** PROPOSED, EXECUTING and AWAITING_CLIENT are open; the others are settled for good. */
+export const toolCallStatuses = [
+  'PROPOSED',
+  'EXECUTING',
+  'AWAITING_CLIENT',
+  'SUCCEEDED',
+  'ERRORED',
+  'INVALID',
+  'UNKNOWN',
+  'SKIPPED',
+  'CANCELLED',
+] as const
+export type ToolCallStatus = (typeof toolCallStatuses)[number]
+
+const open = new Set<ToolCallStatus>(['PROPOSED', 'EXECUTING', 'AWAITING_CLIENT'])
+
+export function isOpen(status: ToolCallStatus): boolean {
+  return open.has(status)
+}
+
+export interface ToolCall {
+  id: string
+  projectId: string
+  generationId: string | null
+  stepIndex: number | null
+  callIndex: number | null
+  providerCallId: string | null
+  source: 'GENERATION' | 'DIRECT'
+  toolId: string | null
+  toolVersion: number | null
+  runtimeName: string
+  kind: ToolKind | null
+  status: ToolCallStatus
+  /** Without presets; null when the model wrote no legal JSON. */
+  arguments: JsonObject | null
+  rawArguments: string | null
+  /** Times the call was sent. */
+  attempt: number
+  result: ToolResult | null
+  isError: boolean | null
+  errorCode: string | null
+  outputHash: string | null
+  requestedBy: string
+  deadlineAt: Date | null
+  startedAt: Date | null
+  settledAt: Date | null
+  createdAt: Date
+}
+
+export function toolCallOf(row: typeof toolCalls.$inferSelect): ToolCall {
+  const { wakeAt: _wakeAt, epoch: _epoch, ...rest } = row
+  return rest as ToolCall
+}
+
+/** Calls by id, null for what does not exist for the caller. Action `toolCalls:Get` on each. */
+export async function getToolCalls(ctx: Ctx, ids: readonly string[]): Promise<(ToolCall | null)[]> {
+  const rows =
+    ids.length > 0
+      ? await ctx.db
+          .select()
+          .from(toolCalls)
+          .where(inArray(toolCalls.id, [...ids]))
+      : []
+  const found = new Map(rows.map((row) => [row.id, toolCallOf(row)]))
+  return Promise.all(
+    ids.map(async (id) => {
+      const call = found.get(id)
+      if (!call || !reaches(ctx, call.projectId)) return null
+      await assertMay(ctx, 'toolCalls:Get', call.projectId, `toolCall/${id}`)
+      return call
+    }),
+  )
+}
+
+/** Calls of a project, newest first, all or of one status or tool. Action `toolCalls:List`. */
+export async function listToolCalls(
+  ctx: Ctx,
+  input: { projectId?: string | null; status?: string | null; toolId?: string | null; page: Page },
+): Promise<ToolCall[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'toolCalls:List', projectId, 'toolCall/*')
+  // The status stands in the text so that the planner can use the partial index on UNKNOWN.
+  const where = and(
+    input.status === 'UNKNOWN'
+      ? sql`status = 'UNKNOWN'`
+      : input.status
+        ? eq(toolCalls.status, input.status)
+        : undefined,
+    input.toolId ? eq(toolCalls.toolId, input.toolId) : undefined,
+  )
+  return (await listPage(ctx.db, toolCalls, projectId, input.page, where)).map(toolCallOf)
+}
+
+/** The calls of some generations in step and call order. Checks nothing. */
+export async function loadCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
+  if (generationIds.length === 0) return []
+  const rows = await db
+    .select()
+    .from(toolCalls)
+    .where(inArray(toolCalls.generationId, [...generationIds]))
+    .orderBy(toolCalls.generationId, toolCalls.stepIndex, toolCalls.callIndex)
+  return rows.map(toolCallOf)
+}

@@ -1,0 +1,50 @@
+/** The first initialisation of a PGlite directory, in a process of its own. */
+import { fork } from 'node:child_process'
+import { access, cp, mkdtemp, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { PGlite } from '@electric-sql/pglite'
+
+const ownPath = fileURLToPath(import.meta.url)
+
+/**
+ * Makes a fresh cluster in an empty directory; does nothing when there is one. The cluster is made beside the
+ * directory and moved in when complete, so a crash on the way leaves no half-made one behind.
+ */
+export async function initialiseDirectory(directory: string): Promise<void> {
+  if (await exists(join(directory, 'PG_VERSION'))) return
+  const staging = await mkdtemp(join(dirname(directory), `.${basename(directory)}-`))
+  try {
+    await makeCluster(staging)
+    await rm(directory, { recursive: true, force: true })
+    await rename(staging, directory).catch(() => cp(staging, directory, { recursive: true }))
+  } finally {
+    await rm(staging, { recursive: true, force: true })
+  }
+}
+
+async function makeCluster(directory: string): Promise<void> {
+  // From TypeScript sources (tests, dev) there is no file that a plain child process could run.
+  if (ownPath.endsWith('.ts')) return initialise(directory)
+  const child = fork(ownPath, [directory], { execArgv: [] })
+  const code = await new Promise((resolve) => child.once('exit', resolve))
+  if (code !== 0)
+    throw new Error(`The embedded database could not be initialised (exit code ${String(code)}).`)
+}
+
+async function initialise(directory: string): Promise<void> {
+  const client = await PGlite.create(directory)
+  await client.close()
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+if (process.argv[1] === ownPath && process.argv[2] && process.send) {
+  await initialise(process.argv[2])
+  process.disconnect?.()
+}

@@ -1,0 +1,61 @@
+/** Tenants, their API keys and the memory of idempotent requests. */
+import { sql } from 'drizzle-orm'
+import { boolean, index, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { createdAt, moment, projectId } from './columns.ts'
+
+export const projects = pgTable('projects', {
+  id: text('id').primaryKey(),
+  name: text('name').notNull(),
+  createdAt: createdAt(),
+})
+
+export const apiKeys = pgTable(
+  'api_keys',
+  {
+    id: text('id').primaryKey(),
+    /** The project the key belongs to and acts in by default. */
+    projectId: projectId().references(() => projects.id),
+    name: text('name').notNull(),
+    /** SHA-256 of the secret, hex. The secret itself is stored nowhere. */
+    hash: text('hash').notNull(),
+    /** The first characters of the secret, to tell keys apart in a list. */
+    prefix: text('prefix').notNull(),
+    role: text('role'),
+    policy: jsonb('policy').notNull(),
+    /** An operator's key: its policy holds in every project. */
+    installation: boolean('installation').notNull().default(false),
+    createdBy: text('created_by'),
+    createdAt: createdAt(),
+    expiresAt: moment('expires_at'),
+    revokedAt: moment('revoked_at'),
+  },
+  (t) => [uniqueIndex('api_keys_hash').on(t.hash), index('api_keys_list').on(t.projectId, t.createdAt, t.id)],
+)
+
+export const idempotencyKeys = pgTable(
+  'idempotency_keys',
+  {
+    projectId: projectId(),
+    principalId: text('principal_id').notNull(),
+    operation: text('operation').notNull(),
+    key: text('key').notNull(),
+    /** Hash of the whole request: the same key with another request is a conflict. */
+    requestHash: text('request_hash').notNull(),
+    /** The id of what the first request made. */
+    resultId: text('result_id').notNull(),
+    expiresAt: moment('expires_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.projectId, t.principalId, t.operation, t.key] }),
+    index('idempotency_keys_expiry').on(t.expiresAt),
+  ],
+)
+
+/** One row for the whole installation. */
+export const installation = pgTable('installation', {
+  id: text('id').primaryKey().default('this'),
+  /** Added to transaction ids so that the order of events survives a move to another database cluster. */
+  commitShift: text('commit_shift')
+    .notNull()
+    .default(sql`'0'`),
+})

@@ -1,0 +1,137 @@
+/** Runs of agents: the row that is state, queue entry and timer at once, its steps, and where models come from. */
+import { sql } from 'drizzle-orm'
+import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { count, createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
+
+export const threads = pgTable(
+  'threads',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    agentId: text('agent_id').notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [index('threads_list').on(t.projectId, t.createdAt, t.id)],
+)
+
+export const generations = pgTable(
+  'generations',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    agentId: text('agent_id').notNull(),
+    agentVersion: integer('agent_version').notNull(),
+    threadId: text('thread_id').notNull(),
+    /** QUEUED RUNNING WAITING COMPLETED FAILED CANCELLED EXPIRED. What waits is read from the open calls. */
+    status: text('status').notNull(),
+    /** The agent's definition with this run's overrides, frozen at the start. */
+    settings: jsonb('settings').notNull(),
+    /** The messages this run was started with. */
+    input: jsonb('input').notNull(),
+    requestedBy: text('requested_by').notNull(),
+    /** Model steps committed so far, over all pauses and restarts. */
+    stepCount: integer('step_count').notNull().default(0),
+    /** Attempts made at the step in progress. */
+    attempt: integer('attempt').notNull().default(0),
+    /** What holds for the next step only (see NextStep in domain/generations/next.ts). */
+    nextStep: jsonb('next_step'),
+    stopReason: text('stop_reason'),
+    truncated: boolean('truncated').notNull().default(false),
+    errorCode: text('error_code'),
+    errorMessage: text('error_message'),
+    outputText: text('output_text'),
+    outputObject: jsonb('output_object'),
+    /** The model of the newest step, `provider/model`, and its provider's kind. */
+    model: text('model'),
+    modelKind: text('model_kind'),
+    inputTokens: count('input_tokens'),
+    outputTokens: count('output_tokens'),
+    lastSeq: integer('last_seq').notNull().default(0),
+    cancelRequestedAt: moment('cancel_requested_at'),
+    cancelReason: text('cancel_reason'),
+    deadlineAt: moment('deadline_at').notNull(),
+    createdAt: createdAt(),
+    startedAt: moment('started_at'),
+    finishedAt: moment('finished_at'),
+    ...workColumns(),
+  },
+  (t) => [
+    index('generations_wake')
+      .on(t.wakeAt)
+      .where(sql`wake_at is not null`),
+    index('generations_list').on(t.projectId, t.createdAt, t.id),
+    index('generations_by_agent').on(t.agentId, t.createdAt, t.id),
+    index('generations_by_thread').on(t.threadId, t.createdAt, t.id),
+  ],
+)
+
+export const steps = pgTable(
+  'steps',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    generationId: text('generation_id').notNull(),
+    /** Counts from 1. */
+    stepIndex: integer('step_index').notNull(),
+    attempt: integer('attempt').notNull(),
+    model: text('model').notNull(),
+    modelKind: text('model_kind').notNull(),
+    /** The parts of the assistant's answer. */
+    parts: jsonb('parts').notNull(),
+    /** The tools as they were sent: runtime name, tool id and version. */
+    surface: jsonb('surface').notNull(),
+    toolChoice: jsonb('tool_choice').notNull(),
+    finishReason: text('finish_reason').notNull(),
+    usage: jsonb('usage').notNull(),
+    /** What the loop told the model before this step, as a user's message. */
+    notice: text('notice'),
+    /** What was left out of the view of the history, when anything was. */
+    elided: jsonb('elided'),
+    createdAt: createdAt(),
+  },
+  (t) => [uniqueIndex('steps_place').on(t.generationId, t.stepIndex)],
+)
+
+/** One row for each attempt that reached a model, the failed ones too. */
+export const modelAttempts = pgTable(
+  'model_attempts',
+  {
+    generationId: text('generation_id').notNull(),
+    stepIndex: integer('step_index').notNull(),
+    attempt: integer('attempt').notNull(),
+    projectId: projectId(),
+    agentId: text('agent_id').notNull(),
+    model: text('model').notNull(),
+    usage: jsonb('usage').notNull(),
+    /** Input and output together, for budgets. */
+    totalTokens: count('total_tokens'),
+    errorCode: text('error_code'),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.generationId, t.stepIndex, t.attempt] }),
+    index('model_attempts_budget').on(t.projectId, t.agentId, t.createdAt),
+  ],
+)
+
+export const providers = pgTable(
+  'providers',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    name: text('name').notNull(),
+    kind: text('kind').notNull(),
+    baseUrl: text('base_url'),
+    /** The name of a secret that holds the key. */
+    secretName: text('secret_name'),
+    defaultModel: text('default_model').notNull(),
+    capabilities: jsonb('capabilities').notNull(),
+    contextWindow: integer('context_window'),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+  },
+  (t) => [
+    uniqueIndex('providers_name').on(t.projectId, t.name),
+    index('providers_list').on(t.projectId, t.createdAt, t.id),
+  ],
+)

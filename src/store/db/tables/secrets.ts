@@ -1,0 +1,17 @@
+/** Encrypted values, write-only from outside. */
+import { pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { createdAt, projectId, updatedAt } from './columns.ts'
+
+export const secrets = pgTable(
+  'secrets',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    name: text('name').notNull(),
+    /** AES-256-GCM: version, nonce, tag and ciphertext, base64url, bound to project and name. */
+    sealed: text('sealed').notNull(),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+  },
+  (t) => [uniqueIndex('secrets_name').on(t.projectId, t.name)],
+)

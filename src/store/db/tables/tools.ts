@@ -1,0 +1,86 @@
+/** The registry of tools, every version of every tool, and each call. */
+import { sql } from 'drizzle-orm'
+import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
+
+export const tools = pgTable(
+  'tools',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    name: text('name').notNull(),
+    kind: text('kind').notNull(),
+    version: integer('version').notNull().default(1),
+    /** The whole definition, as in the newest row of tool_versions. */
+    definition: jsonb('definition').notNull(),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+  },
+  (t) => [
+    uniqueIndex('tools_name').on(t.projectId, t.name),
+    index('tools_list').on(t.projectId, t.createdAt, t.id),
+  ],
+)
+
+/** What a call ran with, even after the tool was changed or deleted. */
+export const toolVersions = pgTable(
+  'tool_versions',
+  {
+    toolId: text('tool_id').notNull(),
+    version: integer('version').notNull(),
+    projectId: projectId(),
+    definition: jsonb('definition').notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.toolId, t.version] })],
+)
+
+export const toolCalls = pgTable(
+  'tool_calls',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    /** Null for a call outside a generation. Such a call is a work row of its own. */
+    generationId: text('generation_id'),
+    stepIndex: integer('step_index'),
+    callIndex: integer('call_index'),
+    providerCallId: text('provider_call_id'),
+    source: text('source').notNull(),
+    /** Null when the model named a tool that does not exist. */
+    toolId: text('tool_id'),
+    toolVersion: integer('tool_version'),
+    runtimeName: text('runtime_name').notNull(),
+    kind: text('kind'),
+    status: text('status').notNull(),
+    /** As the model or caller gave them, presets removed. */
+    arguments: jsonb('arguments'),
+    /** What the model wrote when it was not legal JSON. */
+    rawArguments: text('raw_arguments'),
+    attempt: integer('attempt').notNull().default(0),
+    /** A ToolResult, once settled. */
+    result: jsonb('result'),
+    isError: boolean('is_error'),
+    errorCode: text('error_code'),
+    /** Hash of a submitted output: tells an identical repeat from a conflict. */
+    outputHash: text('output_hash'),
+    requestedBy: text('requested_by').notNull(),
+    /** When an open client call is given up. */
+    deadlineAt: moment('deadline_at'),
+    startedAt: moment('started_at'),
+    settledAt: moment('settled_at'),
+    createdAt: createdAt(),
+    ...workColumns(),
+  },
+  (t) => [
+    uniqueIndex('tool_calls_place')
+      .on(t.generationId, t.stepIndex, t.callIndex)
+      .where(sql`generation_id is not null`),
+    index('tool_calls_list').on(t.projectId, t.createdAt, t.id),
+    index('tool_calls_wake')
+      .on(t.wakeAt)
+      .where(sql`wake_at is not null`),
+    index('tool_calls_unknown')
+      .on(t.projectId, t.createdAt, t.id)
+      .where(sql`status = 'UNKNOWN'`),
+  ],
+)

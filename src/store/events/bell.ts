@@ -1,0 +1,161 @@
+/** The doorbell: hints that something happened. A lost hint costs time, never truth. */
+
+/** `news`: the log of a generation or project has grown. */
+export interface News {
+  kind: 'news'
+  projectId: string
+  generationId: string | null
+  /** The newest number in the generation's log. */
+  seq: number | null
+}
+
+/** A piece of text on its way, not yet a fact. `after` is the newest number in the log when it was sent. */
+export interface Delta {
+  kind: 'delta'
+  generationId: string
+  projectId: string
+  after: number
+  stepIndex: number
+  attempt: number
+  /** Characters of this attempt before the piece. */
+  offset: number
+  text: string
+}
+
+export type Hint =
+  | News
+  | Delta
+  /** Rows of that table want a worker. */
+  | { kind: 'work'; table: string }
+  /** A generation was asked to stop, or a key was revoked. */
+  | { kind: 'signal'; name: 'cancel' | 'revoked'; id: string }
+  /** Hints may have been lost: look at everything that matters to you. */
+  | { kind: 'reconnected' }
+
+export interface Bell {
+  /** Never waits and never throws. Own listeners hear it at once. */
+  ring(hints: Hint[]): void
+  /** The answer ends the listening. A listener must not throw. */
+  listen(listener: (hint: Hint) => void): () => void
+  close(): Promise<void>
+}
+
+/** The bell of a single process, and the local half of the others. */
+export function localBell(): Bell {
+  const listeners = new Set<(hint: Hint) => void>()
+  return {
+    ring(hints) {
+      for (const hint of hints) for (const listener of listeners) listener(hint)
+    },
+    listen(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async close() {
+      listeners.clear()
+    },
+  }
+}
+
+/** How a bell reaches other processes: sends texts, and calls back with what others sent. */
+export interface Wire {
+  /** The largest text it carries, in bytes. */
+  maxBytes: number
+  send(text: string): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** Hints wait this long for company: a notification for each commit would cost a lock each. */
+const batchMs = 3
+/** More hints than this wait while the wire is down; then the oldest go, since the backstop finds their news. */
+const maxWaiting = 10_000
+
+/**
+ * A bell heard by every process on the wire. `connectWire` gets the callback for what arrives and one for
+ * "reconnected". Own listeners are served directly; the echo of our own hints is dropped.
+ */
+export async function wiredBell(
+  origin: string,
+  connectWire: (onText: (text: string) => void, onReconnect: () => void) => Promise<Wire>,
+): Promise<Bell> {
+  const local = localBell()
+  let waiting: Hint[] = []
+  let timer: NodeJS.Timeout | null = null
+  let closed = false
+  const wire = await connectWire(
+    (text) => {
+      const message = parse(text)
+      if (message && message.origin !== origin) local.ring(message.hints)
+    },
+    () => local.ring([{ kind: 'reconnected' }]),
+  )
+  const flush = async () => {
+    timer = null
+    const batch = waiting
+    waiting = []
+    for (const text of pack(origin, batch, wire.maxBytes)) if (!closed) await wire.send(text).catch(() => {})
+  }
+  return {
+    ring(hints) {
+      local.ring(hints)
+      if (closed) return
+      waiting.push(...hints)
+      if (waiting.length > maxWaiting) waiting = waiting.slice(-maxWaiting)
+      timer ??= setTimeout(() => void flush(), batchMs)
+    },
+    listen: local.listen,
+    async close() {
+      if (timer) clearTimeout(timer)
+      await flush()
+      closed = true
+      await local.close()
+      await wire.close()
+    },
+  }
+}
+
+/** Texts no larger than `maxBytes`, saying each thing once. */
+function* pack(origin: string, hints: Hint[], maxBytes: number): Generator<string> {
+  const room = maxBytes - origin.length - 32
+  let parts: string[] = []
+  let size = 0
+  for (const hint of newest(hints)) {
+    const part = JSON.stringify(hint)
+    const bytes = Buffer.byteLength(part) + 1
+    if (bytes > room) continue
+    if (size + bytes > room && parts.length > 0) {
+      yield `{"origin":${JSON.stringify(origin)},"hints":[${parts.join(',')}]}`
+      parts = []
+      size = 0
+    }
+    parts.push(part)
+    size += bytes
+  }
+  if (parts.length > 0) yield `{"origin":${JSON.stringify(origin)},"hints":[${parts.join(',')}]}`
+}
+
+/** Several pieces of news of one generation are one: the last place they came in keeps their order with deltas. */
+function newest(hints: Hint[]): Hint[] {
+  const seen = new Set<string>()
+  const out: Hint[] = []
+  for (const hint of hints.toReversed()) {
+    const key =
+      hint.kind === 'news'
+        ? `n:${hint.generationId ?? hint.projectId}`
+        : hint.kind === 'work'
+          ? `w:${hint.table}`
+          : null
+    if (key !== null && seen.has(key)) continue
+    if (key !== null) seen.add(key)
+    out.push(hint)
+  }
+  return out.reverse()
+}
+
+function parse(text: string): { origin: string; hints: Hint[] } | null {
+  try {
+    return JSON.parse(text) as { origin: string; hints: Hint[] }
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,32 @@
+/** The bell over Redis publish and subscribe, when REDIS_URL is set. */
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { wiredBell, type Bell } from './bell.ts'
+
+/** `channel` keeps installations that share a Redis apart. Reconnects by itself; while Redis is away hints are lost. */
+export function redisBell(url: string, channel: string): Promise<Bell> {
+  return wiredBell(randomUUID(), async (onText, onReconnect) => {
+    const options = {
+      lazyConnect: true,
+      maxRetriesPerRequest: 1,
+      retryStrategy: (tries: number) => Math.min(2000, 50 * 2 ** tries),
+    }
+    const publisher = new Redis(url, { ...options, enableOfflineQueue: false })
+    const subscriber = new Redis(url, options)
+    // Without a listener an outage would be an uncaught exception; reconnecting is the remedy.
+    publisher.on('error', () => {})
+    subscriber.on('error', () => {})
+    await Promise.all([publisher.connect(), subscriber.connect()])
+    subscriber.on('message', (_channel, text) => onText(text))
+    await subscriber.subscribe(channel)
+    subscriber.on('ready', onReconnect)
+    return {
+      maxBytes: 256 * 1024,
+      send: (text) => publisher.publish(channel, text),
+      close: async () => {
+        publisher.disconnect()
+        subscriber.disconnect()
+      },
+    }
+  })
+}

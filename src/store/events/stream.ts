@@ -1,0 +1,112 @@
+/** One subscriber's stream: history after a position, then live, no gap and no duplicate. */
+import type { Delta } from './bell.ts'
+import type { EventRow } from './log.ts'
+import type { Live, LiveItem, Source } from './live.ts'
+import { isAfter, type Position } from './position.ts'
+
+export interface StreamOptions {
+  source: Source
+  after: Position
+  /** Only events of these kinds; the rest still moves the position. */
+  types?: readonly string[] | null
+  /** Whether text on its way is wanted. */
+  deltas: boolean
+  /** The stream ends after an event for which this is true. */
+  isLast?: (event: EventRow) => boolean
+}
+
+export type StreamItem = { event: EventRow } | { delta: Delta }
+
+const pageSize = 200
+/** While the database is away: how long between tries and for how many, in milliseconds. */
+const retryMs = 250
+const maxTries = 240
+
+/**
+ * Opens the stream. The sink is attached before the first read, so nothing falls between table and live. The iterator
+ * is written by hand, not as `async function*`: its `return()` must end a pending `next()` at once and free the sink.
+ */
+export function openStream(live: Live, options: StreamOptions): AsyncIterableIterator<StreamItem> {
+  const { source, types } = options
+  const sink = live.attach(source)
+  let at = options.after
+  let page: EventRow[] = []
+  let catchingUp = true
+  let failures = 0
+  let done = false
+
+  const finish = () => {
+    if (!done) live.detach(source, sink)
+    done = true
+    page = []
+    sink.wake()
+  }
+
+  const fillPage = async () => {
+    try {
+      const read = await source.read(at, pageSize, types)
+      failures = 0
+      page = read.events
+      if (read.more) return
+      catchingUp = false
+      // With a filter the last event is not the end of what was looked at.
+      if (page.length === 0) at = isAfter(read.end, at) ? read.end : at
+      live.caughtUp(source, read.end)
+    } catch (error) {
+      if (++failures > maxTries) throw error
+      await new Promise((resolve) => setTimeout(resolve, retryMs))
+    }
+  }
+
+  const accept = (event: EventRow, place: Position): StreamItem | null => {
+    at = place
+    if (types && !types.includes(event.type)) return null
+    if (options.isLast?.(event)) finish()
+    return { event }
+  }
+
+  const fromRing = (item: LiveItem): StreamItem | null => {
+    if ('delta' in item) return options.deltas && item.delta.after === at.major ? item : null
+    if (!isAfter(item.at, at)) return null
+    if (isAfter(item.previous, at)) {
+      catchingUp = true
+      return null
+    }
+    return accept(item.event, item.at)
+  }
+
+  const next = async (): Promise<IteratorResult<StreamItem>> => {
+    while (!done) {
+      const event = page.shift()
+      const place = event && source.positionOf(event)
+      let item: StreamItem | null = null
+      if (event && place) item = isAfter(place, at) ? accept(event, place) : null
+      else if (catchingUp) await fillPage()
+      else {
+        const live = sink.shift()
+        if (live) item = fromRing(live)
+        else if (sink.behind) {
+          sink.behind = false
+          catchingUp = true
+        } else await sink.wait()
+      }
+      if (item) return { done: false, value: item }
+    }
+    return { done: true, value: undefined }
+  }
+
+  return {
+    next,
+    async return() {
+      finish()
+      return { done: true, value: undefined }
+    },
+    async throw(error: unknown) {
+      finish()
+      throw error
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
