@@ -183,7 +183,7 @@ function geminiRules(body: Body, issued: Issued, refuse: Refuse): void {
   const contents: Body[] = body['contents'] ?? []
   const declared = (body['tools'] ?? []).flatMap((tool: Body) => tool['functionDeclarations'] ?? [])
   for (const tool of declared) refuse(!toolName.test(tool.name) && `the name ${tool.name} is not allowed`)
-  const strict = /^gemini-3/.test(body['$model'] ?? '')
+  const strict = String(body['$model'] ?? '').startsWith('gemini-3')
   contents.forEach((content, i) => {
     const calls = content['parts'].filter((part: Body) => part['functionCall'])
     const answers = content['parts'].filter((part: Body) => part['functionResponse'])

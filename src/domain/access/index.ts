@@ -33,3 +33,5 @@ export {
 } from './policy.ts'
 export { createProject, getProjects, insertProject, listProjects, type Project } from './projects.ts'
 export { assertRoom } from './room.ts'
+export { createRateLimit, type RateLimit } from './rate.ts'
+export { asAppError } from './storage-fault.ts'

@@ -1,17 +1,14 @@
 /** What can go wrong on the way out, in one closed list of codes. Messages never hold an address, a header or a stack. */
 
-export const egressCodes = [
-  'BLOCKED_ADDRESS',
-  'BAD_URL',
-  'TIMEOUT',
-  'TOO_LARGE',
-  'TOO_MANY_REDIRECTS',
-  'CONNECT',
-  'ABORTED',
-  'NETWORK',
-] as const
-
-export type EgressCode = (typeof egressCodes)[number]
+type EgressCode =
+  | 'BLOCKED_ADDRESS'
+  | 'BAD_URL'
+  | 'TIMEOUT'
+  | 'TOO_LARGE'
+  | 'TOO_MANY_REDIRECTS'
+  | 'CONNECT'
+  | 'ABORTED'
+  | 'NETWORK'
 
 /**
  * A request that did not end well. `sent` is the fact that exactly-once stands on: false means that surely no byte of

@@ -10,7 +10,7 @@ import { createFollow, type Follow } from './follow.ts'
 import { ownHeaders, webHeaders } from './headers.ts'
 import { createGuard, type EgressPolicy } from './policy.ts'
 
-export interface EgressRequest {
+interface EgressRequest {
   method: string
   url: string | URL
   headers?: Record<string, string>
@@ -27,7 +27,7 @@ export interface EgressRequest {
 }
 
 /** What came back. A failure is a value: `error.sent` tells whether the other side may have acted on the request. */
-export type EgressOutcome =
+type EgressOutcome =
   | { ok: true; status: number; headers: Headers; bytes: Buffer; truncated: boolean }
   | { ok: false; error: EgressError }
 

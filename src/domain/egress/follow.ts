@@ -6,7 +6,7 @@ import { exchange, type Reply, type Trace } from './exchange.ts'
 import type { Guard } from './policy.ts'
 import { nextHop, targetOf, type Hop } from './redirects.ts'
 
-export interface Following {
+interface Following {
   /** Zero hands a redirect back as the answer it is. */
   maxRedirects: number
   /** Headers that stay behind when a redirect leaves the origin, beside the well-known ones. */

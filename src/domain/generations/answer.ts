@@ -1,6 +1,6 @@
 /** Commits a model's answer: the message, its calls after triage, and how the row is left, in one statement. */
 import { sql, type SQL } from 'drizzle-orm'
-import { nowPlus } from '../../store/db/database.ts'
+import { nowPlus, jsonb } from '../../store/db/database.ts'
 import type { NewEvent } from '../../store/events/log.ts'
 import { allows, principalById } from '../access/index.ts'
 import type { Tool } from '../tools/index.ts'
@@ -155,8 +155,7 @@ function endingOf(
     events: [],
     outcome: 'goOn',
   }
-  if (judgement?.kind === 'repair')
-    return { ...goOn, set: [sql`next_step = ${JSON.stringify(judgement.nextStep)}::text::jsonb`] }
+  if (judgement?.kind === 'repair') return { ...goOn, set: [sql`next_step = ${jsonb(judgement.nextStep)}`] }
   if (judgement?.kind === 'fail') return { ...failed(judgement.code, judgement.message), outcome: 'terminal' }
   if (judgement?.kind === 'complete') return { ...completed(judgement), outcome: 'terminal' }
   const client = calls.filter((call) => call.status === 'AWAITING_CLIENT')

@@ -27,7 +27,7 @@ export interface RequestSources {
   port: ModelPort
   /** The active tools by runtime name. */
   active: Map<string, Tool>
-  /** The whole history, the notice of this step included. */
+  /** The whole history. */
   messages: Message[]
   /** After an overflow: half of what was tried before. */
   tighter: boolean
@@ -44,8 +44,9 @@ export function prepareRequest(from: RequestSources): PreparedRequest {
   const limited = from.messages.map((message) =>
     message.role === 'tool' ? { ...message, parts: limitStepResults(message.parts) } : message,
   )
+  const instructions = instructionsOf(settings, plan)
   const view = viewOfHistory({
-    instructions: settings.instructions,
+    instructions,
     messages: limited,
     tools,
     budgetTokens: budgetOf(from),
@@ -56,7 +57,7 @@ export function prepareRequest(from: RequestSources): PreparedRequest {
     offersFinalAnswer,
     elided: Object.values(view.elided).some((n) => n > 0) ? view.elided : null,
     request: {
-      instructions: settings.instructions,
+      instructions,
       messages: view.messages,
       tools,
       toolChoice: choiceOf(plan, offersFinalAnswer, tools),
@@ -68,6 +69,12 @@ export function prepareRequest(from: RequestSources): PreparedRequest {
       },
     },
   }
+}
+
+/** A notice stands in the instructions: as a user's message it would begin a new turn. */
+function instructionsOf(settings: AgentSettings, plan: StepPlan): string | null {
+  if (plan.notice === null) return settings.instructions
+  return settings.instructions === null ? plan.notice : `${settings.instructions}\n\n${plan.notice}`
 }
 
 function toolsOf(active: Map<string, Tool>): ModelTool[] {

@@ -1,5 +1,6 @@
 /** What a commit writes when a generation ends with questions still open. Pure. */
 import { sql, type SQL } from 'drizzle-orm'
+import { jsonb } from '../../store/db/database.ts'
 import { errorResult } from '../../core/content.ts'
 import type { Json } from '../../core/json.ts'
 import type { NewEvent } from '../../store/events/log.ts'
@@ -68,7 +69,7 @@ export function completed(end: {
   text: string | null
   object: Json | null
 }): Terminal {
-  const object = end.object === null ? sql`null::jsonb` : sql`${JSON.stringify(end.object)}::text::jsonb`
+  const object = end.object === null ? sql`null::jsonb` : sql`${jsonb(end.object)}`
   return {
     set: [
       sql`status = 'COMPLETED'`,

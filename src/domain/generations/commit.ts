@@ -2,7 +2,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { query, type Database } from '../../store/db/database.ts'
+import { query, type Database, jsonb } from '../../store/db/database.ts'
 import { insertGenerationEvents, type NewEvent } from '../../store/events/log.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
 import type { AuditEntry } from '../audit/index.ts'
@@ -99,23 +99,19 @@ export async function commit(db: Database, held: Held, change: Change): Promise<
   return rows[0].seq
 }
 
-function json(value: unknown): SQL {
-  return sql`${JSON.stringify(value)}::text::jsonb`
-}
-
 function insertStep(step: NewStepRow): SQL {
   return sql`insert into steps (id, project_id, generation_id, step_index, attempt, model, model_kind, parts, surface,
       tool_choice, finish_reason, usage, notice, elided)
     select ${newId('step')}, g.project_id, g.id, ${step.stepIndex}::int, ${step.attempt}::int, ${step.model},
-      ${step.modelKind}, ${json(step.parts)}, ${json(step.surface)}, ${json(step.toolChoice)}, ${step.finishReason},
-      ${json(step.usage)}, ${step.notice}::text, ${step.elided === null ? sql`null::jsonb` : json(step.elided)} from g`
+      ${step.modelKind}, ${jsonb(step.parts)}, ${jsonb(step.surface)}, ${jsonb(step.toolChoice)}, ${step.finishReason},
+      ${jsonb(step.usage)}, ${step.notice}::text, ${step.elided === null ? sql`null::jsonb` : jsonb(step.elided)} from g`
 }
 
 function insertAttempt(attempt: NewAttemptRow): SQL {
   return sql`insert into model_attempts (generation_id, step_index, attempt, project_id, agent_id, model, usage,
       total_tokens, error_code)
     select g.id, ${attempt.stepIndex}::int, ${attempt.attempt}::int, g.project_id, g.agent_id, ${attempt.model},
-      ${json(attempt.usage)}, ${attempt.totalTokens}::bigint, ${attempt.errorCode}::text from g
+      ${jsonb(attempt.usage)}, ${attempt.totalTokens}::bigint, ${attempt.errorCode}::text from g
     on conflict do nothing`
 }
 
@@ -144,7 +140,7 @@ function insertCalls(calls: NewCallRow[]): SQL {
       x.args, x.raw, case when x.starts then 1 else 0 end, x.result, (x.result->>'isError')::boolean, x.error,
       g.requested_by, now() + x.wait * interval '1 millisecond', case when x.starts then now() end,
       case when x.result is not null then now() end
-    from g, jsonb_to_recordset(${json(rows)}) as x(id text, n int, step int, provider text, tool text, version int,
+    from g, jsonb_to_recordset(${jsonb(rows)}) as x(id text, n int, step int, provider text, tool text, version int,
       name text, kind text, status text, args jsonb, raw text, result jsonb, error text, starts boolean, wait float8)`
 }
 
@@ -161,7 +157,7 @@ function updateCalls(calls: CallChange[]): SQL {
       error_code = x.error, attempt = t.attempt + case when x.starts then 1 else 0 end,
       started_at = case when x.starts then coalesce(t.started_at, now()) else t.started_at end,
       settled_at = case when x.result is null then null else now() end, output_hash = coalesce(x.hash, t.output_hash)
-    from g, jsonb_to_recordset(${json(rows)})
+    from g, jsonb_to_recordset(${jsonb(rows)})
       as x(id text, status text, result jsonb, error text, starts boolean, hash text)
     where t.id = x.id and t.generation_id = g.id and t.settled_at is null`
 }
@@ -170,6 +166,6 @@ function insertAudit(entries: NonNullable<Change['audit']>): SQL {
   const rows = entries.map((entry) => ({ ...entry, id: newId('auditEntry') }))
   return sql`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details)
     select x.id, x."projectId", x."principalId", x.action, x.resource, x.outcome, x.details
-    from g, jsonb_to_recordset(${json(rows)}) as x(id text, "projectId" text, "principalId" text, action text,
+    from g, jsonb_to_recordset(${jsonb(rows)}) as x(id text, "projectId" text, "principalId" text, action text,
       resource text, outcome text, details jsonb)`
 }

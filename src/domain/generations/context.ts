@@ -93,7 +93,8 @@ function firstOfLastStep(turn: Message[]): number {
 
 function withoutResults(message: Message, elided: Elision): Message {
   if (message.role !== 'tool') return message
-  return { ...message, parts: message.parts.map((part) => withoutResult(part, elided)) }
+  const parts = message.parts.map((part) => withoutResult(part, elided))
+  return parts.every((part, i) => part === message.parts[i]) ? message : { ...message, parts }
 }
 
 function withoutResult(part: ToolResultPart, elided: Elision): ToolResultPart {

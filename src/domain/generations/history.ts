@@ -5,7 +5,7 @@ import type { Database } from '../../store/db/database.ts'
 import { generations, steps } from '../../store/db/tables/generations.ts'
 import { loadCallsOf, type ToolCall } from '../tools/index.ts'
 import { stepOf, type Generation, type Step } from './generation.ts'
-import { callsOf, userMessage, type Message, type ToolCallPart, type ToolResultPart } from './message.ts'
+import { callsOf, type Message, type ToolCallPart, type ToolResultPart } from './message.ts'
 
 /** Earlier runs of a thread that are looked at; older ones would not fit a context anyway. */
 const maxEarlier = 50
@@ -55,8 +55,7 @@ export async function loadEarlier(db: Database, generation: Generation): Promise
 export function messagesOf(done: Step[], calls: ToolCall[]): Message[] {
   return done.flatMap((step) => {
     const results = callsOf(step.parts).map((part) => resultPart(part, calls))
-    const messages: Message[] = step.notice === null ? [] : [userMessage(step.notice)]
-    messages.push({ v: 1, role: 'assistant', parts: step.parts })
+    const messages: Message[] = [{ v: 1, role: 'assistant', parts: step.parts }]
     if (results.length > 0) messages.push({ v: 1, role: 'tool', parts: results })
     return messages
   })

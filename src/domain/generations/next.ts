@@ -8,7 +8,7 @@ export interface NextStep {
   /** Given with submitted outputs. */
   toolChoice?: ToolChoiceRule
   activeToolIds?: string[]
-  /** Told to the model as a user's message before the step. */
+  /** Told to the model at the end of its instructions. */
   notice?: string
   /** The step is the one repair that a faulty answer gets. */
   repair?: true

@@ -4,7 +4,6 @@ import { commitAnswer } from './answer.ts'
 import { prepareRequest } from './attempt.ts'
 import { failed } from './closing.ts'
 import { loadEarlier, loadStepsOf, messagesOf } from './history.ts'
-import { userMessage } from './message.ts'
 import { ModelError } from './model.ts'
 import type { StepPlan } from './next.ts'
 import { withRetries } from './retries.ts'
@@ -21,7 +20,7 @@ export async function modelStep(step: Turn, plan: StepPlan): Promise<TurnOutcome
       plan,
       port,
       active: tools,
-      messages: await history(step, plan),
+      messages: await history(step),
     }
     const made = await withRetries(step, plan, port, (tighter) => prepareRequest({ ...sources, tighter }))
     if (made === 'requeued') return 'parked'
@@ -34,15 +33,10 @@ export async function modelStep(step: Turn, plan: StepPlan): Promise<TurnOutcome
   }
 }
 
-async function history(step: Turn, plan: StepPlan) {
+async function history(step: Turn) {
   const { house, generation } = step
   const done = generation.stepCount > 0 ? await loadStepsOf(house.db, [generation.id]) : []
-  return [
-    ...(await loadEarlier(house.db, generation)),
-    ...generation.input,
-    ...messagesOf(done, step.calls),
-    ...(plan.notice === null ? [] : [userMessage(plan.notice)]),
-  ]
+  return [...(await loadEarlier(house.db, generation)), ...generation.input, ...messagesOf(done, step.calls)]
 }
 
 /** The tools of this step by runtime name, as they are now. */

@@ -42,7 +42,7 @@ function rehome(schema: Json, whole: JsonObject, homes: Map<string, Home>): Json
 function makeHome(ref: string, whole: JsonObject, homes: Map<string, Home>): Home | null {
   const target = resolveRef(whole, ref)
   if (target === undefined) return null
-  const home = { ...address(ref, homes), schema: null as Json | null }
+  const home = { ...address(ref, whole, homes), schema: null as Json | null }
   homes.set(ref, home)
   const bare = target === whole && isJsonObject(target) ? withoutDefinitions(target) : target
   home.schema = rehome(bare, whole, homes)
@@ -50,11 +50,13 @@ function makeHome(ref: string, whole: JsonObject, homes: Map<string, Home>): Hom
 }
 
 /** A definition keeps its name; anything else that is referred to gets a name that tells nothing. */
-function address(ref: string, homes: Map<string, Home>): Pick<Home, 'container' | 'name'> {
+function address(ref: string, whole: JsonObject, homes: Map<string, Home>): Pick<Home, 'container' | 'name'> {
   const [container, name, ...more] = ref.startsWith('#/') ? pointerParts(ref) : []
   if ((container === '$defs' || container === 'definitions') && name !== undefined && more.length === 0)
     return { container, name }
-  return { container: '$defs', name: `shared~${homes.size + 1}` }
+  let number = homes.size + 1
+  while (resolveRef(whole, `#/$defs/shared_${number}`) !== undefined) number += 1000
+  return { container: '$defs', name: `shared_${number}` }
 }
 
 function collected(homes: Map<string, Home>, container: Home['container']): JsonObject {

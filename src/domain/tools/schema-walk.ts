@@ -19,16 +19,10 @@ export function mapSchemas(schema: Json, change: (schema: JsonObject) => JsonObj
   if (!isJsonObject(schema)) return schema
   const entries = Object.entries(schema).map(([key, value]): [string, Json] => {
     if (data.has(key)) return [key, value]
-    if (maps.has(key) && isJsonObject(value))
-      return [key, mapValues(value, (item) => mapSchemas(item, change))]
+    if (maps.has(key) && isJsonObject(value)) return [key, mapValues(value, change)]
     return [key, mapSchemas(value, change)]
   })
   return change(Object.fromEntries(entries))
-}
-
-/** An object of the same keys with other values; safe for `__proto__` as a key. */
-export function mapValues(object: JsonObject, change: (value: Json) => Json): JsonObject {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]))
 }
 
 /** The local reference of a schema, whichever of the three keywords holds it. */
@@ -75,4 +69,10 @@ function findAnchor(root: JsonObject, name: string): JsonObject | undefined {
     return schema
   })
   return found
+}
+
+function mapValues(schemas: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, mapSchemas(schema, change)]),
+  )
 }

@@ -45,3 +45,14 @@ export async function atomically<T>(db: Database, work: (tx: Database) => Promis
     }
   }
 }
+
+/**
+ * The value as a jsonb parameter. What PostgreSQL cannot hold (NUL and half surrogate pairs, which models and tools do
+ * send) becomes U+FFFD, so that no answer of a stranger can make a commit fail.
+ */
+export function jsonb(value: unknown): SQL {
+  const text = (JSON.stringify(value) ?? 'null').replace(/\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g, (found) =>
+    found === '\\\\' ? found : '\\ufffd',
+  )
+  return sql`${text}::text::jsonb`
+}

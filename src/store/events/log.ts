@@ -1,7 +1,7 @@
 /** The append-only truth: facts are written with the state they tell of, and read by position. */
 import { sql, type SQL } from 'drizzle-orm'
 import type { JsonObject } from '../../core/json.ts'
-import { query, type Database } from '../db/database.ts'
+import { query, type Database, jsonb } from '../db/database.ts'
 import { isAfter, type EventPlace, type Position } from './position.ts'
 
 export interface NewEvent {
@@ -21,6 +21,8 @@ export interface EventPage {
   end: Position
   /** The page was full: there may be more right now. */
   more: boolean
+  /** No running transaction can still add an event before this place. */
+  bound: Position
   /** Newer events exist whose order is not settled yet; look again in a few milliseconds. */
   unsettled: boolean
 }
@@ -40,7 +42,7 @@ const commitOrder = sql`pg_current_xact_id()::text::bigint + ${shift}`
 export function insertGenerationEvents(events: NewEvent[]): SQL {
   return sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
     select g.project_id, g.id, g.last_seq - ${events.length}::int + e.n, e.type, e.data, ${commitOrder}
-    from g, jsonb_to_recordset(${numbered(events)}::text::jsonb) as e(n int, type text, data jsonb)`
+    from g, jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb)`
 }
 
 /** Appends facts that belong to a project and to no generation. Call it inside the transaction of the change. */
@@ -53,12 +55,12 @@ export async function appendProjectEvents(
     db,
     sql`insert into events (project_id, type, data, commit_order)
       select ${projectId}, e.type, e.data, ${commitOrder}
-      from jsonb_to_recordset(${numbered(events)}::text::jsonb) as e(n int, type text, data jsonb) order by e.n`,
+      from jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb) order by e.n`,
   )
 }
 
-function numbered(events: NewEvent[]): string {
-  return JSON.stringify(events.map((event, i) => ({ n: i + 1, type: event.type, data: event.data })))
+function numbered(events: NewEvent[]): SQL {
+  return jsonb(events.map((event, i) => ({ n: i + 1, type: event.type, data: event.data })))
 }
 
 const columns = sql`id::float8 as id, project_id as "projectId", generation_id as "generationId", seq, type, data,
@@ -86,6 +88,7 @@ export async function readGeneration(
   return {
     events: rows.map(rowOf),
     end: last ? { major: last.seq!, minor: 0 } : after,
+    bound: last ? { major: last.seq!, minor: 0 } : after,
     more: rows.length === limit,
     unsettled: false,
   }
@@ -121,6 +124,7 @@ export async function readFeed(
   return {
     events: settled.map(({ bound: _bound, settled: _settled, ...row }) => rowOf(row)),
     end,
+    bound,
     more,
     unsettled: rows.some((row) => row.id !== null && !row.settled),
   }

@@ -3,7 +3,7 @@
  * `epoch` (who may write it); the table is its own queue and timer. Only the database's clock counts.
  */
 import { sql, type SQL } from 'drizzle-orm'
-import { nowPlus, query, type Database } from '../db/database.ts'
+import { nowPlus, query, type Database, jsonb } from '../db/database.ts'
 
 /** Tables with the columns id, wake_at and epoch. */
 export type WorkTable = 'generations' | 'tool_calls'
@@ -73,7 +73,7 @@ export async function heartbeat(
   const rows = await query<{ id: string }>(
     db,
     sql`update ${sql.raw(table)} as t set wake_at = ${nowPlus(leaseMs)}
-      from jsonb_to_recordset(${JSON.stringify(held)}::text::jsonb) as h(id text, epoch int)
+      from jsonb_to_recordset(${jsonb(held)}) as h(id text, epoch int)
       where t.id = h.id and t.epoch = h.epoch returning t.id`,
   )
   return new Set(rows.map((row) => row.id))
@@ -85,7 +85,7 @@ export async function release(db: Database, table: WorkTable, held: Held[]): Pro
   await query(
     db,
     sql`update ${sql.raw(table)} as t set wake_at = now(), epoch = t.epoch + 1
-      from jsonb_to_recordset(${JSON.stringify(held)}::text::jsonb) as h(id text, epoch int)
+      from jsonb_to_recordset(${jsonb(held)}) as h(id text, epoch int)
       where t.id = h.id and t.epoch = h.epoch`,
   )
 }

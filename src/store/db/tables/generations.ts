@@ -83,7 +83,7 @@ export const steps = pgTable(
     toolChoice: jsonb('tool_choice').notNull(),
     finishReason: text('finish_reason').notNull(),
     usage: jsonb('usage').notNull(),
-    /** What the loop told the model before this step, as a user's message. */
+    /** What the loop told the model in this step, at the end of the instructions. */
     notice: text('notice'),
     /** What was left out of the view of the history, when anything was. */
     elided: jsonb('elided'),

@@ -1,8 +1,9 @@
 /** The four wires, each against a provider that refuses what the real one refuses. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { JsonObject } from '../../../../src/core/json.ts'
 import { errorResult } from '../../../../src/core/content.ts'
 import { callsOf, userMessage, type Message } from '../../../../src/domain/generations/message.ts'
-import type { ModelError, ModelPort } from '../../../../src/domain/generations/model.ts'
+import type { ModelError, ModelPort, ModelTool } from '../../../../src/domain/generations/model.ts'
 import { openModel, type ProviderSettings } from '../../../../src/domain/generations/models/index.ts'
 import {
   answered,
@@ -285,14 +286,14 @@ describe.each(wires)('on the %s wire', (wire, model) => {
   test('schemas that a user or an MCP server writes are made legal at the top', async () => {
     const port = await open(wire, model)
     provider.script({ text: 'ok' })
-    const odd = {
+    const odd: JsonObject = {
       $defs: { T: { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] } },
       $ref: '#/$defs/T',
     }
-    const either = {
+    const either: JsonObject = {
       oneOf: [{ properties: { b: { type: 'number' } } }, { properties: { c: { type: 'number' } } }],
     }
-    const tools = [
+    const tools: ModelTool[] = [
       weatherTool,
       { name: 'odd', description: null, inputSchema: odd },
       { name: 'either', description: null, inputSchema: either },

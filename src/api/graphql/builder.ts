@@ -1,0 +1,44 @@
+/** The schema builder: scalars, conventions and plugins, said once. */
+import SchemaBuilder from '@pothos/core'
+import ComplexityPlugin from '@pothos/plugin-complexity'
+import RelayPlugin from '@pothos/plugin-relay'
+import type { Json, JsonObject } from '../../core/json.ts'
+import type { GraphQLContext } from './context.ts'
+
+/** Bounds on one operation. A list costs its members, a field one. */
+export const operationLimits = { complexity: 2000, depth: 15, breadth: 500 }
+
+/** Lists have at most this many entries, and this many when nothing is said. */
+export const pageSizes = { maximum: 100, default: 20 }
+
+export interface SchemaTypes {
+  Context: GraphQLContext
+  DefaultFieldNullability: false
+  Scalars: {
+    ID: { Input: string; Output: string }
+    DateTime: { Input: Date; Output: Date }
+    JSON: { Input: Json; Output: unknown }
+    JSONObject: { Input: JsonObject; Output: object }
+    JSONSchema: { Input: JsonObject; Output: JsonObject }
+  }
+}
+
+export const builder = new SchemaBuilder<SchemaTypes>({
+  plugins: [ComplexityPlugin, RelayPlugin],
+  defaultFieldNullability: false,
+  complexity: { defaultComplexity: 1, defaultListMultiplier: 10, limit: operationLimits },
+  relay: {
+    nodesOnConnection: true,
+    // The prefixed id is the global id: the same string everywhere.
+    encodeGlobalID: (_type, id) => String(id),
+    decodeGlobalID: (id) => ({ typename: 'Node', id }),
+    nodeQueryOptions: false,
+    nodesQueryOptions: false,
+    nodeTypeOptions: { description: 'Anything with an id. The prefix of the id tells the kind.' },
+    pageInfoTypeOptions: {
+      description: 'Where a page of a list begins and ends, and whether there is more.',
+    },
+  },
+})
+
+export type Builder = typeof builder

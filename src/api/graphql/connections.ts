@@ -1,0 +1,73 @@
+/** Lists as Relay connections with keyset cursors: one set of types for each node, one way to page. */
+import { resolveCursorConnection } from '@pothos/plugin-relay'
+import type { ObjectRef, InterfaceRef } from '@pothos/core'
+import { decodePlace, encodePlace, type Page } from '../../core/page.ts'
+import { invalidAt } from '../../core/errors.ts'
+import { builder, pageSizes } from './builder.ts'
+
+type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
+type NodeRef<Node> = ObjectRef<Types, Node> | InterfaceRef<Types, Node>
+
+/** The connection and edge types of a node, made once for each. */
+export function connectionOf<Node>(node: NodeRef<Node>, name: string) {
+  const edge = builder.edgeObject({
+    type: node as never,
+    name: `${name}Edge`,
+    description: `A ${name} in a list, with its cursor.`,
+    nodeNullable: false,
+  })
+  const options = {
+    type: node as never,
+    name: `${name}Connection`,
+    description: `A page of a list of type ${name}.`,
+  }
+  return builder.connectionObject(
+    { ...options, edgesNullable: { list: false, items: false } } as never,
+    edge as never,
+  )
+}
+
+interface ConnectionArgs {
+  first?: number | null
+  last?: number | null
+  after?: string | null
+  before?: string | null
+}
+
+/** One page by keyset: `load` gets limits and places, its rows are ordered newest first (or inverted for `last`). */
+export function page<Row extends { id: string; createdAt: Date }>(
+  args: ConnectionArgs,
+  load: (page: Page) => Promise<Row[]>,
+): Promise<never> {
+  for (const name of ['first', 'last'] as const) {
+    const size = args[name]
+    if (size !== null && size !== undefined && (size < 0 || size > pageSizes.maximum))
+      throw invalidAt([name], `must be from 0 to ${pageSizes.maximum}`)
+  }
+  return resolveCursorConnection(
+    {
+      args,
+      defaultSize: pageSizes.default,
+      maxSize: pageSizes.maximum,
+      toCursor: (row) => encodePlace({ at: (row as Row).createdAt.getTime(), id: (row as Row).id }),
+    },
+    ({ before, after, limit, inverted }) =>
+      load({
+        limit,
+        inverted,
+        after: after ? decodePlace(after) : undefined,
+        before: before ? decodePlace(before) : undefined,
+      }),
+  ) as Promise<never>
+}
+
+/** What a list costs: its entries times their fields. */
+export function listCost(args: ConnectionArgs) {
+  const size = args.first ?? args.last ?? pageSizes.default
+  return { field: 1, multiplier: Math.max(1, Math.min(size, pageSizes.maximum)) }
+}
+
+/** Whether a value of a union or interface carries an id of that kind. */
+export function hasPrefix(value: unknown, prefix: string): boolean {
+  return typeof value === 'object' && value !== null && 'id' in value && String(value.id).startsWith(prefix)
+}

@@ -1,0 +1,78 @@
+/** What a resolver gets: the caller's ctx for operations, and loaders that gather look-ups of one moment. */
+import DataLoader from 'dataloader'
+import type { Ctx } from '../../domain/access/index.ts'
+import { getApiKeys, getProjects, type ApiKey, type Project } from '../../domain/access/index.ts'
+import { getAgents, type Agent } from '../../domain/agents/index.ts'
+import {
+  getGenerations,
+  getSteps,
+  loadStepsOf,
+  type Generation,
+  type Models,
+  type Step,
+} from '../../domain/generations/index.ts'
+import { getToolCalls, getTools, loadCallsOf, type Tool, type ToolCall } from '../../domain/tools/index.ts'
+
+export interface Loaders {
+  projects: DataLoader<string, Project | null>
+  apiKeys: DataLoader<string, ApiKey | null>
+  tools: DataLoader<string, Tool | null>
+  agents: DataLoader<string, Agent | null>
+  generations: DataLoader<string, Generation | null>
+  steps: DataLoader<string, Step | null>
+  toolCalls: DataLoader<string, ToolCall | null>
+  /** By generation; the generation itself has been authorised by whoever got it. */
+  stepsOf: DataLoader<string, Step[]>
+  callsOf: DataLoader<string, ToolCall[]>
+}
+
+export interface GraphQLContext {
+  /** The caller's ctx; throws UNAUTHENTICATED when nobody is asking. */
+  readonly ctx: Ctx
+  readonly models: Models
+  readonly loaders: Loaders
+  readonly requestId: string
+  /** Forgets what was loaded: called for each event of a subscription, whose context lives as long as the stream. */
+  renewLoaders(): void
+}
+
+/** Makes the context of a request, or of a subscription. `who` throws when nobody is asking. */
+export function makeContext(who: () => Ctx, models: Models, requestId: string): GraphQLContext {
+  let loaders: Loaders | null = null
+  return {
+    get ctx() {
+      return who()
+    },
+    models,
+    requestId,
+    get loaders() {
+      return (loaders ??= makeLoaders(who()))
+    },
+    renewLoaders() {
+      loaders = null
+    },
+  }
+}
+
+function makeLoaders(ctx: Ctx): Loaders {
+  const byId = <T>(load: (ctx: Ctx, ids: readonly string[]) => Promise<(T | null)[]>) =>
+    new DataLoader<string, T | null>((ids) => load(ctx, ids), { maxBatchSize: 200 })
+  const grouped = <T extends { generationId: string | null }>(
+    load: (ids: readonly string[]) => Promise<T[]>,
+  ) =>
+    new DataLoader<string, T[]>(async (ids) => {
+      const rows = await load(ids)
+      return ids.map((id) => rows.filter((row) => row.generationId === id))
+    })
+  return {
+    projects: byId(getProjects),
+    apiKeys: byId(getApiKeys),
+    tools: byId(getTools),
+    agents: byId(getAgents),
+    generations: byId(getGenerations),
+    steps: byId(getSteps),
+    toolCalls: byId(getToolCalls),
+    stepsOf: grouped((ids) => loadStepsOf(ctx.db, ids)),
+    callsOf: grouped((ids) => loadCallsOf(ctx.db, ids)),
+  }
+}

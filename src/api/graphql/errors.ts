@@ -1,0 +1,145 @@
+/** The one translation of errors for GraphQL: what a caller must handle is data, everything else is masked. */
+import { randomUUID } from 'node:crypto'
+import { GraphQLError } from 'graphql'
+import { AppError, errorCodes, type ErrorCode, type Issue } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { asAppError } from '../../domain/access/index.ts'
+import type { Builder } from './builder.ts'
+
+/** An expected refusal as a member of a result union. The class decides the member. */
+class Refusal {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly details: AppError['details']
+  constructor(error: AppError) {
+    this.code = error.code
+    this.message = error.message
+    this.details = error.details
+  }
+}
+class NotFoundRefusal extends Refusal {}
+class ValidationRefusal extends Refusal {}
+class NameTakenRefusal extends Refusal {}
+class ConflictRefusal extends Refusal {}
+class IdempotencyRefusal extends Refusal {}
+class TerminalRefusal extends Refusal {}
+class LimitRefusal extends Refusal {}
+
+const refusals = {
+  NotFoundError: { codes: ['NOT_FOUND'], make: NotFoundRefusal },
+  ValidationError: { codes: ['INVALID'], make: ValidationRefusal },
+  NameTakenError: { codes: ['NAME_TAKEN'], make: NameTakenRefusal },
+  ConflictError: { codes: ['CONFLICT'], make: ConflictRefusal },
+  IdempotencyConflictError: { codes: ['IDEMPOTENCY_CONFLICT'], make: IdempotencyRefusal },
+  GenerationTerminalError: { codes: ['GENERATION_TERMINAL'], make: TerminalRefusal },
+  LimitReachedError: { codes: ['LIMITED'], make: LimitRefusal },
+} as const satisfies Record<string, { codes: ErrorCode[]; make: new (error: AppError) => Refusal }>
+
+/** The name of an error type that a mutation may answer. */
+export type RefusalName = keyof typeof refusals
+
+const descriptions: Record<RefusalName, string> = {
+  NotFoundError: 'Something that was named does not exist for this key.',
+  ValidationError: 'The input is faulty; nothing was written.',
+  NameTakenError: 'The project has something of that name already.',
+  ConflictError: 'The state does not allow this, or somebody was faster.',
+  IdempotencyConflictError: 'The idempotencyKey was used with another request before.',
+  GenerationTerminalError: 'The generation has ended.',
+  LimitReachedError: 'A limit of the project or the installation is reached.',
+}
+
+/** Adds `interface Error` and its members; answers their refs, the members by name. */
+export function addErrorTypes(builder: Builder) {
+  const code = builder.enumType('ErrorCode', {
+    description: 'Stable codes of errors. Clients must expect new ones.',
+    values: errorCodes,
+  })
+  const error = builder.interfaceRef<Refusal>('Error').implement({
+    description:
+      'An expected refusal, as data. New members may come: spread `... on Error` to be ready for them.',
+    fields: (t) => ({
+      message: t.exposeString('message', { description: 'For people. Names the path and the fix.' }),
+      code: t.field({ type: code, description: 'For programs.', resolve: (refusal) => refusal.code }),
+    }),
+  })
+  const issue = builder.objectRef<Issue>('ValidationIssue').implement({
+    description: 'One fault of an input.',
+    fields: (t) => ({
+      path: t.exposeStringList('path', { description: 'From `input` down to the faulty place.' }),
+      message: t.exposeString('message', { description: 'What is wrong there; the value is not repeated.' }),
+    }),
+  })
+  const names = Object.keys(refusals) as RefusalName[]
+  const types = names.map((name) =>
+    builder.objectRef<Refusal>(name).implement({
+      description: descriptions[name],
+      interfaces: [error],
+      isTypeOf: (value) => value instanceof refusals[name].make,
+    }),
+  )
+  builder.objectField(types[names.indexOf('ValidationError')]!, 'issues', (t) =>
+    t.field({
+      type: [issue],
+      description: 'Every fault that was found.',
+      resolve: (refusal) => refusal.details.issues ?? [],
+    }),
+  )
+  const byName = Object.fromEntries(names.map((name, i) => [name, types[i]!])) as Record<
+    RefusalName,
+    (typeof types)[number]
+  >
+  return { Error: error, errors: byName }
+}
+
+/** The refusal of a caught error when the mutation lists it, else the error is thrown on. */
+export function refusalOf(error: unknown, listed: readonly RefusalName[]): object {
+  const known = asAppError(error)
+  if (known)
+    for (const name of listed)
+      if ((refusals[name].codes as readonly ErrorCode[]).includes(known.code))
+        return new refusals[name].make(known)
+  throw error
+}
+
+const httpStatus: Partial<Record<ErrorCode, number>> = { UNAUTHENTICATED: 401, LIMITED: 429 }
+
+/**
+ * What strangers see of a top-level error: our own codes as they are, faults of the document as they are, and for
+ * everything else a number under which the operator finds it in the log.
+ */
+export function maskError(error: unknown, log: Log): GraphQLError {
+  const original = error instanceof GraphQLError ? (error.originalError ?? null) : error
+  const known = asAppError(original)
+  if (known) {
+    const status = httpStatus[known.code]
+    const retryAfterMs = known.details.retryAfterMs
+    const headers: Record<string, string> = {
+      ...(known.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}),
+      ...(retryAfterMs ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {}),
+    }
+    const extensions = {
+      code: known.code,
+      ...(known.details.action ? { action: known.details.action } : {}),
+      ...(known.details.issues ? { issues: known.details.issues } : {}),
+      ...(retryAfterMs ? { retryAfterMs } : {}),
+      ...(status ? { http: { status, headers } } : {}),
+    }
+    return at(error, known.message, extensions)
+  }
+  if (error instanceof GraphQLError && (original === null || original instanceof GraphQLError)) return error
+  const errorId = randomUUID()
+  log.error({ err: original, errorId }, 'an unexpected error reached a caller')
+  return at(error, `Unexpected error. Its number is ${errorId}.`, { code: 'INTERNAL', errorId })
+}
+
+function at(error: unknown, message: string, extensions: Record<string, unknown>): GraphQLError {
+  const { nodes, path } = error instanceof GraphQLError ? error : { nodes: undefined, path: undefined }
+  return new GraphQLError(message, { nodes, path, extensions })
+}
+
+/** The type of a refusal, or null for anything else. */
+export function refusalNameOf(value: unknown): RefusalName | null {
+  if (!(value instanceof Refusal)) return null
+  const names = Object.keys(refusals) as RefusalName[]
+  return names.find((name) => value instanceof refusals[name].make) ?? null
+}

@@ -1,0 +1,384 @@
+/** Events on the wire: one interface for each feed, one type for each kind, and the two subscriptions. */
+import {
+  encodeCursor,
+  watchGeneration,
+  watchProject,
+  type StreamItem,
+} from '../../domain/generations/index.ts'
+import type { DeltaShape, EventShape, FactShape, Refs } from './refs.ts'
+
+interface Kind {
+  type: string
+  name: string
+  description: string
+  /** Which feeds it stands in. */
+  of: 'generation' | 'project' | 'both'
+  fields?: readonly FieldName[]
+}
+
+type FieldName =
+  | 'stepIndex'
+  | 'attempt'
+  | 'reason'
+  | 'step'
+  | 'toolCall'
+  | 'name'
+  | 'callStatus'
+  | 'toolCalls'
+  | 'toolId'
+  | 'agentId'
+  | 'apiKeyId'
+  | 'stopReason'
+  | 'code'
+
+const kinds: readonly Kind[] = [
+  {
+    type: 'GENERATION_QUEUED',
+    name: 'GenerationQueuedEvent',
+    description: 'A generation was made.',
+    of: 'both',
+  },
+  {
+    type: 'GENERATION_STARTED',
+    name: 'GenerationStartedEvent',
+    description: 'A worker took it for the first time.',
+    of: 'both',
+  },
+  {
+    type: 'GENERATION_RESUMED',
+    name: 'GenerationResumedEvent',
+    description: 'A worker took it again after a pause.',
+    of: 'both',
+  },
+  {
+    type: 'STEP_RESET',
+    name: 'StepResetEvent',
+    description: 'The attempt failed: drop the text of this step, another attempt begins.',
+    of: 'both',
+    fields: ['stepIndex', 'attempt', 'reason'],
+  },
+  {
+    type: 'MESSAGE_COMMITTED',
+    name: 'MessageCommittedEvent',
+    description: "The model's answer is a fact; it repeats the whole text.",
+    of: 'both',
+    fields: ['stepIndex', 'step'],
+  },
+  {
+    type: 'TOOL_CALL_PROPOSED',
+    name: 'ToolCallProposedEvent',
+    description: 'The model asked for a tool.',
+    of: 'both',
+    fields: ['toolCall', 'name', 'stepIndex'],
+  },
+  {
+    type: 'TOOL_CALL_STARTED',
+    name: 'ToolCallStartedEvent',
+    description: 'The call is being sent.',
+    of: 'both',
+    fields: ['toolCall', 'name', 'attempt'],
+  },
+  {
+    type: 'TOOL_CALL_SETTLED',
+    name: 'ToolCallSettledEvent',
+    description: 'The call has its outcome.',
+    of: 'both',
+    fields: ['toolCall', 'name', 'callStatus'],
+  },
+  {
+    type: 'REQUIRES_ACTION',
+    name: 'RequiresActionEvent',
+    description: 'Client calls are open: run them and submitToolOutputs.',
+    of: 'both',
+    fields: ['toolCalls'],
+  },
+  {
+    type: 'GENERATION_COMPLETED',
+    name: 'GenerationCompletedEvent',
+    description: 'It ended well.',
+    of: 'both',
+    fields: ['stopReason'],
+  },
+  {
+    type: 'GENERATION_FAILED',
+    name: 'GenerationFailedEvent',
+    description: 'It failed.',
+    of: 'both',
+    fields: ['code'],
+  },
+  {
+    type: 'GENERATION_CANCELLED',
+    name: 'GenerationCancelledEvent',
+    description: 'It was cancelled.',
+    of: 'both',
+  },
+  {
+    type: 'GENERATION_EXPIRED',
+    name: 'GenerationExpiredEvent',
+    description: 'Its time was over.',
+    of: 'both',
+  },
+  {
+    type: 'TOOL_CREATED',
+    name: 'ToolCreatedEvent',
+    description: 'A tool was saved.',
+    of: 'project',
+    fields: ['toolId', 'name'],
+  },
+  {
+    type: 'TOOL_UPDATED',
+    name: 'ToolUpdatedEvent',
+    description: 'A tool was changed.',
+    of: 'project',
+    fields: ['toolId', 'name'],
+  },
+  {
+    type: 'TOOL_DELETED',
+    name: 'ToolDeletedEvent',
+    description: 'A tool was deleted.',
+    of: 'project',
+    fields: ['toolId', 'name'],
+  },
+  {
+    type: 'AGENT_CREATED',
+    name: 'AgentCreatedEvent',
+    description: 'An agent was saved.',
+    of: 'project',
+    fields: ['agentId', 'name'],
+  },
+  {
+    type: 'AGENT_UPDATED',
+    name: 'AgentUpdatedEvent',
+    description: 'An agent was changed.',
+    of: 'project',
+    fields: ['agentId', 'name'],
+  },
+  {
+    type: 'AGENT_DELETED',
+    name: 'AgentDeletedEvent',
+    description: 'An agent was deleted.',
+    of: 'project',
+    fields: ['agentId', 'name'],
+  },
+  {
+    type: 'API_KEY_CREATED',
+    name: 'ApiKeyCreatedEvent',
+    description: 'An API key was made.',
+    of: 'project',
+    fields: ['apiKeyId'],
+  },
+  {
+    type: 'API_KEY_REVOKED',
+    name: 'ApiKeyRevokedEvent',
+    description: 'An API key was revoked.',
+    of: 'project',
+    fields: ['apiKeyId'],
+  },
+]
+
+export type EventTypes = ReturnType<typeof addEvents>
+
+export function addEvents(refs: Refs) {
+  const { builder } = refs
+  const EventType = builder.enumType('EventType', {
+    description: 'Kinds of events. Clients must expect new ones.',
+    values: Object.fromEntries([
+      ...kinds.map((kind) => [kind.type, { description: kind.description }]),
+      ['TEXT_DELTA', { description: 'Text on its way; never part of the log.' }],
+    ]) as Record<string, { description: string }>,
+  })
+  const nameByType = new Map(kinds.map((kind) => [kind.type, kind.name]))
+  const resolveType = (event: EventShape) => nameByType.get(event.type) ?? 'TextDeltaEvent'
+  const cursor = 'Where it stands; pass it as after to go on behind it. The same in subscription and query.'
+  const GenerationEvent = builder.interfaceRef<EventShape>('GenerationEvent').implement({
+    description: 'Something that happened to a generation. Clients must be ready for kinds they do not know.',
+    resolveType,
+    fields: (t) => ({
+      cursor: t.exposeString('cursor', { description: cursor }),
+      generationId: t.id({
+        nullable: true,
+        description: 'The generation; null for a direct call.',
+        resolve: (event) => event.generationId,
+      }),
+      type: t.field({ type: EventType, description: 'Its kind.', resolve: (event) => event.type as never }),
+      at: t.expose('at', { type: 'DateTime', description: 'When it happened.' }),
+    }),
+  })
+  const ProjectEvent = builder.interfaceRef<EventShape>('ProjectEvent').implement({
+    description: 'Something that happened in a project. Clients must be ready for kinds they do not know.',
+    resolveType,
+    fields: (t) => ({
+      cursor: t.exposeString('cursor', { description: cursor }),
+      projectId: t.exposeID('projectId', { description: 'The project.' }),
+      type: t.field({ type: EventType, description: 'Its kind.', resolve: (event) => event.type as never }),
+      at: t.expose('at', { type: 'DateTime', description: 'When it happened.' }),
+    }),
+  })
+  for (const kind of kinds) addKind(refs, kind, GenerationEvent, ProjectEvent)
+  addDelta(refs, GenerationEvent)
+  addSubscriptions(refs, { GenerationEvent, ProjectEvent, EventType })
+  return { GenerationEvent, ProjectEvent, EventType }
+}
+
+function addKind(refs: Refs, kind: Kind, ofGeneration: unknown, ofProject: unknown): void {
+  const { builder } = refs
+  const interfaces = kind.of === 'project' ? [ofProject] : [ofGeneration, ofProject]
+  builder.objectRef<FactShape>(kind.name).implement({
+    description: kind.description,
+    interfaces: interfaces as never,
+    fields: (t) => {
+      const text = (name: string, description: string) =>
+        t.string({
+          nullable: true,
+          description,
+          resolve: (event) => (event.data[name] as string | undefined) ?? null,
+        })
+      const number = (name: string, description: string) =>
+        t.int({
+          nullable: true,
+          description,
+          resolve: (event) => (event.data[name] as number | undefined) ?? null,
+        })
+      const id = (name: string, description: string) =>
+        t.id({ description, resolve: (event) => String(event.data[name]) })
+      const fields = {
+        stepIndex: () => number('stepIndex', 'The step, from 1.'),
+        attempt: () => number('attempt', 'The attempt that begins, from 1.'),
+        reason: () => text('reason', 'Why, for programs.'),
+        name: () => text('name', 'The name at that time.'),
+        callStatus: () => text('status', 'The outcome, a ToolCallStatus.'),
+        stopReason: () => text('stopReason', 'Why it ended.'),
+        code: () => text('code', 'Why it failed.'),
+        toolId: () => id('toolId', 'The tool.'),
+        agentId: () => id('agentId', 'The agent.'),
+        apiKeyId: () => id('apiKeyId', 'The key.'),
+        step: () =>
+          t.field({
+            type: refs.Step,
+            nullable: true,
+            description: 'The step with the whole text.',
+            resolve: async (event, _args, { loaders }) => {
+              const steps = await loaders.stepsOf.load(event.generationId!)
+              return steps.find((step) => step.stepIndex === event.data['stepIndex']) ?? null
+            },
+          }),
+        toolCall: () =>
+          t.field({
+            type: refs.ToolCall,
+            nullable: true,
+            description: 'The call as it is now; null when it may not be seen.',
+            resolve: (event, _args, { loaders }) => loaders.toolCalls.load(String(event.data['toolCallId'])),
+          }),
+        toolCalls: () =>
+          t.field({
+            type: [refs.ToolCall],
+            description: 'The open client calls that this event tells of.',
+            resolve: async (event, _args, { loaders }) => {
+              const ids = event.data['toolCallIds'] as string[]
+              const calls = await Promise.all(ids.map((callId) => loaders.toolCalls.load(callId)))
+              return calls.filter((call) => call !== null)
+            },
+          }),
+      }
+      return Object.fromEntries(
+        (kind.fields ?? []).map((name) => [name === 'callStatus' ? 'status' : name, fields[name]()]),
+      ) as never
+    },
+  })
+}
+
+function addDelta(refs: Refs, ofGeneration: unknown): void {
+  refs.builder.objectRef<DeltaShape>('TextDeltaEvent').implement({
+    description:
+      'Text on its way. It may be dropped under pressure: MessageCommittedEvent repeats the whole.',
+    interfaces: [ofGeneration] as never,
+    fields: (t) => ({
+      stepIndex: t.exposeInt('stepIndex', { description: 'The step, from 1.' }),
+      attempt: t.exposeInt('attempt', { description: 'The attempt; drop what you have of an earlier one.' }),
+      offset: t.exposeInt('offset', { description: 'UTF-16 code units of this attempt before this piece.' }),
+      text: t.exposeString('text', { description: 'The piece.' }),
+    }),
+  })
+}
+
+interface SubscriptionTypes {
+  GenerationEvent: unknown
+  ProjectEvent: unknown
+  EventType: unknown
+}
+
+function addSubscriptions(refs: Refs, types: SubscriptionTypes): void {
+  const { builder } = refs
+  builder.subscriptionField('generationEvents', (t) =>
+    t.field({
+      type: types.GenerationEvent as never,
+      description:
+        'Every event of a generation after the cursor, then live with the text on its way, until its last event.',
+      args: {
+        generationId: t.arg.id({ required: true, description: 'Begins with gen_.' }),
+        after: t.arg.string({
+          description: 'The cursor of the last event you have; from the beginning when left out.',
+        }),
+      },
+      subscribe: async (_root, args, { ctx }) =>
+        withCursors(await watchGeneration(ctx, args), args.after) as never,
+      resolve: renewed as never,
+    }),
+  )
+  builder.subscriptionField('projectEvents', (t) =>
+    t.field({
+      type: types.ProjectEvent as never,
+      description: 'Every event of a project after the cursor, then live, without end.',
+      args: {
+        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        after: t.arg.string({
+          description:
+            'The cursor of the last event you have; "0" for the beginning, from now when left out.',
+        }),
+        types: t.arg({ type: [types.EventType] as never, description: 'Only events of these kinds.' }),
+      },
+      subscribe: async (_root, args, { ctx }) =>
+        withCursors(await watchProject(ctx, args as Parameters<typeof watchProject>[1]), args.after) as never,
+      resolve: renewed as never,
+    }),
+  )
+}
+
+/** What was loaded for an earlier event is stale for this one. */
+function renewed(event: EventShape, _args: unknown, context: { renewLoaders(): void }): EventShape {
+  context.renewLoaders()
+  return event
+}
+
+/** Gives every item its cursor; a text on its way has that of the newest fact before it. */
+function withCursors(
+  stream: AsyncIterableIterator<StreamItem>,
+  after: string | null | undefined,
+): AsyncIterableIterator<EventShape> {
+  let last = after ?? ''
+  const shape = (item: StreamItem): EventShape => {
+    if ('delta' in item) {
+      const { kind: _kind, after: _after, ...delta } = item.delta
+      return { ...delta, type: 'TEXT_DELTA', at: new Date(), cursor: last }
+    }
+    last = encodeCursor(item.event)
+    return { ...item.event, cursor: last }
+  }
+  return {
+    async next() {
+      const item = await stream.next()
+      return item.done ? { done: true, value: undefined } : { done: false, value: shape(item.value) }
+    },
+    async return() {
+      await stream.return?.()
+      return { done: true, value: undefined }
+    },
+    async throw(error) {
+      await stream.throw?.(error)
+      throw error
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}

@@ -1,0 +1,51 @@
+/** One shape for every mutation: one input, and a union of its payload with the refusals that a client must handle. */
+import type { InputRef, ObjectRef } from '@pothos/core'
+import type { Ctx } from '../../domain/access/index.ts'
+import type { builder } from './builder.ts'
+import type { GraphQLContext } from './context.ts'
+import { refusalNameOf, refusalOf, type RefusalName } from './errors.ts'
+import type { Refs } from './refs.ts'
+
+type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
+
+export interface MutationOptions<Input, Payload extends object> {
+  /** `createTool` answers `CreateToolResult`, a union whose success member is `CreateToolPayload`. */
+  name: string
+  description: string
+  input: InputRef<Input>
+  payload: ObjectRef<Types, Payload>
+  errors: readonly RefusalName[]
+  /** One operation of the domain. */
+  run(ctx: Ctx, input: Input, context: GraphQLContext): Promise<Payload>
+}
+
+/** Adds a mutation field with its result union. Refusals it does not list stay top-level errors. */
+export function addMutation<Input, Payload extends object>(
+  refs: Refs,
+  options: MutationOptions<Input, Payload>,
+): void {
+  const { name, description, payload, errors, run } = options
+  const pascal = name[0]!.toUpperCase() + name.slice(1)
+  const result = refs.builder.unionType(`${pascal}Result`, {
+    description: `The outcome of ${name}: ${pascal}Payload when it was done, else a typed refusal.`,
+    types: [payload, ...errors.map((error) => refs.errors[error])],
+    resolveType: (value) => refusalNameOf(value) ?? `${pascal}Payload`,
+  })
+  refs.builder.mutationField(name, (t) =>
+    t.field({
+      type: result,
+      description,
+      args: {
+        input: t.arg({ type: options.input, required: true, description: 'Everything the mutation takes.' }),
+      },
+      // The generic input cannot be followed through the builder's types; the schema has checked it.
+      resolve: (async (_root: object, args: { input: Input }, context: GraphQLContext) => {
+        try {
+          return await run(context.ctx, args.input, context)
+        } catch (error) {
+          return refusalOf(error, errors)
+        }
+      }) as never,
+    }),
+  )
+}

@@ -1,0 +1,48 @@
+/** Any thing by its id: the prefix tells which loader to ask. */
+import { kindOfId, type IdKind } from '../../core/ids.ts'
+import { invalidAt } from '../../core/errors.ts'
+import { pageSizes } from './builder.ts'
+import type { Loaders } from './context.ts'
+import type { Refs } from './refs.ts'
+
+const loaderOf: Partial<Record<IdKind, keyof Loaders>> = {
+  project: 'projects',
+  apiKey: 'apiKeys',
+  tool: 'tools',
+  agent: 'agents',
+  generation: 'generations',
+  step: 'steps',
+  toolCall: 'toolCalls',
+}
+
+async function load(loaders: Loaders, id: string): Promise<unknown> {
+  const kind = kindOfId(id)
+  const name = kind && loaderOf[kind]
+  return name ? loaders[name].load(id) : null
+}
+
+export function addNodes({ builder }: Refs): void {
+  builder.queryField('node', (t) =>
+    t.field({
+      type: builder.nodeInterfaceRef(),
+      nullable: true,
+      description: 'Anything by id; null when it does not exist for this key.',
+      args: { id: t.arg.id({ required: true, description: 'Any id; its prefix tells the kind.' }) },
+      resolve: (_root, { id }, { loaders }) => load(loaders, id),
+    }),
+  )
+  builder.queryField('nodes', (t) =>
+    t.field({
+      type: [builder.nodeInterfaceRef()],
+      nullable: { list: false, items: true },
+      description: 'Several things by id, in order; null for each that does not exist for this key.',
+      args: { ids: t.arg.idList({ required: true, description: 'At most 100 ids.' }) },
+      complexity: (args) => ({ field: 1, multiplier: Math.min(args.ids.length, pageSizes.maximum) }),
+      resolve: (_root, { ids }, { loaders }) => {
+        if (ids.length > pageSizes.maximum)
+          throw invalidAt(['ids'], `must have at most ${pageSizes.maximum} entries`)
+        return Promise.all(ids.map((id) => load(loaders, id)))
+      },
+    }),
+  )
+}

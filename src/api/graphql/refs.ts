@@ -1,0 +1,48 @@
+/** All types that rooms refer to, declared on the ground so that no two room files need each other. */
+import type { ApiKey, Project } from '../../domain/access/index.ts'
+import type { AuditEntry } from '../../domain/audit/index.ts'
+import type { Agent } from '../../domain/agents/index.ts'
+import type { EventRow, Generation, Provider, Step } from '../../domain/generations/index.ts'
+import type { Secret } from '../../domain/secrets/index.ts'
+import type { Tool, ToolCall } from '../../domain/tools/index.ts'
+import { builder } from './builder.ts'
+import { addErrorTypes } from './errors.ts'
+
+/** A fact of the log with its cursor. */
+export type FactShape = EventRow & { cursor: string }
+
+/** A piece of text on its way. Its cursor is that of the newest fact before it. */
+export interface DeltaShape {
+  type: 'TEXT_DELTA'
+  generationId: string
+  projectId: string
+  stepIndex: number
+  attempt: number
+  offset: number
+  text: string
+  at: Date
+  cursor: string
+}
+
+export type EventShape = FactShape | DeltaShape
+
+export function declareRefs() {
+  return {
+    builder,
+    ...addErrorTypes(builder),
+    Project: builder.objectRef<Project>('Project'),
+    ApiKey: builder.objectRef<ApiKey>('ApiKey'),
+    Tool: builder.interfaceRef<Tool>('Tool'),
+    HttpTool: builder.objectRef<Tool>('HttpTool'),
+    ClientTool: builder.objectRef<Tool>('ClientTool'),
+    ToolCall: builder.objectRef<ToolCall>('ToolCall'),
+    Agent: builder.objectRef<Agent>('Agent'),
+    Generation: builder.objectRef<Generation>('Generation'),
+    Step: builder.objectRef<Step>('Step'),
+    Provider: builder.objectRef<Provider>('Provider'),
+    Secret: builder.objectRef<Secret>('Secret'),
+    AuditEntry: builder.objectRef<AuditEntry>('AuditEntry'),
+  }
+}
+
+export type Refs = ReturnType<typeof declareRefs>

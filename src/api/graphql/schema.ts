@@ -1,0 +1,49 @@
+/** The schema, room by room. */
+import type { GraphQLSchema } from 'graphql'
+import { addAgents } from './agents.ts'
+import { addAudit } from './audit.ts'
+import { builder } from './builder.ts'
+import { addEvents } from './events.ts'
+import { addGenerations } from './generations.ts'
+import { addKeys } from './keys.ts'
+import { addNodes } from './nodes.ts'
+import { addProjects } from './projects.ts'
+import { addProviders } from './providers.ts'
+import { declareRefs } from './refs.ts'
+import { addScalars } from './scalars.ts'
+import { addSecrets } from './secrets.ts'
+import { addSettingInputs } from './settings.ts'
+import { addToolCalls } from './tool-calls.ts'
+import { addTools } from './tools.ts'
+
+let made: GraphQLSchema | null = null
+
+/** The schema. Built once for each process; it holds no state. */
+export function schemaOf(): GraphQLSchema {
+  return (made ??= build())
+}
+
+function build(): GraphQLSchema {
+  addScalars(builder)
+  builder.queryType({ description: 'Everything that can be read.' })
+  builder.mutationType({
+    description: 'Everything that can be changed. Each answers a union: its payload or a typed refusal.',
+  })
+  builder.subscriptionType({
+    description: 'Everything that can be followed. Every stream resumes after a cursor.',
+  })
+  const refs = declareRefs()
+  addNodes(refs)
+  addProjects(refs)
+  addKeys(refs)
+  addSecrets(refs)
+  addAudit(refs)
+  addTools(refs)
+  addToolCalls(refs)
+  const settings = addSettingInputs(builder)
+  addAgents(refs, settings)
+  const events = addEvents(refs)
+  addGenerations(refs, settings, events)
+  addProviders(refs)
+  return builder.toSchema()
+}

@@ -1,0 +1,202 @@
+/** The GraphQL server over WebSocket (graphql-transport-ws): the same limits, and one bad operation harms no other. */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { CloseCode, type Context } from 'graphql-ws'
+import { useServer } from 'graphql-ws/use/ws'
+import { GraphQLError } from 'graphql'
+import { WebSocketServer, type WebSocket } from 'ws'
+import type { Log } from '../../core/log.ts'
+import type { GraphQLContext } from './context.ts'
+import { maskError } from './errors.ts'
+import type { Credentials, Yoga } from './yoga.ts'
+
+export const socketLimits = {
+  maxPayload: 256 * 1024,
+  /** Milliseconds until the first message must have come. */
+  initTimeoutMs: 5000,
+  keepAliveMs: 12_000,
+  /** Operations at once on one socket. */
+  operations: 100,
+  /** Messages of one socket in ten seconds. */
+  messages: 1000,
+  /** Bytes that wait for a client that does not read; then the socket is ended and resumes by cursor. */
+  bufferedBytes: 1024 * 1024,
+  /** Sockets of one remote address. */
+  perAddress: 20_000,
+}
+
+export interface SocketOptions {
+  yoga: Yoga
+  log: Log
+  corsOrigins: string[]
+  contextOf(credentials: Credentials): Promise<GraphQLContext>
+  /** Fires with the id of a key that was revoked. */
+  onRevoked(listener: (keyId: string) => void): () => void
+}
+
+interface Extra extends Record<PropertyKey, unknown> {
+  socket: WebSocket
+  request: IncomingMessage
+  credentials?: Credentials
+  keyId?: string
+  expiry?: NodeJS.Timeout
+}
+
+/** The arguments of one operation, with Yoga's functions that run it. */
+interface Enveloped {
+  execute(args: unknown): never
+  subscribe(args: unknown): never
+}
+
+export interface Sockets {
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  count(): number
+  /** Closes all with 1001; clients come back with their cursors. */
+  close(): Promise<void>
+}
+
+export function openSockets(options: SocketOptions): Sockets {
+  const { maxPayload, initTimeoutMs, keepAliveMs } = socketLimits
+  const wss = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false })
+  const extras = new Set<Extra>()
+  const perAddress = new Map<string, number>()
+  const server = useServer<Record<string, unknown>, Extra>(
+    {
+      connectionInitWaitTimeout: initTimeoutMs,
+      execute: (args: unknown) => (args as Enveloped).execute(args),
+      subscribe: (args: unknown) => (args as Enveloped).subscribe(args),
+      onConnect: (ctx) => connect(options, ctx, extras),
+      onSubscribe: (ctx, _id, payload) => subscribe(options, ctx, payload),
+      onClose: (ctx) => {
+        clearTimeout(ctx.extra.expiry)
+        extras.delete(ctx.extra)
+      },
+    },
+    wss,
+    keepAliveMs,
+  )
+  const stopListening = options.onRevoked((keyId) => {
+    for (const extra of extras)
+      if (extra.keyId === keyId) extra.socket.close(CloseCode.Forbidden, 'Forbidden')
+  })
+  wss.on('connection', (socket, request) => guard(socket, request, perAddress))
+  return {
+    upgrade: (request, socket, head) => {
+      const refusal = refusalOf(request, options.corsOrigins, perAddress)
+      if (refusal) socket.end(`HTTP/1.1 ${refusal}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+      else wss.handleUpgrade(request, socket, head, (ws) => wss.emit('connection', ws, request))
+    },
+    count: () => wss.clients.size,
+    async close() {
+      stopListening()
+      await server.dispose()
+    },
+  }
+}
+
+/** Browsers ask no permission before they open a socket, so the origin is judged here. */
+function refusalOf(
+  request: IncomingMessage,
+  allowed: string[],
+  perAddress: Map<string, number>,
+): string | null {
+  const { origin, host } = request.headers
+  const own = origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
+  if (origin !== undefined && !own && !allowed.includes(origin)) return '403 Forbidden'
+  if ((perAddress.get(request.socket.remoteAddress ?? '') ?? 0) >= socketLimits.perAddress)
+    return '503 Service Unavailable'
+  return null
+}
+
+/** Counts, limits the flow of messages, and ends a socket whose client does not read. */
+function guard(socket: WebSocket, request: IncomingMessage, perAddress: Map<string, number>): void {
+  const address = request.socket.remoteAddress ?? ''
+  perAddress.set(address, (perAddress.get(address) ?? 0) + 1)
+  let messages = 0
+  let windowStart = Date.now()
+  socket.on('message', () => {
+    if (Date.now() - windowStart > 10_000) {
+      windowStart = Date.now()
+      messages = 0
+    }
+    if (++messages > socketLimits.messages) socket.close(4429, 'Too many messages')
+  })
+  const slow = setInterval(() => {
+    if (socket.bufferedAmount > socketLimits.bufferedBytes) socket.terminate()
+  }, 5000)
+  slow.unref()
+  socket.once('close', () => {
+    clearInterval(slow)
+    const left = (perAddress.get(address) ?? 1) - 1
+    if (left > 0) perAddress.set(address, left)
+    else perAddress.delete(address)
+  })
+}
+
+type Connection = Context<Record<string, unknown>, Extra>
+
+/** Refuses with 4403 when nobody valid is asking; closes when the key's time is over. */
+async function connect(
+  options: SocketOptions,
+  { connectionParams, extra }: Connection,
+  extras: Set<Extra>,
+): Promise<boolean> {
+  const given = connectionParams?.['authorization'] ?? connectionParams?.['Authorization']
+  const header = extra.request.headers.authorization
+  try {
+    extra.credentials = {
+      authorization: typeof given === 'string' ? given : (header ?? null),
+      remoteAddress: extra.request.socket.remoteAddress ?? null,
+      requestId: crypto.randomUUID(),
+    }
+    const { principal } = (await options.contextOf(extra.credentials)).ctx
+    extra.keyId = principal.id
+    if (principal.expiresAt) {
+      const left = Math.min(principal.expiresAt.getTime() - Date.now(), 2 ** 31 - 1)
+      extra.expiry = setTimeout(() => extra.socket.close(CloseCode.Forbidden, 'Forbidden'), left)
+    }
+  } catch {
+    return false
+  }
+  extras.add(extra)
+  return true
+}
+
+/**
+ * Everything that can be wrong with an operation is answered to that operation. An error thrown here would close the
+ * socket with 4500 and the parser's words, and end the others' operations.
+ */
+async function subscribe(
+  options: SocketOptions,
+  ctx: Connection,
+  payload: { query: string; operationName?: string | null; variables?: Record<string, unknown> | null },
+) {
+  try {
+    if (Object.keys(ctx.subscriptions).length > socketLimits.operations) {
+      const message = `At most ${socketLimits.operations} operations at once on one socket.`
+      return [new GraphQLError(message, { extensions: { code: 'LIMITED' } })]
+    }
+    // Asked again for each operation: the key may have been revoked since the socket was opened.
+    const prepared = await options.contextOf(ctx.extra.credentials!)
+    const {
+      schema,
+      execute,
+      subscribe: run,
+      contextFactory,
+      parse,
+      validate,
+    } = options.yoga.getEnveloped({
+      prepared,
+      req: ctx.extra.request,
+      params: payload,
+    } as never)
+    const document = parse(payload.query)
+    const faults = validate(schema, document)
+    if (faults.length > 0) return faults.map((error: GraphQLError) => maskError(error, options.log))
+    const contextValue = await contextFactory()
+    const { operationName, variables: variableValues } = payload
+    return { schema, document, operationName, variableValues, contextValue, execute, subscribe: run } as never
+  } catch (error) {
+    return [maskError(error, options.log)]
+  }
+}

@@ -1,0 +1,171 @@
+/** Tool calls on the wire, and the direct call. */
+import { callTool, listToolCalls, toolCallStatuses, type ToolCall } from '../../domain/tools/index.ts'
+import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
+import { addMutation } from './mutation.ts'
+import type { Refs } from './refs.ts'
+
+export function addToolCalls(refs: Refs): void {
+  const { builder } = refs
+  const Status = builder.enumType('ToolCallStatus', {
+    description:
+      'What became of a call. PROPOSED, EXECUTING and AWAITING_CLIENT are open, the others are final.',
+    values: Object.fromEntries(
+      toolCallStatuses.map((status) => [status, { description: statusDescriptions[status] }]),
+    ) as Record<(typeof toolCallStatuses)[number], { description: string }>,
+  })
+  const Source = builder.enumType('ToolCallSource', {
+    description: 'Where a call came from.',
+    values: { GENERATION: { description: 'A model asked for it.' }, DIRECT: { description: 'callTool.' } },
+  })
+  refs.ToolCall.implement({
+    description: 'One request to run a tool.',
+    interfaces: [builder.nodeInterfaceRef()],
+    isTypeOf: (value) => hasPrefix(value, 'call_'),
+    fields: (t) => ({
+      id: t.exposeID('id', {
+        description: 'Begins with call_. The outside world hears it as Idempotency-Key.',
+      }),
+      name: t.exposeString('runtimeName', { description: 'The runtime name that was called.' }),
+      status: t.field({ type: Status, description: 'What became of it.', resolve: (call) => call.status }),
+      source: t.field({ type: Source, description: 'Where it came from.', resolve: (call) => call.source }),
+      arguments: t.expose('arguments', {
+        type: 'JSONObject',
+        nullable: true,
+        description: 'As given, without presets; null when the model wrote no valid arguments.',
+      }),
+      rawArguments: t.exposeString('rawArguments', {
+        nullable: true,
+        description: 'What the model wrote when it was not valid.',
+      }),
+      isError: t.exposeBoolean('isError', {
+        nullable: true,
+        description: 'Whether it failed; null while it is open.',
+      }),
+      errorCode: t.exposeString('errorCode', { nullable: true, description: 'Why it failed, for programs.' }),
+      content: t.field({
+        type: 'JSON',
+        nullable: true,
+        description: 'The result as a list of MCP content blocks; null while it is open.',
+        resolve: (call) => call.result?.content ?? null,
+      }),
+      structuredContent: t.field({
+        type: 'JSON',
+        nullable: true,
+        description: 'The same result as JSON, when there is one.',
+        resolve: (call) => call.result?.structuredContent ?? null,
+      }),
+      attempt: t.exposeInt('attempt', { description: 'Times it was sent.' }),
+      stepIndex: t.exposeInt('stepIndex', {
+        nullable: true,
+        description: 'The step of the generation, from 1.',
+      }),
+      toolVersion: t.exposeInt('toolVersion', {
+        nullable: true,
+        description: 'The version of the tool it runs with.',
+      }),
+      tool: t.field({
+        type: refs.Tool,
+        nullable: true,
+        description: 'The tool as it is now; null when it was deleted, never existed or may not be seen.',
+        resolve: (call, _args, { loaders }) => (call.toolId ? loaders.tools.load(call.toolId) : null),
+      }),
+      generation: t.field({
+        type: refs.Generation,
+        nullable: true,
+        description: 'The generation it belongs to; null for a direct call.',
+        resolve: (call, _args, { loaders }) =>
+          call.generationId ? loaders.generations.load(call.generationId) : null,
+      }),
+      requestedBy: t.exposeID('requestedBy', { description: 'The key that asked for it.' }),
+      deadlineAt: t.expose('deadlineAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When an open client call is given up.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was proposed.' }),
+      startedAt: t.expose('startedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When it was first sent.',
+      }),
+      settledAt: t.expose('settledAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When it was settled.',
+      }),
+    }),
+  })
+  addQueries(refs, Status)
+  addMutation(refs, {
+    name: 'callTool',
+    description:
+      'Calls a tool outside any generation and waits for its result. A tool that fails is a result with isError.',
+    input: builder.inputType('CallToolInput', {
+      description: 'A call.',
+      fields: (t) => ({
+        toolId: t.id({ required: true, description: 'Begins with tool_. Any kind but client.' }),
+        action: t.string({
+          description: 'Which of its actions; required for mcp and platform tools, refused for others.',
+        }),
+        arguments: t.field({
+          type: 'JSONObject',
+          description: '{} when left out. Preset keys in it have no effect.',
+        }),
+        idempotencyKey: t.string({
+          description: 'A repeat with the same key joins the first call. Remembered for 24 hours.',
+        }),
+      }),
+    }),
+    payload: builder.objectRef<{ toolCall: ToolCall }>('CallToolPayload').implement({
+      description: 'The call.',
+      fields: (t) => ({
+        toolCall: t.expose('toolCall', { type: refs.ToolCall, description: 'The call with its result.' }),
+      }),
+    }),
+    errors: ['ValidationError', 'NotFoundError', 'IdempotencyConflictError'],
+    run: async (ctx, input) => ({ toolCall: await callTool(ctx, input) }),
+  })
+}
+
+function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>): void {
+  const { builder } = refs
+  const connection = connectionOf(refs.ToolCall, 'ToolCall')
+  builder.queryField('toolCall', (t) =>
+    t.field({
+      type: refs.ToolCall,
+      nullable: true,
+      description: 'A tool call by id; null when it does not exist for this key.',
+      args: { id: t.arg.id({ required: true, description: 'Begins with call_.' }) },
+      resolve: (_root, { id }, { loaders }) => loaders.toolCalls.load(id),
+    }),
+  )
+  builder.queryField('toolCalls', (t) =>
+    t.field({
+      type: connection,
+      description: 'The tool calls of a project, newest first, those of generations and direct ones.',
+      args: {
+        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        status: t.arg({ type: Status, description: 'Only calls with this status.' }),
+        toolId: t.arg.id({ description: 'Only calls of this tool.' }),
+        ...t.arg.connectionArgs(),
+      },
+      complexity: listCost,
+      resolve: (_root, { projectId, status, toolId, ...args }, { ctx }) =>
+        page(args, (p) =>
+          listToolCalls(ctx, { projectId, status: status as string | null, toolId, page: p }),
+        ),
+    }),
+  )
+}
+
+const statusDescriptions: Record<(typeof toolCallStatuses)[number], string> = {
+  PROPOSED: 'Accepted, not sent yet.',
+  EXECUTING: 'Sent, no answer yet.',
+  AWAITING_CLIENT: 'Waits for submitToolOutputs.',
+  SUCCEEDED: 'Done.',
+  ERRORED: 'Failed, or refused with a reason.',
+  INVALID: 'The arguments did not fit the schema; it was not sent.',
+  UNKNOWN: 'The server stopped while it was under way: it may have taken effect, and was not repeated.',
+  SKIPPED: 'The generation ended with its step.',
+  CANCELLED: 'The generation ended before it was answered.',
+}

@@ -1,0 +1,91 @@
+/** The GraphQL server over HTTP and SSE: Yoga with everything hardened that is open by default. */
+import { blockFieldSuggestionsPlugin } from '@escape.tech/graphql-armor-block-field-suggestions'
+import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
+import { maxDirectivesPlugin } from '@escape.tech/graphql-armor-max-directives'
+import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
+import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
+import type { IncomingMessage } from 'node:http'
+import { createYoga, type Plugin } from 'graphql-yoga'
+import type { Log } from '../../core/log.ts'
+import type { GraphQLContext } from './context.ts'
+import { maskError } from './errors.ts'
+import { schemaOf } from './schema.ts'
+
+/** Bounds on a document, beside those on its cost (operationLimits). */
+const documentLimits = { tokens: 2000, aliases: 30, directives: 50 }
+
+export interface YogaOptions {
+  log: Log
+  graphiql: boolean
+  corsOrigins: string[]
+  /** Makes the context of a request; throws AppError when it must be refused as a whole. */
+  contextOf(credentials: Credentials): Promise<GraphQLContext>
+}
+
+export interface Credentials {
+  authorization: string | null
+  remoteAddress: string | null
+  requestId: string
+}
+
+export type Yoga = ReturnType<typeof makeYoga>
+
+/** Makes the server. It is mounted at /graphql; sockets use the same limits through `getEnveloped`. */
+export function makeYoga(options: YogaOptions) {
+  const { log, corsOrigins } = options
+  return createYoga<{ req: IncomingMessage; prepared?: GraphQLContext }, GraphQLContext>({
+    schema: schemaOf(),
+    graphqlEndpoint: '/graphql',
+    landingPage: false,
+    batching: false,
+    multipart: false,
+    logging: false,
+    graphiql: options.graphiql ? { title: 'Gatehouse' } : false,
+    renderGraphiQL,
+    // Yoga's default reflects any origin with credentials.
+    cors:
+      corsOrigins.length > 0 ? { origin: corsOrigins, credentials: false, methods: ['POST', 'GET'] } : false,
+    maskedErrors: { maskError: (error) => maskError(error, log) },
+    // A socket has made the context before, from the credentials that it was opened with.
+    context: async ({ req, request, prepared }) =>
+      prepared ??
+      options.contextOf({
+        authorization: request.headers.get('authorization'),
+        remoteAddress: req?.socket.remoteAddress ?? null,
+        requestId: request.headers.get('x-request-id')?.slice(0, 100) ?? crypto.randomUUID(),
+      }),
+    plugins: [
+      jsonOnly(),
+      sseHeaders(),
+      maxTokensPlugin({ n: documentLimits.tokens }),
+      maxAliasesPlugin({ n: documentLimits.aliases }),
+      maxDirectivesPlugin({ n: documentLimits.directives }),
+      blockFieldSuggestionsPlugin(),
+    ] as Plugin[],
+  })
+}
+
+/** A form of another site cannot send JSON without asking first, so nothing else is taken. */
+function jsonOnly(): Plugin {
+  return {
+    onRequest({ request, fetchAPI, endResponse }) {
+      if (request.method !== 'POST') return
+      const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+      if (type === 'application/json') return
+      const body = JSON.stringify({ errors: [{ message: 'POST takes application/json only.' }] })
+      endResponse(
+        new fetchAPI.Response(body, { status: 415, headers: { 'content-type': 'application/json' } }),
+      )
+    },
+  }
+}
+
+/** Proxies must not gather a stream before they pass it on. */
+function sseHeaders(): Plugin {
+  return {
+    onResponse({ response }) {
+      if (response.headers.get('content-type')?.startsWith('text/event-stream'))
+        response.headers.set('x-accel-buffering', 'no')
+    },
+  }
+}

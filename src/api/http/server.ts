@@ -1,0 +1,115 @@
+/** The HTTP server: routes, body limits, health and the upgrade to sockets. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+
+/** A request body is read up to here; one that is longer is refused with 413 before anything looks at it. */
+export const maxBodyBytes = 1024 * 1024
+/** Time for a request's head and body to arrive, in milliseconds. */
+const arrivalMs = 30_000
+
+export interface Routes {
+  /** Null on a process that only works. */
+  graphql: ((request: IncomingMessage, response: ServerResponse) => unknown) | null
+  upgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | null
+  /** Whether the database answers and its tables are there. */
+  ready(): Promise<boolean>
+  /** Prometheus' text format, with its content type. */
+  metrics(): Promise<{ type: string; text: string }>
+}
+
+export interface HttpServer {
+  /** Where it listens, without a slash at the end. */
+  url: string
+  port: number
+  /** Takes no more requests; waits for those under way, at most `graceMs`. */
+  close(graceMs: number): Promise<void>
+}
+
+/** Listens. Port 0 takes a free one. */
+export async function listen(routes: Routes, host: string, port: number): Promise<HttpServer> {
+  const server = createServer((request, response) => void handle(routes, request, response))
+  server.requestTimeout = arrivalMs
+  server.headersTimeout = arrivalMs
+  server.on('upgrade', (request, socket, head) => {
+    socket.on('error', () => socket.destroy())
+    if (routes.upgrade && pathOf(request) === '/graphql') routes.upgrade(request, socket, head)
+    else socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  const address = server.address() as AddressInfo
+  const shown = host.includes(':') ? `[${host}]` : host === '0.0.0.0' ? '127.0.0.1' : host
+  return {
+    url: `http://${shown}:${address.port}`,
+    port: address.port,
+    close: (graceMs) => close(server, graceMs),
+  }
+}
+
+async function close(server: Server, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+  await closed
+  clearTimeout(timer)
+}
+
+function pathOf(request: IncomingMessage): string {
+  return (request.url ?? '/').split('?', 1)[0]!
+}
+
+async function handle(routes: Routes, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  response.setHeader('x-content-type-options', 'nosniff')
+  try {
+    const path = pathOf(request)
+    if (path === '/graphql' && routes.graphql) await graphql(routes.graphql, request, response)
+    else if (path === '/healthz') send(response, 200, { status: 'alive' })
+    else if (path === '/readyz') {
+      const ready = await routes.ready().catch(() => false)
+      send(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready' })
+    } else if (path === '/metrics') {
+      const { type, text } = await routes.metrics()
+      response.writeHead(200, { 'content-type': type }).end(text)
+    } else send(response, 404, { error: 'Not found. The API is at /graphql.' })
+  } catch {
+    if (response.headersSent) response.destroy()
+    else send(response, 500, { error: 'Unexpected error.' })
+  }
+}
+
+async function graphql(
+  serve: NonNullable<Routes['graphql']>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (request.method === 'POST') {
+    const body = await readBody(request)
+    if (body === null) {
+      response.setHeader('connection', 'close')
+      return send(response, 413, { errors: [{ message: `The body is larger than ${maxBodyBytes} bytes.` }] })
+    }
+    // Read here, so that the limit holds for bodies without a length too.
+    Object.assign(request, { body })
+  }
+  await serve(request, response)
+}
+
+/** The whole body, or null when it is too long; then the rest is not read. */
+async function readBody(request: IncomingMessage): Promise<Buffer | null> {
+  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return null
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > maxBodyBytes) return null
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}

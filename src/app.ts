@@ -1,0 +1,259 @@
+/** The composition root: the only file that knows everyone. */
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { pino } from 'pino'
+import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
+import { makeContext, type GraphQLContext } from './api/graphql/context.ts'
+import { openSockets, type Sockets } from './api/graphql/sockets.ts'
+import { makeYoga, type Credentials } from './api/graphql/yoga.ts'
+import { listen, type HttpServer } from './api/http/server.ts'
+import type { Config } from './config.ts'
+import { systemClock, type Clock } from './core/clock.ts'
+import { silentLog, type Log } from './core/log.ts'
+import { openFirstDoor } from './first-start.ts'
+import {
+  createAuthenticator,
+  createRateLimit,
+  unauthenticated,
+  type Ctx,
+  type House,
+  type Principal,
+} from './domain/access/index.ts'
+import { createEgress, type EgressOptions } from './domain/egress/index.ts'
+import {
+  createModels,
+  startWorkers,
+  type EnvironmentProvider,
+  type Models,
+  type Workers,
+} from './domain/generations/index.ts'
+import { seedDemo } from './demo/seed.ts'
+import { startDemoUpstream, type DemoUpstream } from './demo/upstream.ts'
+import { connect, type Connection, type DatabaseAddress } from './store/db/connect.ts'
+import { query } from './store/db/database.ts'
+import { migrate } from './store/db/migrate.ts'
+import { localBell, type Bell } from './store/events/bell.ts'
+import { startLive, type Live } from './store/events/live.ts'
+import { postgresBell } from './store/events/postgres-bell.ts'
+import { redisBell } from './store/events/redis-bell.ts'
+
+/** What tests put in place of the outside world. */
+export interface AppParts {
+  database?: DatabaseAddress
+  clock?: Clock
+  log?: Log
+  egress?: EgressOptions
+}
+
+export interface App {
+  /** Where it listens. */
+  url: string
+  house: House
+  models: Models
+  /** The operator's key, at the first start only. */
+  adminKey: string | null
+  demo: { agentId: string; upstream: DemoUpstream } | null
+  /** A ctx for that principal, for the program itself and for tests. */
+  ctxOf(principal: Principal): Ctx
+  sockets: Sockets | null
+  workers: Workers | null
+  /** Drains and closes everything; idempotent. Ends within `graceMs` and a little. */
+  stop(graceMs?: number): Promise<void>
+}
+
+const defaultGraceMs = 8000
+
+/** Builds the house from a configuration and opens it. What was opened is closed again when a later part fails. */
+export async function createApp(config: Config, parts: AppParts = {}): Promise<App> {
+  const closers: (() => Promise<unknown>)[] = []
+  const closeAll = async () => {
+    for (const close of closers.reverse()) await close().catch(() => {})
+  }
+  try {
+    return await build(config, parts, closers)
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+async function build(config: Config, parts: AppParts, closers: (() => Promise<unknown>)[]): Promise<App> {
+  const log = parts.log ?? (config.logLevel === 'silent' ? silentLog : pino({ level: config.logLevel }))
+  const connection = await connect(parts.database ?? addressOf(config))
+  closers.push(() => connection.close())
+  await migrate(connection)
+  const bell = await openBell(config, connection)
+  closers.push(() => bell.close())
+  const live = startLive(connection.db, bell)
+  closers.push(async () => live.close())
+  const upstream = config.demo ? await startUpstream(config) : null
+  if (upstream) closers.push(() => upstream.close())
+  const allowList = [...config.egressAllow, ...(upstream ? [new URL(upstream.url).host] : [])]
+  const egress = createEgress({ allowPrivate: config.egressAllowPrivate, allowList }, parts.egress)
+  closers.push(() => egress.close())
+  const house: House = {
+    db: connection.db,
+    bell,
+    live,
+    clock: parts.clock ?? systemClock,
+    log,
+    egress,
+    masterKey: config.secretKey ?? (await generatedKey(config.dataDir, parts.database?.kind === 'memory')),
+    limits: limitsOf(config),
+  }
+  const models = createModels(house, {
+    environment: environmentOf(config),
+    defaultModel: config.defaultModel,
+  })
+  const ctxOf = (principal: Principal): Ctx => ({
+    ...house,
+    principal,
+    requestId: 'internal',
+    remoteAddress: null,
+  })
+  const first = await openFirstDoor(house, config.adminKey, config.demo)
+  const demo =
+    upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
+  const workers =
+    config.role === 'api' ? null : startWorkers(house, models, { slots: config.workerSlots, sweepMs: 500 })
+  const { server, sockets } = await openFaces(config, house, models, workers, closers)
+  return {
+    url: server.url,
+    house,
+    models,
+    adminKey: first.secret,
+    demo,
+    ctxOf,
+    sockets,
+    workers,
+    stop: once(async (graceMs = defaultGraceMs) => {
+      // Sockets first: their clients find another replica while this one still finishes its work.
+      await Promise.all([sockets?.close(), workers?.stop(graceMs), server.close(graceMs)])
+      for (const close of closers.reverse())
+        await close().catch((error: unknown) => log.warn({ err: error }, 'closing'))
+    }),
+  }
+}
+
+function once(stop: (graceMs?: number) => Promise<void>): (graceMs?: number) => Promise<void> {
+  let stopped: Promise<void> | null = null
+  return (graceMs) => (stopped ??= stop(graceMs))
+}
+
+function addressOf(config: Config): DatabaseAddress {
+  if (config.databaseUrl) return { kind: 'postgres', url: config.databaseUrl, poolSize: config.databasePool }
+  return { kind: 'pglite', directory: resolve(config.dataDir, 'db') }
+}
+
+async function openBell(config: Config, connection: Connection): Promise<Bell> {
+  if (config.redisUrl) return redisBell(config.redisUrl, `gatehouse:${await installationId(connection)}`)
+  return connection.kind === 'postgres' && config.databaseUrl ? postgresBell(config.databaseUrl) : localBell()
+}
+
+/** Installations may share a Redis: the database tells them apart. */
+async function installationId(connection: Connection): Promise<string> {
+  const rows = await query<{ id: string }>(
+    connection.db,
+    sql`select datname || ':' || oid::text as id from pg_database where datname = current_database()`,
+  )
+  return rows[0]!.id
+}
+
+/** Beside the server's own port, or any when that one is taken. */
+async function startUpstream(config: Config): Promise<DemoUpstream> {
+  const port = config.port === 0 ? 0 : config.port + 1
+  return startDemoUpstream({ port }).catch(() => startDemoUpstream({ port: 0 }))
+}
+
+/** Outside production a key is made once and kept beside the data. */
+async function generatedKey(dataDir: string, ephemeral: boolean): Promise<Buffer> {
+  const made = randomBytes(32)
+  if (ephemeral) return made
+  const path = join(dataDir, 'secret.key')
+  await mkdir(dataDir, { recursive: true })
+  await writeFile(path, made.toString('base64'), { flag: 'wx', mode: 0o600 }).catch(() => {})
+  return Buffer.from(await readFile(path, 'utf8'), 'base64')
+}
+
+function limitsOf(config: Config): House['limits'] {
+  const { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject } = config
+  const model = { modelFirstChunkMs: 60_000, modelIdleMs: 30_000, modelTotalMs: 600_000 }
+  return { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject, ...model }
+}
+
+function environmentOf({ models }: Config): EnvironmentProvider[] {
+  return (['openai', 'anthropic', 'google', 'compatible'] as const)
+    .filter((kind) => models[kind].apiKey !== null || models[kind].baseUrl !== null)
+    .map((kind) => ({ name: kind, kind, ...models[kind] }))
+}
+
+async function openFaces(
+  config: Config,
+  house: House,
+  models: Models,
+  workers: Workers | null,
+  closers: (() => Promise<unknown>)[],
+): Promise<{ server: HttpServer; sockets: Sockets | null }> {
+  const serves = config.role !== 'worker'
+  const authenticator = createAuthenticator(house)
+  closers.push(async () => authenticator.close())
+  const rate = createRateLimit(house.clock, config.requestsPerMinute)
+  const contextOf = async ({
+    authorization,
+    remoteAddress,
+    requestId,
+  }: Credentials): Promise<GraphQLContext> => {
+    if (authorization === null) return makeContext(refuse, models, requestId)
+    const principal = await authenticator.authenticate(tokenOf(authorization))
+    rate.take(principal.id)
+    const ctx: Ctx = { ...house, principal, requestId, remoteAddress }
+    return makeContext(() => ctx, models, requestId)
+  }
+  const shared = { log: house.log, corsOrigins: config.corsOrigins, contextOf }
+  const yoga = serves ? makeYoga({ ...shared, graphiql: config.graphiql }) : null
+  const onRevoked = (listener: (keyId: string) => void) =>
+    house.bell.listen((hint) => {
+      if (hint.kind === 'signal' && hint.name === 'revoked') listener(hint.id)
+    })
+  const sockets = yoga ? openSockets({ ...shared, yoga, onRevoked }) : null
+  const registry = metricsOf(house.live, sockets, workers)
+  const server = await listen(
+    {
+      graphql: yoga,
+      upgrade: sockets?.upgrade ?? null,
+      ready: async () => (await query(house.db, sql`select 1 from installation`)).length > 0,
+      metrics: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+    },
+    config.host,
+    config.port,
+  )
+  return { server, sockets }
+}
+
+function refuse(): never {
+  throw unauthenticated()
+}
+
+function tokenOf(authorization: string): string | null {
+  return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? null
+}
+
+function metricsOf(live: Live, sockets: Sockets | null, workers: Workers | null): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read())
+      },
+    })
+  gauge('gatehouse_generations_in_hand', 'Generations this process works on now.', () => workers?.busy() ?? 0)
+  gauge('gatehouse_streams', 'Streams of events with a subscriber in this process.', () => live.topicCount())
+  gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)
+  return registry
+}

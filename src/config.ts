@@ -1,0 +1,184 @@
+/** The only reader of the environment: one pure function gives one frozen configuration, or all its mistakes at once. */
+import { z } from 'zod'
+
+/** Seconds and bytes in the names are the units. Every setting works when it is not set. */
+export interface Config {
+  /** Where to listen. @default 127.0.0.1 */
+  host: string
+  /** @default 4000; 0 takes a free port */
+  port: number
+  /** What this process does. @default all */
+  role: 'all' | 'api' | 'worker'
+  /** NODE_ENV is `production`: no demo, no GraphiQL unless asked for, a secret key is required. @default false */
+  production: boolean
+  /** PostgreSQL, 14 or newer. @default null: the embedded database */
+  databaseUrl: string | null
+  /** Connections to PostgreSQL. @default 20 */
+  databasePool: number
+  /** Where the embedded database and the generated key live. @default .gatehouse */
+  dataDir: string
+  /** Moves the fan-out of events to Redis. @default null */
+  redisUrl: string | null
+  /** 32 bytes, base64 or hex, that seal secrets. @default null: generated in the data directory, not in production */
+  secretKey: Buffer | null
+  /** The operator's API key at the first start. @default null: generated and printed once */
+  adminKey: string | null
+  /** The demo project with its own small upstream. @default true outside production */
+  demo: boolean
+  /** GraphiQL at /graphql for browsers. @default true outside production */
+  graphiql: boolean
+  /** Origins that may call from a browser. @default none */
+  corsOrigins: string[]
+  /** Allow tools to reach private, loopback and link-local addresses. For development only. @default false */
+  egressAllowPrivate: boolean
+  /** `host:port` pairs that tools may reach although the address is private. @default none */
+  egressAllow: string[]
+  /** Generations worked on at once. @default 64 */
+  workerSlots: number
+  /** How long a crashed worker's generations wait to be taken over, in milliseconds. @default 15000 */
+  leaseMs: number
+  /** Largest answer read from an http tool, in bytes. @default 1048576 */
+  maxResponseBytes: number
+  /** Time for one tool call, in milliseconds. @default 60000 */
+  toolTimeoutMs: number
+  /** Tools, agents, keys and so on that one project may hold, of each. @default 10000 */
+  maxRowsPerProject: number
+  /** Requests per minute for one key, on one replica. @default 6000 */
+  requestsPerMinute: number
+  /** `provider/model` for agents that name none. @default null */
+  defaultModel: string | null
+  models: { openai: ModelKey; anthropic: ModelKey; google: ModelKey; compatible: ModelKey }
+  /** @default info */
+  logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+}
+
+export interface ModelKey {
+  apiKey: string | null
+  baseUrl: string | null
+}
+
+/** All mistakes of an environment at once. Names the variables, never their values. */
+export class ConfigError extends Error {
+  constructor(mistakes: string[]) {
+    super(
+      `The configuration has ${mistakes.length} mistake${mistakes.length > 1 ? 's' : ''}:\n- ${mistakes.join('\n- ')}`,
+    )
+    this.name = 'ConfigError'
+  }
+}
+
+type Environment = Record<string, string | undefined>
+
+const flag = z.enum(['true', 'false', '1', '0']).transform((value) => value === 'true' || value === '1')
+const url = (protocols: string[]) =>
+  z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
+    message: `must be a URL beginning with ${protocols.map((p) => `${p}//`).join(' or ')}`,
+  })
+const number = (min: number, max: number) =>
+  z.string().regex(/^\d+$/, 'must be a whole number').transform(Number).pipe(z.number().min(min).max(max))
+const list = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean),
+)
+const key32 = z.string().transform((value, at) => {
+  const bytes = /^[0-9a-fA-F]{64}$/.test(value) ? Buffer.from(value, 'hex') : Buffer.from(value, 'base64')
+  if (bytes.length === 32) return bytes
+  at.addIssue({ code: 'custom', message: 'must be 32 bytes in base64 or hex (try: openssl rand -base64 32)' })
+  return z.NEVER
+})
+
+const shapes = {
+  GATEHOUSE_HOST: z.string().min(1),
+  GATEHOUSE_PORT: number(0, 65535),
+  GATEHOUSE_ROLE: z.enum(['all', 'api', 'worker']),
+  DATABASE_URL: url(['postgres:', 'postgresql:']),
+  GATEHOUSE_DATABASE_POOL: number(2, 500),
+  GATEHOUSE_DATA_DIR: z.string().min(1),
+  REDIS_URL: url(['redis:', 'rediss:']),
+  GATEHOUSE_SECRET_KEY: key32,
+  GATEHOUSE_ADMIN_KEY: z.string().regex(/^gh_.{40,150}$/, 'must be "gh_" and at least 40 characters'),
+  GATEHOUSE_DEMO: flag,
+  GATEHOUSE_GRAPHIQL: flag,
+  GATEHOUSE_CORS_ORIGINS: list,
+  GATEHOUSE_EGRESS_ALLOW_PRIVATE: flag,
+  GATEHOUSE_EGRESS_ALLOW: list,
+  GATEHOUSE_WORKER_SLOTS: number(1, 10_000),
+  GATEHOUSE_LEASE_MS: number(500, 600_000),
+  GATEHOUSE_MAX_RESPONSE_BYTES: number(1024, 64 * 1024 * 1024),
+  GATEHOUSE_TOOL_TIMEOUT_MS: number(1, 600_000),
+  GATEHOUSE_MAX_ROWS_PER_PROJECT: number(1, 10_000_000),
+  GATEHOUSE_REQUESTS_PER_MINUTE: number(1, 100_000_000),
+  GATEHOUSE_DEFAULT_MODEL: z.string().regex(/^[A-Za-z0-9_-]{1,64}\/.{1,200}$/, 'must be "provider/model"'),
+  GATEHOUSE_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']),
+  OPENAI_BASE_URL: url(['http:', 'https:']),
+}
+
+type Shapes = typeof shapes
+type Settings = { [Name in keyof Shapes]?: z.output<Shapes[Name]> }
+
+/** Reads the environment. Throws ConfigError naming every mistake. */
+export function loadConfig(env: Environment = process.env): Config {
+  const mistakes: string[] = []
+  const set = readAll(env, mistakes)
+  const production = env['NODE_ENV'] === 'production'
+  if (production && !set.GATEHOUSE_SECRET_KEY)
+    mistakes.push('GATEHOUSE_SECRET_KEY is required in production (try: openssl rand -base64 32)')
+  if (set.GATEHOUSE_ROLE && set.GATEHOUSE_ROLE !== 'all' && !set.DATABASE_URL)
+    mistakes.push('GATEHOUSE_ROLE other than "all" needs DATABASE_URL: the embedded database has one process')
+  if (mistakes.length > 0) throw new ConfigError(mistakes)
+  return Object.freeze({
+    host: set.GATEHOUSE_HOST ?? '127.0.0.1',
+    port: set.GATEHOUSE_PORT ?? 4000,
+    role: set.GATEHOUSE_ROLE ?? 'all',
+    production,
+    databaseUrl: set.DATABASE_URL ?? null,
+    databasePool: set.GATEHOUSE_DATABASE_POOL ?? 20,
+    dataDir: set.GATEHOUSE_DATA_DIR ?? '.gatehouse',
+    redisUrl: set.REDIS_URL ?? null,
+    secretKey: set.GATEHOUSE_SECRET_KEY ?? null,
+    adminKey: set.GATEHOUSE_ADMIN_KEY ?? null,
+    demo: set.GATEHOUSE_DEMO ?? !production,
+    graphiql: set.GATEHOUSE_GRAPHIQL ?? !production,
+    corsOrigins: set.GATEHOUSE_CORS_ORIGINS ?? [],
+    egressAllowPrivate: set.GATEHOUSE_EGRESS_ALLOW_PRIVATE ?? false,
+    egressAllow: set.GATEHOUSE_EGRESS_ALLOW ?? [],
+    workerSlots: set.GATEHOUSE_WORKER_SLOTS ?? 64,
+    leaseMs: set.GATEHOUSE_LEASE_MS ?? 15_000,
+    maxResponseBytes: set.GATEHOUSE_MAX_RESPONSE_BYTES ?? 1024 * 1024,
+    toolTimeoutMs: set.GATEHOUSE_TOOL_TIMEOUT_MS ?? 60_000,
+    maxRowsPerProject: set.GATEHOUSE_MAX_ROWS_PER_PROJECT ?? 10_000,
+    requestsPerMinute: set.GATEHOUSE_REQUESTS_PER_MINUTE ?? 6000,
+    defaultModel: set.GATEHOUSE_DEFAULT_MODEL ?? null,
+    models: modelsOf(env, set),
+    logLevel: set.GATEHOUSE_LOG_LEVEL ?? 'info',
+  })
+}
+
+function readAll(env: Environment, mistakes: string[]): Settings {
+  const settings: Record<string, unknown> = {}
+  for (const [name, shape] of Object.entries(shapes)) {
+    const value = env[name]
+    if (value === undefined || value === '') continue
+    const result = shape.safeParse(value)
+    if (result.success) settings[name] = result.data
+    else mistakes.push(`${name} ${result.error.issues.map((issue) => issue.message).join(', ')}`)
+  }
+  const known = new Set([...Object.keys(shapes)])
+  for (const name of Object.keys(env))
+    if (name.startsWith('GATEHOUSE_') && !known.has(name)) mistakes.push(`${name} is not a setting`)
+  return settings as Settings
+}
+
+/** With a base URL the OpenAI key is for that server, which speaks the OpenAI-compatible wire. */
+function modelsOf(env: Environment, set: Settings): Config['models'] {
+  const key = (name: string) => env[name] || null
+  const baseUrl = set.OPENAI_BASE_URL ?? null
+  return {
+    openai: { apiKey: baseUrl ? null : key('OPENAI_API_KEY'), baseUrl: null },
+    anthropic: { apiKey: key('ANTHROPIC_API_KEY'), baseUrl: null },
+    google: { apiKey: key('GOOGLE_GENERATIVE_AI_API_KEY'), baseUrl: null },
+    compatible: { apiKey: baseUrl ? key('OPENAI_API_KEY') : null, baseUrl },
+  }
+}

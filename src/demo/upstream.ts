@@ -1,0 +1,159 @@
+/** A small pretend service for demo and tests: weather, orders, refunds, and a journal of everything it was asked. */
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tryParseJson, isJsonObject, type Json, type JsonObject } from '../core/json.ts'
+
+/** One request as it arrived. */
+interface JournalEntry {
+  method: string
+  /** Path and query. */
+  url: string
+  idempotencyKey: string | null
+  body: Json
+  /** Answered from the store, not executed again. */
+  replay: boolean
+}
+
+/** What happened so far; entries are the newest 1000, the counters count everything. */
+interface Journal {
+  entries: JournalEntry[]
+  /** POSTs that did something. */
+  executions: number
+  /** POSTs whose Idempotency-Key was known. */
+  replays: number
+}
+
+export interface DemoUpstream {
+  /** Without a slash at the end. */
+  url: string
+  journal: Journal
+  close(): Promise<void>
+}
+
+interface Answer {
+  status: number
+  body: JsonObject
+}
+
+const maxKept = 1000
+const maxBodyBytes = 64 * 1024
+
+/** Listens on 127.0.0.1; port 0 takes a free one. Rejects when the port is taken. */
+export async function startDemoUpstream({ port }: { port: number }): Promise<DemoUpstream> {
+  const journal: Journal = { entries: [], executions: 0, replays: 0 }
+  const stored = new Map<string, Answer>()
+  const server = createServer((request, response) => {
+    handle(request, journal, stored).then(
+      (answer) => send(response, answer),
+      () => send(response, { status: 400, body: { error: 'the request could not be read' } }),
+    )
+  })
+  await new Promise<void>((resolve, reject) =>
+    server.once('error', reject).listen(port, '127.0.0.1', resolve),
+  )
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    journal,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+async function handle(
+  request: IncomingMessage,
+  journal: Journal,
+  stored: Map<string, Answer>,
+): Promise<Answer> {
+  const text = await readBody(request)
+  if (text === null) return { status: 413, body: { error: `a body has at most ${maxBodyBytes} bytes` } }
+  const url = new URL(request.url ?? '/', 'http://demo.invalid')
+  if (request.method === 'GET' && url.pathname === '/journal')
+    return { status: 200, body: JSON.parse(JSON.stringify(journal)) as JsonObject }
+  const body = text === '' ? null : (tryParseJson(text) ?? text)
+  const idempotencyKey = request.headers['idempotency-key']?.toString() ?? null
+  const known = request.method === 'POST' && idempotencyKey !== null ? stored.get(idempotencyKey) : undefined
+  keep(journal, {
+    method: request.method!,
+    url: request.url!,
+    idempotencyKey,
+    body,
+    replay: known !== undefined,
+  })
+  if (known) {
+    journal.replays += 1
+    return known
+  }
+  const answer = route(request.method!, url, body)
+  if (request.method !== 'POST' || answer.status >= 300) return answer
+  journal.executions += 1
+  if (idempotencyKey !== null) remember(stored, idempotencyKey, answer)
+  return answer
+}
+
+function route(method: string, url: URL, body: Json): Answer {
+  const [weather, order] = [/^\/v1\/weather\/([^/]+)$/, /^\/v1\/orders\/([^/]+)$/].map(
+    (p) => p.exec(url.pathname)?.[1],
+  )
+  if (method === 'GET' && weather) return weatherOf(decodeURIComponent(weather), url.searchParams.get('unit'))
+  if (method === 'GET' && order) return { status: 200, body: orderOf(decodeURIComponent(order)) }
+  if (method === 'POST' && url.pathname === '/v1/refunds') return refund(body)
+  return { status: 404, body: { error: 'there is nothing here' } }
+}
+
+/** Invented, but the same for the same city. */
+function weatherOf(city: string, unit: string | null): Answer {
+  if (unit !== null && unit !== 'celsius' && unit !== 'fahrenheit')
+    return { status: 400, body: { error: 'unit must be celsius or fahrenheit' } }
+  const [warmth = 0, sky = 0] = digest(city.toLowerCase())
+  const celsius = (warmth % 40) - 5
+  const temperature = unit === 'fahrenheit' ? Math.round(celsius * 1.8 + 32) : celsius
+  const condition = ['sunny', 'cloudy', 'rainy', 'windy', 'foggy'][sky % 5]!
+  return { status: 200, body: { city, temperature, unit: unit ?? 'celsius', condition } }
+}
+
+function orderOf(id: string): JsonObject {
+  const [cents = 0, more = 0, state = 0] = digest(id)
+  const status = ['paid', 'shipped', 'delivered'][state % 3]!
+  return { id, status, amount: (cents * 256 + more) / 100, currency: 'EUR' }
+}
+
+function refund(body: Json): Answer {
+  if (!isJsonObject(body)) return { status: 400, body: { error: 'the body must be a JSON object' } }
+  const { order_id: order = null, amount = null } = body
+  return {
+    status: 201,
+    body: { id: `refund_${crypto.randomUUID()}`, order_id: order, amount, status: 'refunded' },
+  }
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+function keep(journal: Journal, entry: JournalEntry): void {
+  journal.entries.push(entry)
+  if (journal.entries.length > maxKept) journal.entries.shift()
+}
+
+function remember(stored: Map<string, Answer>, key: string, answer: Answer): void {
+  stored.set(key, answer)
+  if (stored.size > maxKept) stored.delete(stored.keys().next().value!)
+}
+
+async function readBody(request: IncomingMessage): Promise<string | null> {
+  const chunks: Buffer[] = []
+  let total = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    total += chunk.length
+    if (total <= maxBodyBytes) chunks.push(chunk)
+  }
+  return total > maxBodyBytes ? null : Buffer.concat(chunks).toString()
+}
+
+function send(response: ServerResponse, { status, body }: Answer): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}

@@ -1,0 +1,35 @@
+/** The front door of generations. */
+export { cancelGeneration } from './cancel.ts'
+export { failureCodes, generationStatuses, stopReasons, type Generation, type Step } from './generation.ts'
+export { loadStepsOf } from './history.ts'
+export { textOf } from './message.ts'
+export {
+  createModels,
+  deleteProvider,
+  listProviders,
+  rehearsalModel,
+  setProvider,
+  type EnvironmentProvider,
+  type Models,
+  type Provider,
+  type SetProviderInput,
+} from './providers.ts'
+export {
+  getGenerations,
+  getSteps,
+  listGenerations,
+  readEvents,
+  watchGeneration,
+  watchProject,
+} from './read.ts'
+export { startGeneration, type StartGenerationInput } from './start.ts'
+export {
+  submitToolOutputs,
+  type OutputOutcome,
+  type Submission,
+  type SubmitToolOutputsInput,
+} from './submit.ts'
+export { startWorkers, type Workers } from './worker.ts'
+export { encodeCursor } from '../../store/events/position.ts'
+export type { EventRow } from '../../store/events/log.ts'
+export type { StreamItem } from '../../store/events/stream.ts'

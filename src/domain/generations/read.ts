@@ -1,0 +1,147 @@
+/** Reading generations, their steps and their log. */
+import { and, eq, inArray } from 'drizzle-orm'
+import type { Page } from '../../core/page.ts'
+import type { Database } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { generations, steps } from '../../store/db/tables/generations.ts'
+import { readFeed, readGeneration, type EventPage } from '../../store/events/log.ts'
+import { feedSource, generationSource } from '../../store/events/live.ts'
+import { feedPosition, generationPosition } from '../../store/events/position.ts'
+import { openStream, type StreamItem } from '../../store/events/stream.ts'
+import { assertMay, projectOf, reachable, reaches, type Ctx } from '../access/index.ts'
+import { generationOf, stepOf, type Generation, type Step } from './generation.ts'
+
+/** Generations by id, null for what does not exist for the caller. Action `generations:Get` on each. */
+export async function getGenerations(ctx: Ctx, ids: readonly string[]): Promise<(Generation | null)[]> {
+  const found = new Map((await loadGenerations(ctx.db, ids)).map((generation) => [generation.id, generation]))
+  return Promise.all(
+    ids.map(async (id) => {
+      const generation = found.get(id)
+      if (!generation || !reaches(ctx, generation.projectId)) return null
+      await assertMay(ctx, 'generations:Get', generation.projectId, `generation/${id}`)
+      return generation
+    }),
+  )
+}
+
+/** Generations of a project, newest first, all or of one agent, thread or status. Action `generations:List`. */
+export async function listGenerations(
+  ctx: Ctx,
+  input: {
+    projectId?: string | null
+    agentId?: string | null
+    threadId?: string | null
+    status?: Generation['status'] | null
+    page: Page
+  },
+): Promise<Generation[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'generations:List', projectId, 'generation/*')
+  const g = generations
+  const status =
+    input.status === 'REQUIRES_ACTION' || input.status === 'AWAITING_APPROVAL' ? 'WAITING' : input.status
+  const where = and(
+    input.agentId ? eq(g.agentId, input.agentId) : undefined,
+    input.threadId ? eq(g.threadId, input.threadId) : undefined,
+    status ? eq(g.status, status) : undefined,
+  )
+  return (await listPage(ctx.db, g, projectId, input.page, where)).map(generationOf)
+}
+
+/** Rows by id, in no order. Checks nothing. */
+export async function loadGenerations(db: Database, ids: readonly string[]): Promise<Generation[]> {
+  if (ids.length === 0) return []
+  return (
+    await db
+      .select()
+      .from(generations)
+      .where(inArray(generations.id, [...ids]))
+  ).map(generationOf)
+}
+
+/** The generation when it exists for the caller, else NOT_FOUND. Checks no permission. */
+export async function findGeneration(ctx: Ctx, id: string): Promise<Generation> {
+  const [generation] = await loadGenerations(ctx.db, [id])
+  return reachable(ctx, generation, 'generation', id)
+}
+
+/** Steps by id, null for what does not exist for the caller. Action `generations:Get` on the generation. */
+export async function getSteps(ctx: Ctx, ids: readonly string[]): Promise<(Step | null)[]> {
+  const rows =
+    ids.length > 0
+      ? await ctx.db
+          .select()
+          .from(steps)
+          .where(inArray(steps.id, [...ids]))
+      : []
+  const found = new Map(rows.map((row) => [row.id, stepOf(row)]))
+  return Promise.all(
+    ids.map(async (id) => {
+      const step = found.get(id)
+      if (!step || !reaches(ctx, step.projectId)) return null
+      await assertMay(ctx, 'generations:Get', step.projectId, `generation/${step.generationId}`)
+      return step
+    }),
+  )
+}
+
+/** The log of a generation after a cursor, for callers that poll. Action `generations:Get`. */
+export async function readEvents(
+  ctx: Ctx,
+  generation: Generation,
+  input: { after: string | null; first: number },
+): Promise<EventPage> {
+  await assertMay(ctx, 'generations:Get', generation.projectId, `generation/${generation.id}`)
+  return readGeneration(ctx.db, generation.id, generationPosition(input.after, generation.id), input.first)
+}
+
+const last = new Set([
+  'GENERATION_COMPLETED',
+  'GENERATION_FAILED',
+  'GENERATION_CANCELLED',
+  'GENERATION_EXPIRED',
+])
+
+/**
+ * Every event of a generation after the cursor (null: from the beginning), then live with the text on its way, until
+ * its last event. Action `events:Subscribe` on the generation, checked before the stream opens.
+ */
+export async function watchGeneration(
+  ctx: Ctx,
+  input: { generationId: string; after?: string | null },
+): Promise<AsyncIterableIterator<StreamItem>> {
+  const { id, projectId } = await findGeneration(ctx, input.generationId)
+  await assertMay(ctx, 'events:Subscribe', projectId, `generation/${id}`)
+  return openStream(ctx.live, {
+    source: generationSource(ctx.db, id),
+    after: generationPosition(input.after, id),
+    deltas: true,
+    isLast: (event) => last.has(event.type),
+  })
+}
+
+/**
+ * Every event of a project after the cursor, then live, without end. Without a cursor it begins now, with "0" at the
+ * beginning of the log. Action `events:Subscribe` on the project.
+ */
+export async function watchProject(
+  ctx: Ctx,
+  input: { projectId?: string | null; after?: string | null; types?: readonly string[] | null },
+): Promise<AsyncIterableIterator<StreamItem>> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
+  const after = input.after ? feedPosition(input.after, projectId) : await endOfFeed(ctx, projectId)
+  return openStream(ctx.live, {
+    source: feedSource(ctx.db, projectId),
+    after,
+    types: input.types,
+    deltas: false,
+  })
+}
+
+/** Beyond every settled event: whatever is committed from now on comes after it. */
+async function endOfFeed(ctx: Ctx, projectId: string) {
+  const far = { major: Number.MAX_SAFE_INTEGER, minor: 0 }
+  const page = await readFeed(ctx.db, projectId, far, 1)
+  return page.bound
+}

@@ -1,0 +1,136 @@
+/** Starts a generation: one row that is state, queue entry and timer, with its first event. */
+import { sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { invalidAt, notFound } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { atomically, nowPlus, query, type Database, jsonb } from '../../store/db/database.ts'
+import { insertGenerationEvents } from '../../store/events/log.ts'
+import { assertMay, rememberRequest, type Ctx } from '../access/index.ts'
+import {
+  checkTools,
+  findAgent,
+  withOverrides,
+  type Agent,
+  type AgentSettings,
+  type SettingsOverrides,
+} from '../agents/index.ts'
+import type { Generation } from './generation.ts'
+import { userMessage, type Message } from './message.ts'
+import { findGeneration, loadGenerations } from './read.ts'
+
+const content = text(500_000, 1)
+
+const shape = z
+  .object({
+    agentId: z.string(),
+    prompt: content.nullish(),
+    messages: z
+      .array(z.object({ role: z.enum(['USER', 'ASSISTANT']), content }))
+      .min(1, 'must not be empty')
+      .max(1000)
+      .nullish(),
+    threadId: z.string().nullish(),
+    idempotencyKey: text(200, 1).nullish(),
+  })
+  .refine(
+    (input) => Boolean(input.prompt) !== Boolean(input.messages),
+    'give exactly one of prompt and messages',
+  )
+  .refine(
+    (input) => (input.messages?.at(-1)?.role ?? 'USER') === 'USER',
+    'the last message must be the user’s',
+  )
+
+export type StartGenerationInput = z.input<typeof shape> & SettingsOverrides
+
+/**
+ * Starts a run of an agent and answers at once; the loop works on it from now on, here or on another replica. Action
+ * `generations:Start` on the agent. The settings are frozen here, so a later change of the agent does not reach this
+ * run. With `threadId` it continues that thread. With `idempotencyKey` a repeat answers the first generation.
+ */
+export async function startGeneration(ctx: Ctx, input: StartGenerationInput): Promise<Generation> {
+  const given = check(shape, input)
+  const agent = await findAgent(ctx, given.agentId)
+  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`)
+  const settings = withOverrides(settingsOf(agent), input)
+  if (settings.stopConditions !== agent.stopConditions || settings.toolChoice !== agent.toolChoice)
+    await checkTools(ctx.db, agent.projectId, settings)
+  if (given.threadId) await assertThread(ctx, agent, given.threadId)
+  const row = {
+    id: newId('generation'),
+    agent,
+    settings,
+    messages: messagesOf(given),
+    threadId: given.threadId ?? null,
+  }
+  const { idempotencyKey, ...request } = { ...input }
+  const id = idempotencyKey
+    ? await atomically(ctx.db, async (tx) => {
+        const who = {
+          projectId: agent.projectId,
+          principalId: ctx.principal.id,
+          operation: 'generations:Start',
+        }
+        const earlier = await rememberRequest(tx, { ...who, key: idempotencyKey, request }, row.id)
+        if (earlier === null) await insert(tx, ctx, row)
+        return earlier ?? row.id
+      })
+    : (await insert(ctx.db, ctx, row), row.id)
+  ctx.bell.ring([
+    { kind: 'work', table: 'generations' },
+    { kind: 'news', generationId: id, projectId: agent.projectId, seq: 1 },
+  ])
+  return (await loadGenerations(ctx.db, [id]))[0] ?? findGeneration(ctx, id)
+}
+
+function settingsOf(agent: Agent): AgentSettings {
+  const { id: _i, projectId: _p, name: _n, version: _v, createdAt: _c, updatedAt: _u, ...settings } = agent
+  return settings
+}
+
+function messagesOf(given: z.output<typeof shape>): Message[] {
+  if (given.prompt) return [userMessage(given.prompt)]
+  return given.messages!.map((message) =>
+    message.role === 'USER'
+      ? userMessage(message.content)
+      : { v: 1, role: 'assistant', parts: [{ type: 'text', text: message.content }] },
+  )
+}
+
+async function assertThread(ctx: Ctx, agent: Agent, threadId: string): Promise<void> {
+  const rows = await query<{ agent: string }>(
+    ctx.db,
+    sql`select agent_id as agent from threads where id = ${threadId} and project_id = ${agent.projectId}`,
+  )
+  if (!rows[0]) throw notFound('thread', threadId)
+  if (rows[0].agent !== agent.id) throw invalidAt(['input', 'threadId'], 'belongs to another agent')
+}
+
+interface NewGeneration {
+  id: string
+  agent: Agent
+  settings: AgentSettings
+  messages: Message[]
+  threadId: string | null
+}
+
+/** Thread (when new), generation and first event in one statement. */
+async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<void> {
+  const { agent, settings } = row
+  const threadId = row.threadId ?? newId('thread')
+  const thread = row.threadId
+    ? sql``
+    : sql`t as (insert into threads (id, project_id, agent_id) values (${threadId}, ${agent.projectId}, ${agent.id})),`
+  await query(
+    db,
+    sql`with ${thread} g as (insert into generations (id, project_id, agent_id, agent_version, thread_id, status,
+        settings, input, requested_by, last_seq, deadline_at, wake_at)
+      values (${row.id}, ${agent.projectId}, ${agent.id}, ${agent.version}, ${threadId}, 'QUEUED',
+        ${jsonb(settings)}, ${jsonb(row.messages)}, ${ctx.principal.id}, 1,
+        ${nowPlus(settings.timeoutMs)}, now())
+      returning id, project_id, last_seq),
+    e as (${insertGenerationEvents([{ type: 'GENERATION_QUEUED', data: { agentId: agent.id } }])})
+    select id from g`,
+  )
+}

@@ -1,0 +1,213 @@
+/** Takes the outputs of client tools: partial, repeatable, and the last one resumes the loop exactly once. */
+import { sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { check } from '../../core/check.ts'
+import type { ToolResult } from '../../core/content.ts'
+import { AppError, type ErrorCode } from '../../core/errors.ts'
+import { hashJson, isJsonObject, jsonTooBig, type Json } from '../../core/json.ts'
+import { atomically, query, type Database, jsonb } from '../../store/db/database.ts'
+import { insertGenerationEvents, type NewEvent } from '../../store/events/log.ts'
+import { assertMay, type Ctx } from '../access/index.ts'
+import { checkOutput, codeOf, isOpen, loadCallsOf, loadVersion, type ToolCall } from '../tools/index.ts'
+import { isTerminal, type Generation, type StoredStatus } from './generation.ts'
+import type { NextStep } from './next.ts'
+import { findGeneration, loadGenerations } from './read.ts'
+
+const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
+
+const shape = z.object({
+  generationId: z.string(),
+  outputs: z
+    .array(z.object({ toolCallId: z.string().max(60), output: z.unknown(), isError: z.boolean().nullish() }))
+    .min(1, 'must not be empty')
+    .max(100),
+  atomic: z.boolean().nullish(),
+  toolChoice: z
+    .object({ mode: z.enum(['AUTO', 'NONE', 'REQUIRED']).nullish(), tool: z.string().max(64).nullish() })
+    .nullish(),
+  activeToolIds: z.array(z.string().max(60)).max(128).nullish(),
+})
+
+export type SubmitToolOutputsInput = z.input<typeof shape>
+
+/** What became of one output. `UNCHANGED`: the same output was submitted before. */
+export interface OutputOutcome {
+  toolCallId: string
+  status: 'ACCEPTED' | 'UNCHANGED' | 'REFUSED'
+  error: { code: ErrorCode; message: string } | null
+}
+
+export interface Submission {
+  generation: Generation
+  outcomes: OutputOutcome[]
+}
+
+/**
+ * Submits outputs of open client calls. Action `generations:SubmitToolOutputs`. Each output is judged by itself: an
+ * unknown id, a late one or a value that differs from an earlier one is refused for that id alone; with `atomic` one
+ * refusal refuses all. Results, events and the wake of the loop are one transaction under the generation's lock, so of
+ * two submissions at the same instant exactly one resumes it. Submitting to a generation that has ended changes
+ * nothing: GENERATION_TERMINAL, unless all outputs are identical repeats.
+ */
+export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput): Promise<Submission> {
+  const given = check(shape, input)
+  const { id, projectId } = await findGeneration(ctx, given.generationId)
+  await assertMay(ctx, 'generations:SubmitToolOutputs', projectId, `generation/${id}`)
+  const done = await atomically(ctx.db, (tx) => apply(tx, id, given))
+  const hints = [{ kind: 'news', generationId: id, projectId, seq: done.lastSeq } as const]
+  if (done.accepted) ctx.bell.ring(done.resumes ? [...hints, { kind: 'work', table: 'generations' }] : hints)
+  const [generation] = await loadGenerations(ctx.db, [id])
+  return { generation: generation!, outcomes: done.outcomes }
+}
+
+interface Applied {
+  outcomes: OutputOutcome[]
+  accepted: boolean
+  resumes: boolean
+  lastSeq: number
+}
+
+async function apply(tx: Database, id: string, given: z.output<typeof shape>): Promise<Applied> {
+  const rows = await query<{ status: StoredStatus; now: number; lastSeq: number }>(
+    tx,
+    sql`select status, (extract(epoch from now()) * 1000)::float8 as now, last_seq as "lastSeq"
+      from generations where id = ${id} for update`,
+  )
+  const { status, now, lastSeq } = rows[0]!
+  const calls = await loadCallsOf(tx, [id])
+  const judged = await judgeAll(tx, calls, given, now)
+  if (isTerminal(status) && judged.some((one) => one.outcome.status !== 'UNCHANGED'))
+    throw new AppError(
+      'GENERATION_TERMINAL',
+      `This generation has ended (${status}); it takes no more outputs.`,
+    )
+  const refused = given.atomic === true && judged.some((one) => one.outcome.status === 'REFUSED')
+  const accepted = refused ? [] : judged.filter((one) => one.outcome.status === 'ACCEPTED')
+  const outcomes = judged.map((one) => (refused ? refuseWithOthers(one.outcome) : one.outcome))
+  if (accepted.length === 0) return { outcomes, accepted: false, resumes: false, lastSeq }
+  const settled = new Set(accepted.map((one) => one.call!.id))
+  const stillOpen = calls.some((call) => isOpen(call.status) && !settled.has(call.id))
+  const resumes = status === 'WAITING' && !stillOpen
+  const seq = await write(tx, id, accepted as Accepted[], resumes, nextStepOf(given))
+  return { outcomes, accepted: true, resumes, lastSeq: seq }
+}
+
+interface Judged {
+  outcome: OutputOutcome
+  call: ToolCall | null
+  result: ToolResult | null
+  hash: string
+}
+type Accepted = Judged & { call: ToolCall; result: ToolResult }
+
+async function judgeAll(
+  tx: Database,
+  calls: ToolCall[],
+  given: z.output<typeof shape>,
+  now: number,
+): Promise<Judged[]> {
+  const judged: Judged[] = []
+  for (const { toolCallId, output, isError } of given.outputs) {
+    const call = calls.find((c) => c.id === toolCallId && c.kind === 'client') ?? null
+    const hash = hashJson({ output: output ?? null, isError: isError ?? false })
+    const twin = judged.find((one) => one.outcome.toolCallId === toolCallId)
+    const refuse = (code: ErrorCode, message: string) =>
+      judged.push({
+        outcome: { toolCallId, status: 'REFUSED', error: { code, message } },
+        call,
+        result: null,
+        hash,
+      })
+    const known = twin?.hash ?? call?.outputHash ?? null
+    if (!call) refuse('NOT_FOUND', 'This generation has no client tool call with this id.')
+    else if (known === hash)
+      judged.push({ outcome: { toolCallId, status: 'UNCHANGED', error: null }, call, result: null, hash })
+    else if (known !== null)
+      refuse('CONFLICT', 'Another output was submitted for this call before; the first one holds.')
+    else if (!isOpen(call.status)) refuse('CONFLICT', `This call is settled already (${call.status}).`)
+    else if (call.deadlineAt !== null && call.deadlineAt.getTime() <= now)
+      refuse('EXPIRED', 'The time for the output of this call is over.')
+    else {
+      const tooBig = jsonTooBig(output ?? null, outputLimits)
+      const result = await resultOf(tx, call, (output ?? null) as Json, isError ?? false)
+      const broken = codeOf(result) === 'output_schema_violation' && !isError
+      if (tooBig) refuse('INVALID', `output ${tooBig}`)
+      else if (broken)
+        refuse('INVALID', (result.structuredContent as { error: { message: string } }).error.message)
+      else judged.push({ outcome: { toolCallId, status: 'ACCEPTED', error: null }, call, result, hash })
+    }
+  }
+  return judged
+}
+
+async function resultOf(tx: Database, call: ToolCall, output: Json, isError: boolean): Promise<ToolResult> {
+  const text = typeof output === 'string' ? output : JSON.stringify(output)
+  const result: ToolResult = {
+    content: [{ type: 'text', text }],
+    ...(typeof output === 'string' ? {} : { structuredContent: output }),
+    isError,
+  }
+  return checkOutput(await loadVersion(tx, call.toolId!, call.toolVersion!), result)
+}
+
+function refuseWithOthers(outcome: OutputOutcome): OutputOutcome {
+  if (outcome.status !== 'ACCEPTED') return outcome
+  const error = {
+    code: 'CONFLICT' as const,
+    message: 'Refused together with another output of this atomic submission.',
+  }
+  return { ...outcome, status: 'REFUSED', error }
+}
+
+function nextStepOf(given: z.output<typeof shape>): NextStep | null {
+  const choice = given.toolChoice
+  const next: NextStep = {
+    ...(choice?.tool
+      ? { toolChoice: { tool: choice.tool } }
+      : choice?.mode
+        ? { toolChoice: { mode: choice.mode } }
+        : {}),
+    ...(given.activeToolIds ? { activeToolIds: given.activeToolIds } : {}),
+  }
+  return isJsonObject(next) && Object.keys(next).length > 0 ? next : null
+}
+
+/** Settles the calls, tells it, and wakes the row when nothing is open any more and no worker holds it. */
+async function write(
+  tx: Database,
+  id: string,
+  accepted: Accepted[],
+  resumes: boolean,
+  nextStep: NextStep | null,
+): Promise<number> {
+  const events: NewEvent[] = accepted.map(({ call, result }) => ({
+    type: 'TOOL_CALL_SETTLED',
+    data: {
+      toolCallId: call.id,
+      name: call.runtimeName,
+      stepIndex: call.stepIndex,
+      status: result.isError ? 'ERRORED' : 'SUCCEEDED',
+    },
+  }))
+  const changes = accepted.map(({ call, result, hash }) => ({
+    id: call.id,
+    result,
+    hash,
+    error: codeOf(result),
+  }))
+  const wake = resumes ? sql`, status = 'QUEUED', wake_at = now()` : sql``
+  const hint = nextStep ? sql`, next_step = ${jsonb(nextStep)}` : sql``
+  const rows = await query<{ seq: number }>(
+    tx,
+    sql`with g as (update generations set last_seq = last_seq + ${events.length}::int ${wake} ${hint}
+        where id = ${id} returning id, project_id, last_seq),
+      e as (${insertGenerationEvents(events)}),
+      u as (update tool_calls as t set status = case when (x.result->>'isError')::boolean then 'ERRORED' else 'SUCCEEDED' end,
+          result = x.result, is_error = (x.result->>'isError')::boolean, error_code = x.error, output_hash = x.hash,
+          settled_at = now()
+        from jsonb_to_recordset(${jsonb(changes)}) as x(id text, result jsonb, hash text, error text)
+        where t.id = x.id)
+      select last_seq as seq from g`,
+  )
+  return rows[0]!.seq
+}

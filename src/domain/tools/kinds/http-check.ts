@@ -1,0 +1,91 @@
+/** What is wrong with the configuration of an http tool, told when it is saved and not when it is called. Pure. */
+import type { Issue } from '../../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { isConnectionHeader } from '../../egress/index.ts'
+import {
+  fill,
+  hasBody,
+  httpMethods,
+  parseTemplate,
+  placeholdersIn,
+  type HttpToolConfig,
+  type UrlTemplate,
+} from './http-template.ts'
+
+/**
+ * Every fault, with paths that start at `url`, `method` or `headers`. Whether the address may be reached at all is the
+ * egress policy's to say (`egress.checkUrl`), and whether secrets exist is the registry's.
+ */
+export function checkHttpConfig(config: HttpToolConfig, inputSchema: JsonObject): Issue[] {
+  const method: Issue[] = httpMethods.includes(config.method)
+    ? []
+    : [{ path: ['method'], message: `must be one of ${httpMethods.join(', ')}` }]
+  const url = urlFaults(config.url, inputSchema).map((message) => ({ path: ['url'], message }))
+  return [...url, ...method, ...headerFaults(config)]
+}
+
+function urlFaults(url: string, inputSchema: JsonObject): string[] {
+  if (/[\s\\]/.test(url) || hasControls(url))
+    return ['must not hold white space, control characters or a backslash']
+  if (url.includes('{{')) return ['holds "{{": a placeholder is {name}, and a secret belongs into a header']
+  const template = parseTemplate(url)
+  if (!template) return ['must be an http or https URL']
+  const parts = `${template.path}?${template.query}`
+  if (/[{}]/.test(fill(parts, () => ''))) return ['holds a brace that is no part of a placeholder {name}']
+  if (/[{}]/.test(fill(url, () => '')) || placeholdersIn(url).length > placeholdersIn(parts).length)
+    return ['may hold placeholders in its path and query only']
+  return [...addressFaults(template), ...nameFaults(placeholdersIn(parts), inputSchema)]
+}
+
+function addressFaults({ base, path, query }: UrlTemplate): string[] {
+  if (/[{}]/.test(base)) return ['may hold placeholders in its path and query only']
+  const sample = `${base}${fill(path, () => 'x')}?${fill(query, () => 'x')}`
+  if (!URL.canParse(sample)) return ['is not a valid URL']
+  const { username, password } = new URL(sample)
+  return username || password || base.includes('@') ? ['must not hold a user name or a password'] : []
+}
+
+/** A name that the schema can never let in would make every call fail. */
+function nameFaults(names: string[], schema: JsonObject): string[] {
+  if (schema['additionalProperties'] !== false) return []
+  const { properties, patternProperties } = schema
+  if (isJsonObject(patternProperties) && Object.keys(patternProperties).length > 0) return []
+  return names
+    .filter((name) => !isJsonObject(properties) || !Object.hasOwn(properties, name))
+    .map((name) => `has the placeholder {${name}}, which is no property of inputSchema`)
+}
+
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+function headerFaults({ headers, method }: HttpToolConfig): Issue[] {
+  const seen = new Set<string>()
+  return Object.entries(headers).flatMap(([name, value]) => {
+    const fault =
+      headerFault(name, value, hasBody(method)) ?? (seen.has(name.toLowerCase()) ? 'is given twice' : null)
+    seen.add(name.toLowerCase())
+    return fault ? [{ path: ['headers', name.slice(0, 80)], message: fault }] : []
+  })
+}
+
+function headerFault(name: string, value: string, withBody: boolean): string | null {
+  const lower = name.toLowerCase()
+  if (!headerName.test(name)) return 'is not a legal header name'
+  if (isConnectionHeader(name)) return 'is set by the connection and cannot be given'
+  if (lower === 'idempotency-key') return 'is set by Gatehouse to the id of the tool call'
+  if (!isHeaderValue(value)) return 'holds a character that no header may hold'
+  if (withBody && lower === 'content-type' && !/^[\w.+-]+\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(value))
+    return 'must be a JSON media type: the arguments are sent as JSON'
+  return null
+}
+
+/** Whether a text may be the value of a header: no line breaks or other controls, nothing beyond Latin-1. */
+export function isHeaderValue(value: string): boolean {
+  return [...value].every((char) => {
+    const code = char.codePointAt(0)!
+    return code === 9 || (code >= 32 && code < 127) || (code > 159 && code < 256)
+  })
+}
+
+function hasControls(text: string): boolean {
+  return [...text].some((char) => char.codePointAt(0)! < 32 || char.codePointAt(0)! === 127)
+}

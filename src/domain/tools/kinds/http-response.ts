@@ -1,0 +1,92 @@
+/** From an HTTP answer to a tool result: the content type decides what the model gets. Pure. */
+import { isUtf8 } from 'node:buffer'
+import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
+import { cutText, tryParseJson, type JsonObject } from '../../../core/json.ts'
+
+export interface HttpToolAnswer {
+  status: number
+  headers: Headers
+  bytes: Buffer
+  /** Whether bytes beyond the limit were left unread. */
+  truncated: boolean
+}
+
+/** A failed service tells its reason in the first lines. */
+const errorBodyBytes = 4096
+
+/** `uri` names a binary answer when it becomes a resource; it is never fetched. */
+export function readHttpAnswer(
+  answer: HttpToolAnswer,
+  limits: { maxBytes: number; uri: string },
+): ToolResult {
+  const { status, bytes, truncated } = answer
+  const type = mediaType(answer.headers.get('content-type'))
+  if (status < 200 || status > 299) return failed(answer, type)
+  if (truncated)
+    return errorResult(
+      'response_too_large',
+      `The answer is larger than the limit of ${limits.maxBytes} bytes.`,
+      { status },
+    )
+  if (bytes.length === 0) return textResult(`The service answered with status ${status} and no content.`)
+  const { essence } = type
+  if (isTextual(type, bytes)) return textual(type, bytes)
+  const data = bytes.toString('base64')
+  if (essence.startsWith('image/'))
+    return { content: [{ type: 'image', data, mimeType: essence }], isError: false }
+  if (essence.startsWith('audio/'))
+    return { content: [{ type: 'audio', data, mimeType: essence }], isError: false }
+  const mimeType = essence || 'application/octet-stream'
+  return {
+    content: [{ type: 'resource', resource: { uri: limits.uri, mimeType, blob: data } }],
+    isError: false,
+  }
+}
+
+function failed({ status, bytes }: HttpToolAnswer, type: MediaType): ToolResult {
+  const more: JsonObject = { status }
+  if (bytes.length > 0 && isTextual(type, bytes))
+    more['body'] = cutText(decode(bytes, type.charset), errorBodyBytes)
+  return errorResult(`http_${status}`, `The service answered with status ${status}.`, more)
+}
+
+function textual({ essence, charset }: MediaType, bytes: Buffer): ToolResult {
+  const text = decode(bytes, charset)
+  const value = isJson(essence) ? tryParseJson(text) : undefined
+  return value === undefined
+    ? textResult(text)
+    : { content: [{ type: 'text', text }], structuredContent: value, isError: false }
+}
+
+interface MediaType {
+  /** `type/subtype` in lower case; empty when the answer does not say. */
+  essence: string
+  charset: string
+}
+
+function mediaType(header: string | null): MediaType {
+  const [essence = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim())
+  const charset = parameters.map((parameter) => /^charset="?([^"]+)"?$/i.exec(parameter)?.[1]).find(Boolean)
+  return { essence: essence.toLowerCase(), charset: charset ?? 'utf-8' }
+}
+
+function isJson(essence: string): boolean {
+  return /^[^/]+\/(?:.+\+)?json$/.test(essence)
+}
+
+const textualTypes =
+  /^text\/|^[^/]+\/(?:.+\+)?(?:json|xml|yaml)$|^application\/(?:x-)?(?:javascript|ecmascript|ndjson|jsonl|json-seq|yaml|toml|sql|graphql|www-form-urlencoded|sh|csv|rtf)$/
+
+/** Without a content type the bytes decide: valid UTF-8 without NUL is text. */
+function isTextual({ essence }: MediaType, bytes: Buffer): boolean {
+  return essence === '' ? isUtf8(bytes) && !bytes.includes(0) : textualTypes.test(essence)
+}
+
+/** An unknown charset is read as UTF-8; bytes that do not fit become U+FFFD. A byte order mark is dropped. */
+function decode(bytes: Buffer, charset: string): string {
+  try {
+    return new TextDecoder(charset).decode(bytes)
+  } catch {
+    return new TextDecoder().decode(bytes)
+  }
+}

@@ -1,0 +1,107 @@
+/** One schema object that speaks about the arguments, without the schemas it combines: what it says about presets. */
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
+import { compileSchema } from '../../core/json-schema.ts'
+import { withoutNames } from './schema-names.ts'
+import { withHomes } from './schema-refs.ts'
+
+/** Whether the values of the presets are allowed by what this schema says about their keys. In doubt, they are. */
+export function acceptsPresets(schema: JsonObject, presets: JsonObject, root: JsonObject): boolean {
+  const whole = wholeValues(schema)
+  if (whole && !whole.some((value) => agrees(value, presets))) return false
+  const { propertyNames: names } = schema
+  return Object.entries(presets).every(
+    ([key, value]) =>
+      schemasOf(schema, key).every((part) => satisfies(part, value, root)) &&
+      (names === undefined || satisfies(names, key, root)),
+  )
+}
+
+/** A copy in which no preset's key is left: not as a property, not as a required name, not in an example. */
+export function withoutPresets(schema: JsonObject, presets: JsonObject, root: JsonObject): JsonObject {
+  const keys = Object.keys(presets)
+  const out = { ...schema }
+  const { properties, patternProperties, required, propertyNames, discriminator } = schema
+  if (isJsonObject(properties)) out['properties'] = without(properties, keys)
+  if (isJsonObject(patternProperties)) {
+    const named = Object.keys(patternProperties).filter((pattern) =>
+      keys.some((key) => isAbout(pattern, key)),
+    )
+    out['patternProperties'] = without(patternProperties, named)
+  }
+  if (Array.isArray(required)) out['required'] = required.filter((name) => !keys.includes(String(name)))
+  if (propertyNames !== undefined) out['propertyNames'] = withoutNames(propertyNames, keys, root)
+  if (isJsonObject(discriminator) && keys.includes(String(discriminator['propertyName'])))
+    delete out['discriminator']
+  return withoutKeysInData(out, presets)
+}
+
+function withoutKeysInData(schema: JsonObject, presets: JsonObject): JsonObject {
+  const keys = Object.keys(presets)
+  const strip = (value: Json) => (isJsonObject(value) ? without(value, keys) : value)
+  const out = { ...schema }
+  for (const key of ['default', 'example', 'const']) if (out[key] !== undefined) out[key] = strip(out[key])
+  if (Array.isArray(out['examples'])) out['examples'] = distinct(out['examples'].map(strip))
+  if (Array.isArray(out['enum'])) {
+    const agreeing = out['enum'].filter((value) => agrees(value, presets))
+    out['enum'] = distinct((agreeing.length > 0 ? agreeing : out['enum']).map(strip))
+  }
+  return out
+}
+
+function wholeValues(schema: JsonObject): Json[] | null {
+  if (schema['const'] !== undefined) return [schema['const']]
+  return Array.isArray(schema['enum']) ? schema['enum'] : null
+}
+
+function agrees(value: Json, presets: JsonObject): boolean {
+  return (
+    isJsonObject(value) &&
+    Object.entries(presets).every(
+      ([key, preset]) => Object.hasOwn(value, key) && canonicalJson(value[key]) === canonicalJson(preset),
+    )
+  )
+}
+
+/** The schemas that apply to the property `key`. */
+function schemasOf(schema: JsonObject, key: string): Json[] {
+  const { properties, patternProperties, additionalProperties } = schema
+  const found: Json[] = []
+  if (isJsonObject(properties) && Object.hasOwn(properties, key)) found.push(properties[key]!)
+  if (isJsonObject(patternProperties))
+    for (const [pattern, part] of Object.entries(patternProperties))
+      if (matches(pattern, key)) found.push(part)
+  return found.length === 0 && additionalProperties !== undefined ? [additionalProperties] : found
+}
+
+function satisfies(schema: Json, value: Json, root: JsonObject): boolean {
+  if (!isJsonObject(schema)) return schema !== false
+  const alone = withHomes({ allOf: [schema] }, root)
+  const compiled = compileSchema(
+    root['$schema'] === undefined ? alone : { ...alone, $schema: root['$schema'] },
+  )
+  return !compiled.ok || compiled.validate(value).length === 0
+}
+
+/**
+ * Whether a pattern stands for this one name (or a closed list with it) and not for a family of names that the caller
+ * may still use: a family matches the name with a letter or digit more as well.
+ */
+function isAbout(pattern: string, key: string): boolean {
+  return matches(pattern, key) && ![`${key}x`, `${key}0`, `x${key}`].some((other) => matches(pattern, other))
+}
+
+function matches(pattern: string, key: string): boolean {
+  try {
+    return new RegExp(pattern, 'u').test(key)
+  } catch {
+    return false
+  }
+}
+
+function without(object: JsonObject, keys: string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)))
+}
+
+function distinct(values: Json[]): Json[] {
+  return [...new Map(values.map((value) => [canonicalJson(value), value])).values()]
+}
