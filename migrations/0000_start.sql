@@ -86,6 +86,8 @@ CREATE TABLE "generations" (
 	"error_message" text,
 	"output_text" text,
 	"output_object" jsonb,
+	"model" text,
+	"model_kind" text,
 	"input_tokens" bigint DEFAULT 0 NOT NULL,
 	"output_tokens" bigint DEFAULT 0 NOT NULL,
 	"last_seq" integer DEFAULT 0 NOT NULL,
@@ -140,6 +142,7 @@ CREATE TABLE "steps" (
 	"tool_choice" jsonb NOT NULL,
 	"finish_reason" text NOT NULL,
 	"usage" jsonb NOT NULL,
+	"notice" text,
 	"elided" jsonb,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );

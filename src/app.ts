@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { sql } from 'drizzle-orm'
-import { pino } from 'pino'
+import { pino, stdSerializers } from 'pino'
 import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
 import { makeContext, type GraphQLContext } from './api/graphql/context.ts'
 import { openSockets, type Sockets } from './api/graphql/sockets.ts'
@@ -80,7 +80,11 @@ export async function createApp(config: Config, parts: AppParts = {}): Promise<A
 }
 
 async function build(config: Config, parts: AppParts, closers: (() => Promise<unknown>)[]): Promise<App> {
-  const log = parts.log ?? (config.logLevel === 'silent' ? silentLog : pino({ level: config.logLevel }))
+  const log =
+    parts.log ??
+    (config.logLevel === 'silent'
+      ? silentLog
+      : pino({ level: config.logLevel, serializers: { err: withoutParameters } }))
   const connection = await connect(parts.database ?? addressOf(config))
   closers.push(() => connection.close())
   await migrate(connection)
@@ -135,6 +139,13 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
         await close().catch((error: unknown) => log.warn({ err: error }, 'closing'))
     }),
   }
+}
+
+/** A failed query tells its parameters, which may be anybody's data; its cause says enough. */
+function withoutParameters(error: Error): unknown {
+  const shown =
+    error?.name === 'Error' && error.message.startsWith('Failed query:') && error.cause ? error.cause : error
+  return stdSerializers.err(shown as Error)
 }
 
 function once(stop: (graceMs?: number) => Promise<void>): (graceMs?: number) => Promise<void> {

@@ -18,6 +18,8 @@ const options = {
   allErrors: true,
   allowUnionTypes: true,
   validateFormats: true,
+  // Else an inherited name such as "constructor" counts as present.
+  ownProperties: true,
   addUsedSchema: false,
   logger: false,
 } as const

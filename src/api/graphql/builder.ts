@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../../core/json.ts'
 import type { GraphQLContext } from './context.ts'
 
 /** Bounds on one operation. A list costs its members, a field one. */
-export const operationLimits = { complexity: 2000, depth: 15, breadth: 500 }
+export const operationLimits = { complexity: 10_000, depth: 15, breadth: 500 }
 
 /** Lists have at most this many entries, and this many when nothing is said. */
 export const pageSizes = { maximum: 100, default: 20 }
@@ -28,7 +28,9 @@ export const builder = new SchemaBuilder<SchemaTypes>({
   defaultFieldNullability: false,
   complexity: { defaultComplexity: 1, defaultListMultiplier: 10, limit: operationLimits },
   relay: {
-    nodesOnConnection: true,
+    // The connection itself counts its entries (listCost); its two lists must not count them again.
+    nodesOnConnection: { complexity: { field: 0, multiplier: 1 } },
+    edgesFieldOptions: { complexity: { field: 0, multiplier: 1 } },
     // The prefixed id is the global id: the same string everywhere.
     encodeGlobalID: (_type, id) => String(id),
     decodeGlobalID: (id) => ({ typename: 'Node', id }),

@@ -275,6 +275,8 @@ function addLog(refs: Refs, events: EventTypes): void {
         nodes: t.field({
           type: [events.GenerationEvent],
           description: 'The events.',
+          // Counted by the field that leads here.
+          complexity: { field: 0, multiplier: 1 },
           resolve: (log) => log.nodes,
         }),
         endCursor: t.exposeString('endCursor', {

@@ -104,7 +104,7 @@ function addToolTypes(refs: Refs) {
   })
   refs.HttpTool.implement({
     description: 'A tool that calls an http endpoint.',
-    interfaces: [refs.Tool, builder.nodeInterfaceRef()],
+    interfaces: [builder.nodeInterfaceRef(), refs.Tool],
     isTypeOf: (value) => hasPrefix(value, 'tool_') && (value as Tool).kind === 'http',
     fields: (t) => ({
       url: t.string({ description: 'With {placeholders} for arguments.', resolve: (tool) => tool.http!.url }),
@@ -118,7 +118,7 @@ function addToolTypes(refs: Refs) {
   })
   refs.ClientTool.implement({
     description: 'A tool that the calling application runs: a generation pauses for its output.',
-    interfaces: [refs.Tool, builder.nodeInterfaceRef()],
+    interfaces: [builder.nodeInterfaceRef(), refs.Tool],
     isTypeOf: (value) => hasPrefix(value, 'tool_') && (value as Tool).kind === 'client',
   })
   const AnnotationsInput = builder.inputType('ToolAnnotationsInput', {

@@ -176,7 +176,7 @@ function withoutUndefined<T extends object>(value: T): Partial<T> {
 /** Faults that need the project or the egress rules: secrets that do not exist, addresses that are never reached. */
 async function checkOutside(ctx: Ctx, projectId: string, definition: ToolDefinition): Promise<void> {
   if (!definition.http) return
-  const refusal = ctx.egress.checkUrl(definition.http.url.replace(/\{[^{}]*\}/g, 'x'))
+  const refusal = ctx.egress.checkUrl(definition.http.url)
   if (refusal) throw invalidAt(['input', 'config', 'http', 'url'], refusal)
   for (const [name, value] of Object.entries(definition.http.headers)) {
     const names = secretNames(value)

@@ -113,6 +113,17 @@ describe('whether a request was sent', () => {
     expect(site.seen.map((request) => request.method)).toEqual(['PUT'])
   })
 
+  it('says not sent when TLS cannot be agreed on', async () => {
+    const site = await server(plain)
+    const url = site.url.replace('http:', 'https:')
+    const outcome = await egressWith({ allowList: [site.address] }).request({
+      method: 'POST',
+      url,
+      ...bounds,
+    })
+    expect(outcome).toMatchObject({ ok: false, error: { code: 'CONNECT', sent: false } })
+  })
+
   it('says sent when the other side hangs up without an answer', async () => {
     const site = await server((_request, response) => response.destroy())
     const outcome = await egressWith({ allowList: [site.address] }).request({
