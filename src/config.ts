@@ -165,7 +165,7 @@ function readAll(env: Environment, mistakes: string[]): Settings {
     if (result.success) settings[name] = result.data
     else mistakes.push(`${name} ${result.error.issues.map((issue) => issue.message).join(', ')}`)
   }
-  const known = new Set([...Object.keys(shapes)])
+  const known = new Set(Object.keys(shapes))
   for (const name of Object.keys(env))
     if (name.startsWith('GATEHOUSE_') && !known.has(name)) mistakes.push(`${name} is not a setting`)
   return settings as Settings

@@ -65,9 +65,3 @@ export function invalidAt(path: string[], message: string): AppError {
 export function notFound(what: string, id: string): AppError {
   return new AppError('NOT_FOUND', `No ${what} with the id ${JSON.stringify(id.slice(0, 80))}.`)
 }
-
-/** The row, or NOT_FOUND. */
-export function assertFound<T>(row: T | null | undefined, what: string, id: string): T {
-  if (row === null || row === undefined) throw notFound(what, id)
-  return row
-}

@@ -42,8 +42,3 @@ export function kindOfId(id: string): IdKind | null {
   const match = shape.exec(id)
   return match ? (kindByPrefix.get(match[1] as never) ?? null) : null
 }
-
-/** Whether a string is shaped like an id of that kind. Says nothing about existence. */
-export function isId(kind: IdKind, id: string): boolean {
-  return kindOfId(id) === kind
-}

@@ -1,10 +1,4 @@
-/** Events on the wire: one interface for each feed, one type for each kind, and the two subscriptions. */
-import {
-  encodeCursor,
-  watchGeneration,
-  watchProject,
-  type StreamItem,
-} from '../../domain/generations/index.ts'
+/** Events on the wire: one interface for each feed, one type for each kind. */
 import type { DeltaShape, EventShape, FactShape, Refs } from './refs.ts'
 
 interface Kind {
@@ -216,7 +210,6 @@ export function addEvents(refs: Refs) {
   })
   for (const kind of kinds) addKind(refs, kind, GenerationEvent, ProjectEvent)
   addDelta(refs, GenerationEvent)
-  addSubscriptions(refs, { GenerationEvent, ProjectEvent, EventType })
   return { GenerationEvent, ProjectEvent, EventType }
 }
 
@@ -299,86 +292,4 @@ function addDelta(refs: Refs, ofGeneration: unknown): void {
       text: t.exposeString('text', { description: 'The piece.' }),
     }),
   })
-}
-
-interface SubscriptionTypes {
-  GenerationEvent: unknown
-  ProjectEvent: unknown
-  EventType: unknown
-}
-
-function addSubscriptions(refs: Refs, types: SubscriptionTypes): void {
-  const { builder } = refs
-  builder.subscriptionField('generationEvents', (t) =>
-    t.field({
-      type: types.GenerationEvent as never,
-      description:
-        'Every event of a generation after the cursor, then live with the text on its way, until its last event.',
-      args: {
-        generationId: t.arg.id({ required: true, description: 'Begins with gen_.' }),
-        after: t.arg.string({
-          description: 'The cursor of the last event you have; from the beginning when left out.',
-        }),
-      },
-      subscribe: async (_root, args, { ctx }) =>
-        withCursors(await watchGeneration(ctx, args), args.after) as never,
-      resolve: renewed as never,
-    }),
-  )
-  builder.subscriptionField('projectEvents', (t) =>
-    t.field({
-      type: types.ProjectEvent as never,
-      description: 'Every event of a project after the cursor, then live, without end.',
-      args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
-        after: t.arg.string({
-          description:
-            'The cursor of the last event you have; "0" for the beginning, from now when left out.',
-        }),
-        types: t.arg({ type: [types.EventType] as never, description: 'Only events of these kinds.' }),
-      },
-      subscribe: async (_root, args, { ctx }) =>
-        withCursors(await watchProject(ctx, args as Parameters<typeof watchProject>[1]), args.after) as never,
-      resolve: renewed as never,
-    }),
-  )
-}
-
-/** What was loaded for an earlier event is stale for this one. */
-function renewed(event: EventShape, _args: unknown, context: { renewLoaders(): void }): EventShape {
-  context.renewLoaders()
-  return event
-}
-
-/** Gives every item its cursor; a text on its way has that of the newest fact before it. */
-function withCursors(
-  stream: AsyncIterableIterator<StreamItem>,
-  after: string | null | undefined,
-): AsyncIterableIterator<EventShape> {
-  let last = after ?? ''
-  const shape = (item: StreamItem): EventShape => {
-    if ('delta' in item) {
-      const { kind: _kind, after: _after, ...delta } = item.delta
-      return { ...delta, type: 'TEXT_DELTA', at: new Date(), cursor: last }
-    }
-    last = encodeCursor(item.event)
-    return { ...item.event, cursor: last }
-  }
-  return {
-    async next() {
-      const item = await stream.next()
-      return item.done ? { done: true, value: undefined } : { done: false, value: shape(item.value) }
-    },
-    async return() {
-      await stream.return?.()
-      return { done: true, value: undefined }
-    },
-    async throw(error) {
-      await stream.throw?.(error)
-      throw error
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
-  }
 }

@@ -13,6 +13,7 @@ import { declareRefs } from './refs.ts'
 import { addScalars } from './scalars.ts'
 import { addSecrets } from './secrets.ts'
 import { addSettingInputs } from './settings.ts'
+import { addSubscriptions } from './subscriptions.ts'
 import { addToolCalls } from './tool-calls.ts'
 import { addTools } from './tools.ts'
 
@@ -43,6 +44,7 @@ function build(): GraphQLSchema {
   const settings = addSettingInputs(builder)
   addAgents(refs, settings)
   const events = addEvents(refs)
+  addSubscriptions(refs, events)
   addGenerations(refs, settings, events)
   addProviders(refs)
   return builder.toSchema()

@@ -12,7 +12,6 @@ export { forgetExpiredKeys, rememberRequest } from './idempotency.ts'
 export { createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
 export {
   createAuthenticator,
-  hasExpired,
   insertKey,
   principalById,
   unauthenticated,
@@ -20,17 +19,7 @@ export {
   type Authenticator,
 } from './keys.ts'
 export { assertMay, listAudit, recordChange } from './permission.ts'
-export {
-  actions,
-  allows,
-  checkPolicy,
-  policyOfRole,
-  roles,
-  within,
-  type Action,
-  type Policy,
-  type Role,
-} from './policy.ts'
+export { allows, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
 export { createProject, getProjects, insertProject, listProjects, type Project } from './projects.ts'
 export { assertRoom } from './room.ts'
 export { createRateLimit, type RateLimit } from './rate.ts'

@@ -20,7 +20,7 @@ export function claimGenerations(db: Database, leaseMs: number, limit: number): 
     keep: ['started_at'],
     set: sql`status = 'RUNNING', started_at = coalesce(t.started_at, now()),
       last_seq = t.last_seq + case when due.status = 'QUEUED' then 1 else 0 end`,
-    then: sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
+    after: sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
       select project_id, id, last_seq, case when step_count = 0 and attempt = 0 then 'GENERATION_STARTED'
         else 'GENERATION_RESUMED' end, '{}'::jsonb,
         pg_current_xact_id()::text::bigint + (select commit_shift::bigint from installation)

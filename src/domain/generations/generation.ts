@@ -1,10 +1,9 @@
 /** What a generation is: its states, its reasons and its row as the domain sees it. Pure. */
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { generations, steps } from '../../store/db/tables/generations.ts'
-import type { AgentSettings } from '../agents/index.ts'
+import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import type { AssistantPart, Message } from './message.ts'
 import type { Usage } from './model.ts'
-import type { NextStep } from './next.ts'
 
 /** As stored. The last four are terminal: nothing changes them. */
 export type StoredStatus = 'QUEUED' | 'RUNNING' | 'WAITING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'EXPIRED'
@@ -49,6 +48,19 @@ const terminal = new Set<StoredStatus>(['COMPLETED', 'FAILED', 'CANCELLED', 'EXP
 
 export function isTerminal(status: StoredStatus): boolean {
   return terminal.has(status)
+}
+
+/** What holds for the next step only. */
+export interface NextStep {
+  /** Given with submitted outputs. */
+  toolChoice?: ToolChoiceRule
+  activeToolIds?: string[]
+  /** Told to the model at the end of its instructions. */
+  notice?: string
+  /** The step is the one repair that a faulty answer gets. */
+  repair?: true
+  /** The step is the last answer, without tools, because of this limit. */
+  final?: 'MAX_STEPS'
 }
 
 export interface Generation {

@@ -3,10 +3,10 @@ import type { Json, JsonObject } from '../../core/json.ts'
 import { isJsonObject, tryParseJson } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { readCallInput } from './call-input.ts'
-import type { FailureCode, StopReason } from './generation.ts'
+import type { FailureCode, NextStep, StopReason } from './generation.ts'
 import { callsOf, textOf, type AssistantPart, type ToolCallPart } from './message.ts'
 import type { FinishReason } from './model.ts'
-import type { NextStep, StepPlan } from './next.ts'
+import type { StepPlan } from './next.ts'
 
 /** The hidden tool through which a model hands over structured output; its schema is the output schema. */
 export const finalAnswerName = 'final_answer'

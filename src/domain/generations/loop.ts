@@ -1,5 +1,5 @@
 /** The hands of the loop: looks at a generation, asks `next` what to do, does it, until the row is given back. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, DrizzleQueryError, eq, sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
 import { generations } from '../../store/db/tables/generations.ts'
@@ -29,6 +29,17 @@ export async function runGeneration(
   held: HeldGeneration,
   signal: AbortSignal,
 ): Promise<void> {
+  try {
+    await turns(house, models, held, signal)
+  } catch (error) {
+    if (signal.aborted || error instanceof LeaseLostError || error instanceof DrizzleQueryError) throw error
+    // A fault of ours would come back at every try: the generation ends, and the log says why.
+    house.log.error({ err: error, generationId: held.id }, 'a generation failed by a fault of the server')
+    await write({ house, held }, failed('INTERNAL', 'The server made an unexpected mistake.'))
+  }
+}
+
+async function turns(house: House, models: Models, held: HeldGeneration, signal: AbortSignal): Promise<void> {
   let justAnswered = false
   for (let first = true; ; first = false) {
     if (signal.aborted && signal.reason !== interrupted) return

@@ -1,20 +1,7 @@
 /** Decides what happens next to a generation, from what is known. Pure: no I/O, no clock of its own. */
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tools/index.ts'
-import type { StopReason } from './generation.ts'
-
-/** What holds for the next step only. */
-export interface NextStep {
-  /** Given with submitted outputs. */
-  toolChoice?: ToolChoiceRule
-  activeToolIds?: string[]
-  /** Told to the model at the end of its instructions. */
-  notice?: string
-  /** The step is the one repair that a faulty answer gets. */
-  repair?: true
-  /** The step is the last answer, without tools, because of this limit. */
-  final?: 'MAX_STEPS'
-}
+import type { NextStep, StopReason } from './generation.ts'
 
 export interface Situation {
   settings: AgentSettings

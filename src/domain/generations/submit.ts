@@ -9,8 +9,7 @@ import { atomically, query, type Database, jsonb } from '../../store/db/database
 import { insertGenerationEvents, type NewEvent } from '../../store/events/log.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
 import { checkOutput, codeOf, isOpen, loadCallsOf, loadVersion, type ToolCall } from '../tools/index.ts'
-import { isTerminal, type Generation, type StoredStatus } from './generation.ts'
-import type { NextStep } from './next.ts'
+import { isTerminal, type Generation, type NextStep, type StoredStatus } from './generation.ts'
 import { findGeneration, loadGenerations } from './read.ts'
 
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }

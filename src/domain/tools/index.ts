@@ -1,6 +1,5 @@
 /** The front door of tools. */
 export { callTool, codeOf, recoverDirectCall, unknownResult, type CallToolInput } from './call.ts'
-export { isToolName } from './names.ts'
 export { prepareCall, type Prepared } from './prepare.ts'
 export {
   createTool,
@@ -13,7 +12,7 @@ export {
   type CreateToolInput,
   type UpdateToolInput,
 } from './registry.ts'
-export { checkOutput, runTool, timeoutOf } from './run.ts'
+export { checkOutput, runTool } from './run.ts'
 export { shownSchema, surfaceOf, type SurfaceEntry } from './surface.ts'
 export { isIdempotent, toolKinds, type Tool, type ToolDefinition, type ToolKind } from './tool.ts'
 export {
@@ -21,7 +20,6 @@ export {
   isOpen,
   listToolCalls,
   loadCallsOf,
-  toolCallOf,
   toolCallStatuses,
   type ToolCall,
   type ToolCallStatus,

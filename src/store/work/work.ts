@@ -42,7 +42,7 @@ export function claim<Row extends Held = Held>(
       g as (update ${t} as t set epoch = t.epoch + 1, wake_at = ${nowPlus(leaseMs)}
         ${also.set ? sql`, ${also.set}` : sql``} from due where t.id = due.id
         returning t.*, due.status as was)
-      ${also.then ? sql`, done as (${also.then})` : sql``}
+      ${also.after ? sql`, done as (${also.after})` : sql``}
       select id, epoch, project_id as "projectId", was ${also.select ? sql`, ${also.select}` : sql``} from g`,
   )
 }
@@ -54,7 +54,7 @@ export interface ClaimAlso {
   /** Assignments to `t`, which may read `due`. */
   set?: SQL
   /** A statement over `g`, which has all columns of the table and the earlier status as `was`. */
-  then?: SQL
+  after?: SQL
   /** More columns of the answer. */
   select?: SQL
 }

@@ -1,4 +1,5 @@
 /** The port over a model of the AI SDK, of either version, with the model's side played by a list of parts. */
+import { ReadableStream } from 'node:stream/web'
 import { expect, test } from 'vitest'
 import { errorResult, type ContentBlock } from '../../../../src/core/content.ts'
 import { callsOf, userMessage, type Message } from '../../../../src/domain/generations/message.ts'

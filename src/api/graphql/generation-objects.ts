@@ -1,0 +1,301 @@
+/** The types of generations and steps on the wire. */
+import {
+  encodeCursor,
+  failureCodes,
+  generationStatuses,
+  readEvents,
+  stopReasons,
+  textOf,
+  type Generation,
+  type Step,
+} from '../../domain/generations/index.ts'
+import type { ToolCall } from '../../domain/tools/index.ts'
+import { pageSizes } from './builder.ts'
+import { hasPrefix } from './connections.ts'
+import type { EventTypes } from './events.ts'
+import type { FactShape, Refs } from './refs.ts'
+
+/** Implements Generation and Step with all that hangs on them; answers the enums that queries need too. */
+export function addGenerationTypes(refs: Refs, events: EventTypes): GenerationEnums {
+  const enums = addEnums(refs)
+  addStepType(refs)
+  addGenerationType(refs, enums)
+  addLog(refs, events)
+  return enums
+}
+
+export type GenerationEnums = ReturnType<typeof addEnums>
+
+function addEnums(refs: Refs) {
+  const { builder } = refs
+  return {
+    status: builder.enumType('GenerationStatus', {
+      description: 'Where a generation stands. The last four are final.',
+      values: Object.fromEntries(
+        generationStatuses.map((s) => [s, { description: statusDescriptions[s] }]),
+      ) as Record<(typeof generationStatuses)[number], { description: string }>,
+    }),
+    stopReason: builder.enumType('StopReason', {
+      description: 'Why a completed generation ended.',
+      values: stopReasons,
+    }),
+    failure: builder.enumType('GenerationFailureCode', {
+      description: 'Why a generation failed.',
+      values: failureCodes,
+    }),
+  }
+}
+
+const statusDescriptions: Record<(typeof generationStatuses)[number], string> = {
+  QUEUED: 'Waits for a worker.',
+  RUNNING: 'A worker has it.',
+  REQUIRES_ACTION: 'Waits for submitToolOutputs.',
+  AWAITING_APPROVAL: 'Waits for a verdict on a gated call.',
+  COMPLETED: 'Done; see stopReason.',
+  FAILED: 'See error.',
+  CANCELLED: 'Cancelled by cancelGeneration.',
+  EXPIRED: 'Its time, or that of a client output, is over.',
+}
+
+const kindNotice = 'openai, anthropic, google, compatible, or rehearsal: rule-based and not an AI.'
+
+function modelType(refs: Refs) {
+  return refs.builder.objectRef<{ name: string; kind: string }>('Model').implement({
+    description: 'What answered.',
+    fields: (t) => ({
+      name: t.exposeString('name', { description: 'provider/model.' }),
+      kind: t.string({
+        description: kindNotice,
+        resolve: (model) => (model.kind === 'builtin' ? 'REHEARSAL' : model.kind.toUpperCase()),
+      }),
+      isAi: t.boolean({
+        description: 'false for the rehearsal model.',
+        resolve: (model) => model.kind !== 'builtin',
+      }),
+    }),
+  })
+}
+
+function usageType(refs: Refs) {
+  return refs.builder.objectRef<Pick<Generation, 'inputTokens' | 'outputTokens'>>('Usage').implement({
+    description: 'Tokens, as reported or estimated.',
+    fields: (t) => ({
+      inputTokens: t.exposeFloat('inputTokens', { description: 'Sent to the model.' }),
+      outputTokens: t.exposeFloat('outputTokens', { description: 'Written by the model.' }),
+      totalTokens: t.float({ description: 'Both.', resolve: (u) => u.inputTokens + u.outputTokens }),
+    }),
+  })
+}
+
+function addStepType(refs: Refs): void {
+  const { builder } = refs
+  refs.Step.implement({
+    description: 'One model answer and its tool calls.',
+    interfaces: [builder.nodeInterfaceRef()],
+    isTypeOf: (value) => hasPrefix(value, 'step_'),
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'Begins with step_.' }),
+      index: t.exposeInt('stepIndex', { description: 'Counts from 1.' }),
+      attempt: t.exposeInt('attempt', { description: 'The attempt that succeeded, from 1.' }),
+      text: t.string({ description: 'What the model said.', resolve: (step) => textOf(step.parts) }),
+      reasoning: t.string({
+        description: 'What the model told of its reasoning.',
+        resolve: (step) => step.parts.map((part) => (part.type === 'reasoning' ? part.text : '')).join(''),
+      }),
+      finishReason: t.exposeString('finishReason', {
+        description: 'As the provider told it: stop, length, content-filter, tool-calls, other.',
+      }),
+      toolCalls: t.field({
+        type: [refs.ToolCall],
+        description: 'The calls of this step, in order.',
+        complexity: { field: 1, multiplier: 10 },
+        resolve: async (step, _args, { loaders }) => {
+          const calls = await loaders.callsOf.load(step.generationId)
+          return calls.filter((call) => call.stepIndex === step.stepIndex)
+        },
+      }),
+      notice: t.exposeString('notice', {
+        nullable: true,
+        description: 'What the loop told the model in this step.',
+      }),
+      elided: t.expose('elided', {
+        type: 'JSONObject',
+        nullable: true,
+        description: 'What of the history was left out, counted.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was committed.' }),
+    }),
+  })
+}
+
+function addGenerationType(refs: Refs, Status: GenerationEnums): void {
+  const { builder } = refs
+  const Model = modelType(refs)
+  const Usage = usageType(refs)
+  builder.objectField(refs.Step, 'model', (t) =>
+    t.field({ type: Model, description: 'What answered.', resolve: (step: Step) => step.model }),
+  )
+  builder.objectField(refs.Step, 'usage', (t) =>
+    t.field({ type: Usage, description: 'Tokens of this step.', resolve: (step: Step) => step.usage }),
+  )
+  const GenerationError = builder.objectRef<NonNullable<Generation['error']>>('GenerationError').implement({
+    description: 'Why a generation failed.',
+    fields: (t) => ({
+      code: t.expose('code', { type: Status.failure, description: 'For programs.' }),
+      message: t.exposeString('message', { description: 'For people.' }),
+    }),
+  })
+  const Output = builder.objectRef<NonNullable<Generation['output']>>('GenerationOutput').implement({
+    description: 'What a completed generation gave.',
+    fields: (t) => ({
+      text: t.exposeString('text', { nullable: true, description: 'The final text.' }),
+      object: t.field({
+        type: 'JSON',
+        nullable: true,
+        description: 'The structured output.',
+        resolve: (output) => output.object,
+      }),
+    }),
+  })
+  const Approval = builder.objectRef<{ id: string }>('PendingApproval').implement({
+    description: 'A call that waits for a verdict.',
+    fields: (t) => ({ id: t.exposeID('id', { description: 'Begins with apr_.' }) }),
+  })
+  const Required = builder.objectRef<{ toolCalls: ToolCall[] }>('RequiredAction').implement({
+    description: 'What somebody must do before the generation goes on. Both lists are always there.',
+    fields: (t) => ({
+      toolCalls: t.expose('toolCalls', {
+        type: [refs.ToolCall],
+        description: 'Client calls: run them and submitToolOutputs.',
+      }),
+      approvals: t.field({
+        type: [Approval],
+        description: 'Gated calls that wait for a verdict.',
+        resolve: () => [],
+      }),
+    }),
+  })
+  refs.Generation.implement({
+    description: 'One run of an agent.',
+    interfaces: [builder.nodeInterfaceRef()],
+    isTypeOf: (value) => hasPrefix(value, 'gen_'),
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'Begins with gen_.' }),
+      status: t.expose('status', { type: Status.status, description: 'Where it stands.' }),
+      stopReason: t.expose('stopReason', {
+        type: Status.stopReason,
+        nullable: true,
+        description: 'Why it ended, when COMPLETED.',
+      }),
+      truncated: t.exposeBoolean('truncated', { description: 'Whether a limit cut it short.' }),
+      error: t.expose('error', {
+        type: GenerationError,
+        nullable: true,
+        description: 'Why it failed, when FAILED.',
+      }),
+      output: t.expose('output', {
+        type: Output,
+        nullable: true,
+        description: 'What it gave, when COMPLETED.',
+      }),
+      model: t.expose('model', {
+        type: Model,
+        nullable: true,
+        description: 'What answered last; null before the first attempt.',
+      }),
+      usage: t.field({ type: Usage, description: 'Tokens so far.', resolve: (generation) => generation }),
+      stepCount: t.exposeInt('stepCount', { description: 'Model steps committed so far.' }),
+      agent: t.field({
+        type: refs.Agent,
+        nullable: true,
+        description: 'The agent as it is now; null when it was deleted or may not be seen.',
+        resolve: (generation, _args, { loaders }) => loaders.agents.load(generation.agentId),
+      }),
+      threadId: t.exposeID('threadId', {
+        description: 'Start another generation with it to go on from here.',
+      }),
+      requiredAction: t.field({
+        type: Required,
+        nullable: true,
+        description: 'What somebody must do; null when nothing is open.',
+        complexity: { field: 1, multiplier: 1 },
+        resolve: async (generation, _args, { loaders }) => {
+          const calls = await loaders.callsOf.load(generation.id)
+          const toolCalls = calls.filter((call) => call.status === 'AWAITING_CLIENT')
+          return toolCalls.length > 0 ? { toolCalls } : null
+        },
+      }),
+      steps: t.field({
+        type: [refs.Step],
+        description: 'All steps, at most 101.',
+        complexity: { field: 1, multiplier: 10 },
+        resolve: (generation, _args, { loaders }) => loaders.stepsOf.load(generation.id),
+      }),
+      toolCalls: t.field({
+        type: [refs.ToolCall],
+        description: 'All calls, by step and place.',
+        complexity: { field: 1, multiplier: 10 },
+        resolve: (generation, _args, { loaders }) => loaders.callsOf.load(generation.id),
+      }),
+      requestedBy: t.exposeID('requestedBy', { description: 'The key that started it.' }),
+      cancelRequestedAt: t.expose('cancelRequestedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When its end was asked for.',
+      }),
+      cancelReason: t.exposeString('cancelReason', { nullable: true, description: 'Why, as given.' }),
+      deadlineAt: t.expose('deadlineAt', { type: 'DateTime', description: 'When it expires.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+      startedAt: t.expose('startedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When a worker first took it.',
+      }),
+      finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When it ended.' }),
+    }),
+  })
+}
+
+function addLog(refs: Refs, events: EventTypes): void {
+  const { builder } = refs
+  const Log = builder
+    .objectRef<{ nodes: FactShape[]; endCursor: string | null; hasMore: boolean }>('GenerationEventPage')
+    .implement({
+      description: 'A page of the log, oldest first.',
+      fields: (t) => ({
+        nodes: t.field({
+          type: [events.GenerationEvent],
+          description: 'The events.',
+          // Counted by the field that leads here.
+          complexity: { field: 0, multiplier: 1 },
+          resolve: (log) => log.nodes,
+        }),
+        endCursor: t.exposeString('endCursor', {
+          nullable: true,
+          description: 'Pass it as after to go on; null when the page is empty.',
+        }),
+        hasMore: t.exposeBoolean('hasMore', { description: 'Whether there is more right now.' }),
+      }),
+    })
+  builder.objectField(refs.Generation, 'events', (t) =>
+    t.field({
+      type: Log,
+      description:
+        'The log after a cursor: the same events and cursors as the subscription, without text on its way.',
+      args: {
+        after: t.arg.string({ description: 'A cursor of an event; from the beginning when left out.' }),
+        first: t.arg.int({ description: 'At most 100; 20 when left out.' }),
+      },
+      complexity: (args) => ({
+        field: 1,
+        multiplier: Math.min(args.first ?? pageSizes.default, pageSizes.maximum),
+      }),
+      resolve: async (generation: Generation, { after, first }, { ctx }) => {
+        const limit = Math.max(1, Math.min(first ?? pageSizes.default, pageSizes.maximum))
+        const log = await readEvents(ctx, generation, { after: after ?? null, first: limit })
+        const nodes = log.events.map((event) => ({ ...event, cursor: encodeCursor(event) }))
+        return { nodes, endCursor: nodes.at(-1)?.cursor ?? null, hasMore: log.more }
+      },
+    }),
+  )
+}
