@@ -37,7 +37,7 @@ function fake(
     doStream: (options) => {
       prompts.push(options.prompt)
       const parts = answers.shift() ?? []
-      return Promise.resolve({ stream: ReadableStream.from(parts) as ReadableStream<never> })
+      return Promise.resolve({ stream: ReadableStream.from(parts) as never })
     },
   }
   const named = { name: `${kind}/m`, providerKind: kind, capabilities, contextWindow: null, secrets: [] }

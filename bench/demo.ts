@@ -1,0 +1,221 @@
+/** `npm run demo`: the whole story, live, against a server of its own; exits 0 only when every promise held. */
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { ask, mutate } from '../test/support/ask.ts'
+import { startReplica, type Replica } from '../test/support/replica.ts'
+import {
+  bold,
+  chapter,
+  dim,
+  event,
+  green,
+  line,
+  red,
+  say,
+  textOnItsWay,
+  verdict,
+  yellow,
+} from './demo/screen.ts'
+import { watchGeneration, type Watch, type WatchedEvent } from './demo/watch.ts'
+
+/** The whole story takes about fifteen seconds; something is wrong when it takes this long. */
+const limitMs = 60_000
+const leaseMs = 1500
+const key = `gh_${randomBytes(32).toString('base64url')}`
+const entry = resolve(import.meta.dirname, '../dist/main.js')
+
+/** The process of the moment. */
+const running: { server: Replica | null } = { server: null }
+let allHeld = true
+
+function check(held: boolean, words: string): void {
+  allHeld &&= held
+  verdict(held, words)
+}
+
+async function start(dataDir: string, port: number): Promise<void> {
+  const began = Date.now()
+  const server = startReplica(entry, {
+    GATEHOUSE_PORT: String(port),
+    GATEHOUSE_DATA_DIR: dataDir,
+    GATEHOUSE_ADMIN_KEY: key,
+    GATEHOUSE_LEASE_MS: String(leaseMs),
+    GATEHOUSE_LOG_LEVEL: 'warn',
+  })
+  running.server = server
+  await server.ready
+  say(`open at ${server.url} after ${((Date.now() - began) / 1000).toFixed(1)} s, process ${server.pid}`)
+}
+
+async function startGeneration(url: string, prompt: string): Promise<string> {
+  const found = await ask(url, key, '{ agents(first: 100) { nodes { id name } } }')
+  const agent = found.data['agents'].nodes.find((one: { name: string }) => one.name === 'demo')
+  for (const row of prompt.split('\n')) say(dim(`> ${row}`))
+  const input = { agentId: agent.id, prompt }
+  const { generation } = await mutate(url, key, 'startGeneration', input, 'generation { id }')
+  return generation.id
+}
+
+function tell(from: WatchedEvent): void {
+  event(from.seq, from.type, detailOf(from))
+}
+
+function detailOf(from: WatchedEvent): string {
+  const call = from['toolCall'] as { arguments: object } | undefined
+  const calls = from['toolCalls'] as { name: string; arguments: object }[] | undefined
+  if (calls) return calls.map((one) => `${one.name} ${JSON.stringify(one.arguments)}`).join(', ')
+  if (from.type === 'STEP_RESET')
+    return `${String(from['reason'])}: the text so far is void, attempt ${String(from['attempt'])} begins`
+  const words = [from['name'], call && JSON.stringify(call.arguments), from['status'], from['stopReason']]
+  return words.filter(Boolean).join(' ')
+}
+
+/** The log as a polling client reads it: the measure for what the subscription gave. */
+async function logOf(url: string, id: string): Promise<string[]> {
+  const query = 'query($id: ID!) { generation(id: $id) { events(first: 100) { nodes { cursor } } } }'
+  const { data } = await ask(url, key, query, { id })
+  return data['generation'].events.nodes.map((node: { cursor: string }) => node.cursor)
+}
+
+async function checkSequence(url: string, id: string, watch: Watch): Promise<void> {
+  const numbers = watch.events.map((one) => one.seq)
+  const exact = numbers.every((seq, i) => seq === i + 1)
+  check(
+    exact && numbers.length > 0,
+    `the subscription gave events 1 to ${numbers.length}: no gap, no duplicate`,
+  )
+  const log = await logOf(url, id)
+  const same = log.length === numbers.length && log.every((cursor, i) => cursor === watch.events[i]!.cursor)
+  check(same, `the log, read page by page, holds the same ${log.length} events under the same cursors`)
+}
+
+async function answerTheClientTool(url: string): Promise<void> {
+  chapter('An agent calls an http tool, then waits for its client')
+  const prompt = [
+    'slow 40ms',
+    'say First I look up the weather.',
+    'call get_weather {"city":"São Paulo"}',
+    'then',
+    'say Now I need a file from your machine.',
+    'call read_local_file {"path":"/tmp/cities.csv"}',
+  ].join('\n')
+  const id = await startGeneration(url, prompt)
+  let answered = false
+  const watch = watchGeneration(
+    { url, key, generationId: id },
+    (from) => {
+      tell(from)
+      if (from.type !== 'REQUIRES_ACTION') return
+      const [call] = from['toolCalls'] as { id: string }[]
+      say(
+        yellow(
+          'parked: the generation is a row in the database and no process holds it. The client answers.',
+        ),
+      )
+      const outputs = [{ toolCallId: call!.id, output: 'Lisbon,Quito,Osaka' }]
+      mutate(url, key, 'submitToolOutputs', { generationId: id, outputs }, 'outcomes { status }').then(
+        ({ outcomes }) => (answered = outcomes[0].status === 'ACCEPTED'),
+        (error: unknown) => say(red(String(error))),
+      )
+    },
+    textOnItsWay,
+  )
+  await watch.ended
+  const query = '{ generation(id: $id) { status output { text } model { name isAi } } }'
+  const { data } = await ask(url, key, `query($id: ID!) ${query}`, { id })
+  const { status, output, model } = data['generation']
+  for (const row of output.text.split('\n')) say(`${dim('answer')}  ${row}`)
+  say(
+    dim(
+      `answered by ${model.name}, which is ${model.isAi ? 'an AI' : 'not an AI: it follows the lines above'}`,
+    ),
+  )
+  check(answered && status === 'COMPLETED', 'the client answered and the generation completed')
+  check(output.text.includes('celsius') && output.text.includes('Osaka'), 'both results reached the model')
+  await checkSequence(url, id, watch)
+}
+
+const longText =
+  'Nobody planned for the power to fail in the middle of this sentence, yet here we are, word by word, ' +
+  'and the one who listens will hear it to the end, because what is true stands in a table and not in a process.'
+
+async function killTheServer(url: string, dataDir: string, port: number): Promise<void> {
+  chapter('The server is killed in the middle of an answer')
+  const id = await startGeneration(
+    url,
+    `slow 60ms\ncall get_weather {"city":"Lisbon"}\nthen\nsay ${longText}`,
+  )
+  let heard = 0
+  let strike = () => {}
+  const struck = new Promise<void>((resolve) => (strike = resolve))
+  const watch = watchGeneration({ url, key, generationId: id }, tell, (text) => {
+    textOnItsWay(text)
+    heard += text.length
+    if (heard > longText.length / 3) strike()
+  })
+  await struck
+  await running.server!.kill()
+  say(`${red('kill -9')} process ${running.server!.pid}. The client keeps its last cursor and tries again.`)
+  await start(dataDir, port)
+  await watch.ended
+  const types = watch.events.map((one) => one.type)
+  const { data } = await ask(url, key, 'query($id: ID!) { generation(id: $id) { status output { text } } }', {
+    id,
+  })
+  say(`${dim('answer')}  ${data['generation'].output?.text}`)
+  check(watch.connections === 2, 'one subscription lived through both processes')
+  check(
+    types.filter((type) => type === 'STEP_RESET').length === 1,
+    'the lost attempt was announced: STEP_RESET',
+  )
+  const calls = types.filter((type) => type === 'TOOL_CALL_STARTED').length
+  check(calls === 1, 'the http tool had been called before the crash and was not called again')
+  const whole = data['generation'].status === 'COMPLETED' && data['generation'].output.text === longText
+  check(whole, 'the generation completed with the whole text')
+  await checkSequence(url, id, watch)
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((ready) => probe.listen(0, '127.0.0.1', ready))
+  const { port } = probe.address() as AddressInfo
+  await new Promise((closed) => probe.close(closed))
+  return port
+}
+
+async function story(dataDir: string): Promise<void> {
+  const port = await freePort()
+  line(`\n  ${bold('Gatehouse')}, live: an agent, its tools, a client, and a crash`)
+  chapter('A server of its own')
+  say(`node dist/main.js with an embedded database in ${dataDir}; no model key, nothing else installed`)
+  await start(dataDir, port)
+  const url = running.server!.url
+  await answerTheClientTool(url)
+  await killTheServer(url, dataDir, port)
+  chapter('The server is asked to stop')
+  const code = await running.server!.stop()
+  check(code === 0, 'SIGTERM: it drained and ended with code 0')
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'gatehouse-demo-'))
+const timer = new AbortController()
+const late = new Promise<never>((_resolve, reject) => {
+  const timeout = setTimeout(() => reject(new Error(`not done after ${limitMs / 1000} s`)), limitMs)
+  timer.signal.addEventListener('abort', () => clearTimeout(timeout))
+  process.once('SIGINT', () => reject(new Error('interrupted')))
+})
+try {
+  await Promise.race([story(join(folder, 'data')), late])
+} catch (error) {
+  check(false, error instanceof Error ? error.message : String(error))
+  if (running.server) line(dim(running.server.output()))
+} finally {
+  timer.abort()
+  await running.server?.kill()
+  await rm(folder, { recursive: true, force: true })
+}
+line(`\n  ${allHeld ? green('Every promise held.') : red('A promise was broken.')}\n`)
+process.exit(allHeld ? 0 : 1)

@@ -1,0 +1,43 @@
+/** One GraphQL request over HTTP to a server somewhere: for programs that speak to processes that come and go. */
+
+export interface Asked<Data> {
+  data: Data
+  errors?: { message: string; extensions?: Record<string, unknown> }[]
+}
+
+/** Sends the operation; throws when the server cannot be reached or answers no JSON. */
+export async function ask<Data = Record<string, any>>(
+  url: string,
+  key: string,
+  query: string,
+  variables: object = {},
+): Promise<Asked<Data>> {
+  const response = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+    body: JSON.stringify({ query, variables }),
+  })
+  return (await response.json()) as Asked<Data>
+}
+
+/** The text of a mutation `name(input: …)` that answers its union with these fields of the payload. */
+export function mutationText(name: string, fields: string): string {
+  const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
+  return `mutation($input: ${type}Input!) { ${name}(input: $input) { __typename
+    ... on ${type}Payload { ${fields} } ... on Error { message code } } }`
+}
+
+/** Runs the mutation and answers its payload; throws with the words of any error. */
+export async function mutate(
+  url: string,
+  key: string,
+  name: string,
+  input: object,
+  fields: string,
+): Promise<Record<string, any>> {
+  const { data, errors } = await ask(url, key, mutationText(name, fields), { input })
+  if (errors?.length) throw new Error(`${name}: ${errors.map((error) => error.message).join('; ')}`)
+  const answer = data[name]
+  if (answer.__typename.endsWith('Payload')) return answer
+  throw new Error(`${name}: ${answer.code} ${answer.message}`)
+}

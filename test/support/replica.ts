@@ -1,0 +1,81 @@
+/** Gatehouse as a process of its own: started, killed in mid-air, stopped politely. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+
+export interface Replica {
+  pid: number
+  /** Where it listens, once `ready` has resolved. */
+  url: string
+  /** Resolves when it listens; rejects with its last words when it ends before. */
+  ready: Promise<void>
+  /** Resolves when the process is gone. */
+  exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  /** What it has printed, both streams; the newest part. */
+  output(): string
+  /** SIGKILL: no handler runs. Resolves when the process is gone. */
+  kill(): Promise<void>
+  /** SIGTERM: it drains. Resolves with its exit code. */
+  stop(): Promise<number | null>
+}
+
+const mostOutput = 20_000
+
+/**
+ * Starts `node <entry>` with these settings and nothing else of our environment, so that a key or a database of the
+ * person who runs this never reaches it.
+ */
+export function startReplica(entry: string, settings: Record<string, string>): Replica {
+  const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG'].flatMap((name) =>
+    process.env[name] === undefined ? [] : [[name, process.env[name]]],
+  )
+  const child = spawn(process.execPath, [entry], {
+    env: { ...Object.fromEntries(kept), ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  const exited = once(child, 'exit').then(
+    ([code, signal]) => ({ code, signal }) as never,
+  ) as Replica['exited']
+  const replica: Replica = {
+    pid: child.pid!,
+    url: '',
+    exited,
+    output: () => output,
+    ready: untilReady(
+      child,
+      (text) => (output = `${output}${text}`.slice(-mostOutput)),
+      (url) => (replica.url = url),
+    ),
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      return (await exited).code
+    },
+  }
+  // Whoever kills it on its way up does not care that it never was ready.
+  replica.ready.catch(() => {})
+  return replica
+}
+
+function untilReady(
+  child: ChildProcess,
+  keep: (text: string) => string,
+  found: (url: string) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const hear = (chunk: Buffer) => {
+      const url = /GraphQL +(http:\/\/\S+)\/graphql/.exec(keep(chunk.toString()))?.[1]
+      if (!url) return
+      found(url)
+      resolve()
+    }
+    child.stdout!.on('data', hear)
+    child.stderr!.on('data', hear)
+    child.once('close', (code, signal) =>
+      reject(new Error(`It ended before it was ready (${signal ?? code}):\n${keep('')}`)),
+    )
+  })
+}
