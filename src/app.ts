@@ -6,7 +6,7 @@ import { sql } from 'drizzle-orm'
 import { pino, stdSerializers } from 'pino'
 import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
 import { makeContext, type GraphQLContext } from './api/graphql/context.ts'
-import { openSockets, type Sockets } from './api/graphql/sockets.ts'
+import { openSockets, type SocketLimits, type Sockets } from './api/graphql/sockets.ts'
 import { makeYoga, type Credentials } from './api/graphql/yoga.ts'
 import { listen, type HttpServer } from './api/http/server.ts'
 import type { Config } from './config.ts'
@@ -45,6 +45,7 @@ export interface AppParts {
   clock?: Clock
   log?: Log
   egress?: EgressOptions
+  sockets?: Partial<SocketLimits>
 }
 
 export interface App {
@@ -122,7 +123,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
     upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
   const workers =
     config.role === 'api' ? null : startWorkers(house, models, { slots: config.workerSlots, sweepMs: 500 })
-  const { server, sockets } = await openFaces(config, house, models, workers, closers)
+  const { server, sockets } = await openFaces(config, house, models, workers, parts.sockets, closers)
   return {
     url: server.url,
     house,
@@ -205,6 +206,7 @@ async function openFaces(
   house: House,
   models: Models,
   workers: Workers | null,
+  limits: Partial<SocketLimits> | undefined,
   closers: (() => Promise<unknown>)[],
 ): Promise<{ server: HttpServer; sockets: Sockets | null }> {
   const serves = config.role !== 'worker'
@@ -228,7 +230,7 @@ async function openFaces(
     house.bell.listen((hint) => {
       if (hint.kind === 'signal' && hint.name === 'revoked') listener(hint.id)
     })
-  const sockets = yoga ? openSockets({ ...shared, yoga, onRevoked }) : null
+  const sockets = yoga ? openSockets({ ...shared, yoga, onRevoked, limits }) : null
   const registry = metricsOf(house.live, sockets, workers)
   const server = await listen(
     {

@@ -14,7 +14,9 @@ export async function buildServer(): Promise<{ entry: string; remove(): Promise<
   await mkdir(cache, { recursive: true })
   const folder = await mkdtemp(join(cache, 'gatehouse-'))
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path))
-  const { options } = ts.convertCompilerOptionsFromJson({ ...config.compilerOptions, noEmit: false }, root)
+  // One file at a time there is no package.json to be read, so the module format is said here.
+  const emit = { ...config.compilerOptions, noEmit: false, module: 'ESNext', moduleResolution: 'bundler' }
+  const { options } = ts.convertCompilerOptionsFromJson(emit, root)
   const files = await readdir(join(root, 'src'), { recursive: true })
   await Promise.all(
     files

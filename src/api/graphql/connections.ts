@@ -39,9 +39,10 @@ export function page<Row extends { id: string; createdAt: Date }>(
   args: ConnectionArgs,
   load: (page: Page) => Promise<Row[]>,
 ): Promise<never> {
+  if (isGiven(args.first) && isGiven(args.last)) throw invalidAt(['last'], 'give first or last, not both')
   for (const name of ['first', 'last'] as const) {
     const size = args[name]
-    if (size !== null && size !== undefined && (size < 0 || size > pageSizes.maximum))
+    if (isGiven(size) && (size < 0 || size > pageSizes.maximum))
       throw invalidAt([name], `must be from 0 to ${pageSizes.maximum}`)
   }
   return resolveCursorConnection(
@@ -59,6 +60,10 @@ export function page<Row extends { id: string; createdAt: Date }>(
         before: before ? decodePlace(before) : undefined,
       }),
   ) as Promise<never>
+}
+
+function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined
 }
 
 /** What a list costs: its entries times their fields. */

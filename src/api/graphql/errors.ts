@@ -1,6 +1,6 @@
 /** The one translation of errors for GraphQL: what a caller must handle is data, everything else is masked. */
 import { randomUUID } from 'node:crypto'
-import { GraphQLError } from 'graphql'
+import { GraphQLError, print } from 'graphql'
 import { AppError, errorCodes, type ErrorCode, type Issue } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { asAppError } from '../../domain/access/index.ts'
@@ -126,10 +126,32 @@ export function maskError(error: unknown, log: Log): GraphQLError {
     }
     return at(error, known.message, extensions)
   }
-  if (error instanceof GraphQLError && (original === null || original instanceof GraphQLError)) return error
+  if (error instanceof GraphQLError && (original === null || original instanceof GraphQLError))
+    return documentFault(error)
   const errorId = randomUUID()
   log.error({ err: original, errorId }, 'an unexpected error reached a caller')
   return at(error, `Unexpected error. Its number is ${errorId}.`, { code: 'INTERNAL', errorId })
+}
+
+/**
+ * A fault that graphql found in the document, in its own words, but without what the caller wrote as a value (it may
+ * be a secret) and without suggestions. Nothing ran, which is told as a status of 400.
+ */
+function documentFault(error: GraphQLError): GraphQLError {
+  const { nodes, source, positions, path } = error
+  let message = error.message
+    .replace(/ ?(?:Did you mean [^?]*\?|\[Suggestion hidden\])/g, '')
+    .replace(/^(Syntax Error: .*\b(?:BlockString|String|Int|Float)) "[^]*"/, '$1')
+  for (const node of nodes ?? [])
+    if (node.kind.endsWith('Value')) message = message.replace(print(node), () => '…')
+  const http = path ? {} : { http: { spec: true, status: 400 } }
+  return new GraphQLError(message, {
+    nodes,
+    source,
+    positions,
+    path,
+    extensions: { ...http, ...error.extensions },
+  })
 }
 
 function at(error: unknown, message: string, extensions: Record<string, unknown>): GraphQLError {

@@ -24,7 +24,9 @@ export function addMutation<Input, Payload extends object>(
   refs: Refs,
   options: MutationOptions<Input, Payload>,
 ): void {
-  const { name, description, payload, errors, run } = options
+  const { name, description, payload, run } = options
+  // Any input can be faulty, and a client that spreads ValidationError everywhere must always be right.
+  const errors = [...new Set<RefusalName>(['ValidationError', ...options.errors])]
   const pascal = name[0]!.toUpperCase() + name.slice(1)
   const result = refs.builder.unionType(`${pascal}Result`, {
     description: `The outcome of ${name}: ${pascal}Payload when it was done, else a typed refusal.`,

@@ -3,27 +3,47 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { CloseCode, type Context } from 'graphql-ws'
 import { useServer } from 'graphql-ws/use/ws'
-import { GraphQLError } from 'graphql'
+import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { WebSocketServer, type WebSocket } from 'ws'
 import type { Log } from '../../core/log.ts'
 import type { GraphQLContext } from './context.ts'
 import { maskError } from './errors.ts'
 import type { Credentials, Yoga } from './yoga.ts'
 
-export const socketLimits = {
-  maxPayload: 256 * 1024,
+/** What one socket, or one address with its sockets, may do. */
+export interface SocketLimits {
+  /** Bytes of one message. */
+  maxPayload: number
   /** Milliseconds until the first message must have come. */
+  initTimeoutMs: number
+  keepAliveMs: number
+  /** Operations at once on one socket. */
+  operations: number
+  /** Messages of one socket in ten seconds. */
+  messages: number
+  /** Bytes that wait for a client that does not read; then the socket is ended and resumes by cursor. */
+  bufferedBytes: number
+  /** Sockets of one remote address. */
+  perAddress: number
+  /** Milliseconds that a client has to answer when the server closes its socket. */
+  closeMs: number
+}
+
+const usualLimits: SocketLimits = {
+  maxPayload: 256 * 1024,
   initTimeoutMs: 5000,
   keepAliveMs: 12_000,
-  /** Operations at once on one socket. */
   operations: 100,
-  /** Messages of one socket in ten seconds. */
   messages: 1000,
-  /** Bytes that wait for a client that does not read; then the socket is ended and resumes by cursor. */
   bufferedBytes: 1024 * 1024,
-  /** Sockets of one remote address. */
   perAddress: 20_000,
+  closeMs: 1000,
 }
+
+/** What a timer can hold, in milliseconds: some 24 days. */
+const longestTimerMs = 2 ** 31 - 1
+/** RFC 6455's registry: the server cannot serve now; clients come back by themselves. */
+const tryAgainLater = 1013
 
 export interface SocketOptions {
   yoga: Yoga
@@ -32,6 +52,8 @@ export interface SocketOptions {
   contextOf(credentials: Credentials): Promise<GraphQLContext>
   /** Fires with the id of a key that was revoked. */
   onRevoked(listener: (keyId: string) => void): () => void
+  /** Where they differ from the usual ones. */
+  limits?: Partial<SocketLimits>
 }
 
 interface Extra extends Record<PropertyKey, unknown> {
@@ -56,17 +78,23 @@ export interface Sockets {
 }
 
 export function openSockets(options: SocketOptions): Sockets {
-  const { maxPayload, initTimeoutMs, keepAliveMs } = socketLimits
+  const limits = { ...usualLimits, ...options.limits }
+  const { maxPayload, initTimeoutMs, keepAliveMs } = limits
   const wss = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false })
   const extras = new Set<Extra>()
   const perAddress = new Map<string, number>()
   const server = useServer<Record<string, unknown>, Extra>(
     {
+      // Else the words of an unexpected error stand in the reason of the close.
+      isProd: true,
       connectionInitWaitTimeout: initTimeoutMs,
       execute: (args: unknown) => (args as Enveloped).execute(args),
       subscribe: (args: unknown) => (args as Enveloped).subscribe(args),
       onConnect: (ctx) => connect(options, ctx, extras),
-      onSubscribe: (ctx, _id, payload) => subscribe(options, ctx, payload),
+      onSubscribe: (ctx, _id, payload) => subscribe(options, limits, ctx, payload),
+      onNext: (_ctx, _id, _payload, _args, result) =>
+        result.errors ? ({ ...result, errors: result.errors.map(withoutHttp) } as never) : undefined,
+      onError: (_ctx, _id, _payload, errors) => errors.map(withoutHttp),
       onClose: (ctx) => {
         clearTimeout(ctx.extra.expiry)
         extras.delete(ctx.extra)
@@ -79,17 +107,19 @@ export function openSockets(options: SocketOptions): Sockets {
     for (const extra of extras)
       if (extra.keyId === keyId) extra.socket.close(CloseCode.Forbidden, 'Forbidden')
   })
-  wss.on('connection', (socket, request) => guard(socket, request, perAddress))
+  wss.on('connection', (socket, request) => guard(socket, request, limits, perAddress))
   return {
     upgrade: (request, socket, head) => {
-      const refusal = refusalOf(request, options.corsOrigins, perAddress)
+      const refusal = refusalOf(request, options.corsOrigins, limits, perAddress)
       if (refusal) socket.end(`HTTP/1.1 ${refusal}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
       else wss.handleUpgrade(request, socket, head, (ws) => wss.emit('connection', ws, request))
     },
     count: () => wss.clients.size,
     async close() {
       stopListening()
+      const late = setTimeout(() => wss.clients.forEach((socket) => socket.terminate()), limits.closeMs)
       await server.dispose()
+      clearTimeout(late)
     },
   }
 }
@@ -98,18 +128,26 @@ export function openSockets(options: SocketOptions): Sockets {
 function refusalOf(
   request: IncomingMessage,
   allowed: string[],
+  limits: SocketLimits,
   perAddress: Map<string, number>,
 ): string | null {
   const { origin, host } = request.headers
   const own = origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
   if (origin !== undefined && !own && !allowed.includes(origin)) return '403 Forbidden'
-  if ((perAddress.get(request.socket.remoteAddress ?? '') ?? 0) >= socketLimits.perAddress)
+  if ((perAddress.get(request.socket.remoteAddress ?? '') ?? 0) >= limits.perAddress)
     return '503 Service Unavailable'
   return null
 }
 
 /** Counts, limits the flow of messages, and ends a socket whose client does not read. */
-function guard(socket: WebSocket, request: IncomingMessage, perAddress: Map<string, number>): void {
+function guard(
+  socket: WebSocket,
+  request: IncomingMessage,
+  limits: SocketLimits,
+  perAddress: Map<string, number>,
+): void {
+  // graphql-ws prints the first error to the console and lets a second one end the process. ws closes by itself.
+  socket.removeAllListeners('error').on('error', () => {})
   const address = request.socket.remoteAddress ?? ''
   perAddress.set(address, (perAddress.get(address) ?? 0) + 1)
   let messages = 0
@@ -119,10 +157,10 @@ function guard(socket: WebSocket, request: IncomingMessage, perAddress: Map<stri
       windowStart = Date.now()
       messages = 0
     }
-    if (++messages > socketLimits.messages) socket.close(4429, 'Too many messages')
+    if (++messages > limits.messages) socket.close(4429, 'Too many messages')
   })
   const slow = setInterval(() => {
-    if (socket.bufferedAmount > socketLimits.bufferedBytes) socket.terminate()
+    if (socket.bufferedAmount > limits.bufferedBytes) socket.terminate()
   }, 5000)
   slow.unref()
   socket.once('close', () => {
@@ -150,16 +188,32 @@ async function connect(
       requestId: crypto.randomUUID(),
     }
     const { principal } = (await options.contextOf(extra.credentials)).ctx
+    // It may have gone meanwhile, and then nobody would take it out of the set again.
+    if (extra.socket.readyState !== extra.socket.OPEN) return false
     extra.keyId = principal.id
-    if (principal.expiresAt) {
-      const left = Math.min(principal.expiresAt.getTime() - Date.now(), 2 ** 31 - 1)
-      extra.expiry = setTimeout(() => extra.socket.close(CloseCode.Forbidden, 'Forbidden'), left)
-    }
-  } catch {
+    if (principal.expiresAt) closeAt(extra, principal.expiresAt.getTime())
+  } catch (error) {
+    const { code } = maskError(error, options.log).extensions
+    if (code !== 'UNAUTHENTICATED') extra.socket.close(tryAgainLater, 'Try again later')
     return false
   }
   extras.add(extra)
   return true
+}
+
+/** Closes when the key's time is over, however far that is. */
+function closeAt(extra: Extra, time: number): void {
+  const left = time - Date.now()
+  const next = () =>
+    left > longestTimerMs ? closeAt(extra, time) : extra.socket.close(CloseCode.Forbidden, 'Forbidden')
+  extra.expiry = setTimeout(next, Math.min(left, longestTimerMs))
+}
+
+/** An error as it is sent; a status and headers mean nothing here. */
+function withoutHttp(error: GraphQLError | GraphQLFormattedError): GraphQLFormattedError {
+  const { extensions: { http: _http, ...extensions } = {}, ...rest } =
+    error instanceof GraphQLError ? error.toJSON() : error
+  return { ...rest, ...(Object.keys(extensions).length > 0 ? { extensions } : {}) }
 }
 
 /**
@@ -168,12 +222,13 @@ async function connect(
  */
 async function subscribe(
   options: SocketOptions,
+  { operations }: SocketLimits,
   ctx: Connection,
   payload: { query: string; operationName?: string | null; variables?: Record<string, unknown> | null },
 ) {
   try {
-    if (Object.keys(ctx.subscriptions).length > socketLimits.operations) {
-      const message = `At most ${socketLimits.operations} operations at once on one socket.`
+    if (Object.keys(ctx.subscriptions).length > operations) {
+      const message = `At most ${operations} operations at once on one socket.`
       return [new GraphQLError(message, { extensions: { code: 'LIMITED' } })]
     }
     // Asked again for each operation: the key may have been revoked since the socket was opened.

@@ -9,6 +9,7 @@ import { createYoga, type Plugin } from 'graphql-yoga'
 import type { Log } from '../../core/log.ts'
 import type { GraphQLContext } from './context.ts'
 import { maskError } from './errors.ts'
+import { operationGuard } from './operation-guard.ts'
 import { schemaOf } from './schema.ts'
 
 /** Bounds on a document, beside those on its cost (operationLimits). */
@@ -61,6 +62,7 @@ export function makeYoga(options: YogaOptions) {
       maxAliasesPlugin({ n: documentLimits.aliases }),
       maxDirectivesPlugin({ n: documentLimits.directives }),
       blockFieldSuggestionsPlugin(),
+      operationGuard(log),
     ] as Plugin[],
   })
 }

@@ -7,6 +7,8 @@ import type { Duplex } from 'node:stream'
 export const maxBodyBytes = 1024 * 1024
 /** Time for a request's head and body to arrive, in milliseconds. */
 const arrivalMs = 30_000
+/** How long a body that is too long may go on arriving, in milliseconds. */
+const lingerMs = 1000
 
 export interface Routes {
   /** Null on a process that only works. */
@@ -87,27 +89,48 @@ async function graphql(
 ): Promise<void> {
   if (request.method === 'POST') {
     const body = await readBody(request)
-    if (body === null) {
-      response.setHeader('connection', 'close')
-      return send(response, 413, { errors: [{ message: `The body is larger than ${maxBodyBytes} bytes.` }] })
-    }
+    if (body === null) return refuseBody(request, response)
     // Read here, so that the limit holds for bodies without a length too.
     Object.assign(request, { body })
   }
   await serve(request, response)
 }
 
-/** The whole body, or null when it is too long; then the rest is not read. */
-async function readBody(request: IncomingMessage): Promise<Buffer | null> {
-  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return null
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxBodyBytes) return null
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+/** The whole body, or null as soon as it is too long; what comes after that is dropped. */
+function readBody(request: IncomingMessage): Promise<Buffer | null> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return resolve(null)
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= maxBodyBytes) return void chunks.push(chunk)
+      chunks.length = 0
+      resolve(null)
+    })
+    request.once('end', () => resolve(Buffer.concat(chunks)))
+    request.once('error', reject)
+  })
+}
+
+/**
+ * Answers 413 at once, but closes only when the client has sent the rest, or after a moment: a connection that is
+ * closed while the other side still writes is reset, and the answer is lost with it.
+ */
+function refuseBody(request: IncomingMessage, response: ServerResponse): void {
+  const body = JSON.stringify({ errors: [{ message: `The body is larger than ${maxBodyBytes} bytes.` }] })
+  response.writeHead(413, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  })
+  response.write(body)
+  const timer = setTimeout(() => request.destroy(), lingerMs)
+  request.once('close', () => {
+    clearTimeout(timer)
+    response.end()
+  })
+  request.resume()
 }
 
 function send(response: ServerResponse, status: number, body: object): void {

@@ -17,7 +17,7 @@ const newKey = z.object({
   projectId: z.string().nullish(),
   name: text(100, 1),
   role: z.enum(roles).nullish(),
-  policy: z.unknown(),
+  policy: z.unknown().optional(),
   expiresAt: z.date().nullish(),
 })
 

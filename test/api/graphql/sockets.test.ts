@@ -1,0 +1,278 @@
+/** GraphQL over WebSocket, probed on the wire: close codes, and what one client can do to another. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { openAcknowledged, openRaw, upgradeStatus } from './raw-socket.ts'
+
+let h: Harness
+
+beforeAll(async () => {
+  h = await openHarness(
+    { corsOrigins: ['https://app.example'] },
+    { sockets: { initTimeoutMs: 300, operations: 3 } },
+  )
+})
+afterAll(() => h.stop())
+
+const init = { type: 'connection_init', payload: { authorization: `Bearer ${adminKey}` } }
+const subscribe = (id: string, query: string, variables?: object) => ({
+  id,
+  type: 'subscribe',
+  payload: { query, variables },
+})
+const feed = 'subscription { projectEvents { type cursor } }'
+
+async function newKey(input: object = {}): Promise<{ id: string; secret: string }> {
+  const made = await h.mutate(
+    'createApiKey',
+    { name: 'socket', role: 'ADMIN', ...input },
+    'apiKey { id } secret',
+  )
+  return { id: made['apiKey'].id, secret: made['secret'] }
+}
+
+describe('a socket is closed with the code of the protocol', () => {
+  test('4406 when it speaks no subprotocol that we know', async () => {
+    const socket = await openRaw(h.url, { protocol: null })
+    expect(await socket.closed).toMatchObject({ code: 4406 })
+  })
+
+  test.each([
+    ['is not JSON', 'no json'],
+    ['is JSON but no object', '"text"'],
+    ['has an unknown type', { type: 'start' }],
+    ['has no type', {}],
+    ['subscribes without an id', { type: 'subscribe', payload: { query: '{ __typename }' } }],
+    ['subscribes with an empty id', { id: '', type: 'subscribe', payload: { query: '{ __typename }' } }],
+    ['subscribes without a payload', { id: '1', type: 'subscribe' }],
+    ['subscribes without a query', { id: '1', type: 'subscribe', payload: {} }],
+    [
+      'has variables that are a list',
+      { id: '1', type: 'subscribe', payload: { query: '{ __typename }', variables: 'x' } },
+    ],
+  ])('4400 when a message %s', async (_what, message) => {
+    const socket = await openAcknowledged(h.url, adminKey)
+    socket.send(message)
+    expect(await socket.closed).toMatchObject({ code: 4400 })
+  })
+
+  test('4401 when it subscribes before it is acknowledged', async () => {
+    const socket = await openRaw(h.url)
+    socket.send(subscribe('1', '{ __typename }'))
+    expect(await socket.closed).toMatchObject({ code: 4401 })
+  })
+
+  test('4408 when it says nothing for too long', async () => {
+    const socket = await openRaw(h.url)
+    expect(await socket.closed).toMatchObject({ code: 4408 })
+  })
+
+  test('4429 when it introduces itself twice', async () => {
+    const socket = await openAcknowledged(h.url, adminKey)
+    socket.send(init)
+    expect(await socket.closed).toMatchObject({ code: 4429 })
+  })
+
+  test('4409 when an id is used twice at once', async () => {
+    const socket = await openAcknowledged(h.url, adminKey)
+    socket.send(subscribe('1', feed))
+    socket.send(subscribe('1', feed))
+    expect(await socket.closed).toMatchObject({ code: 4409 })
+  })
+
+  test('1009 when a message is larger than the limit', async () => {
+    const socket = await openAcknowledged(h.url, adminKey)
+    socket.send(subscribe('1', `{ __typename } # ${'x'.repeat(256 * 1024)}`))
+    expect(await socket.closed).toMatchObject({ code: 1009 })
+  })
+
+  test('4403 when the key is missing, wrong, malformed or revoked', async () => {
+    const revoked = await newKey()
+    await h.mutate('revokeApiKey', { id: revoked.id }, 'apiKey { id }')
+    const payloads = [
+      undefined,
+      {},
+      { authorization: 7 },
+      { authorization: adminKey },
+      { authorization: `Bearer ${adminKey}x` },
+      { authorization: `Bearer ${revoked.secret}` },
+    ]
+    for (const payload of payloads) {
+      const socket = await openRaw(h.url)
+      socket.send({ type: 'connection_init', payload })
+      expect(await socket.closed).toEqual({ code: 4403, reason: 'Forbidden' })
+    }
+  })
+
+  test('1001 when the server stops, for every socket and also for one that does not answer', async () => {
+    const other = await openHarness()
+    const [quiet, busy, dead] = await Promise.all([
+      openAcknowledged(other.url, adminKey),
+      openAcknowledged(other.url, adminKey),
+      openAcknowledged(other.url, adminKey),
+    ])
+    busy.send(subscribe('1', feed))
+    dead.ws.pause()
+    await Promise.all([other.stop(), quiet.closed, busy.closed])
+    expect(await quiet.closed).toMatchObject({ code: 1001 })
+    expect(await busy.closed).toMatchObject({ code: 1001 })
+    expect(other.app.sockets!.count()).toBe(0)
+    dead.ws.terminate()
+  })
+})
+
+describe('an acknowledged socket', () => {
+  test('answers a ping with a pong and its payload', async () => {
+    const socket = await openRaw(h.url)
+    socket.send({ type: 'ping', payload: { n: 1 } })
+    expect(await socket.next()).toEqual({ type: 'pong', payload: { n: 1 } })
+    socket.ws.close()
+  })
+
+  test('may be opened with the header of the upgrade', async () => {
+    const socket = await openRaw(h.url, { headers: { authorization: `Bearer ${adminKey}` } })
+    socket.send({ type: 'connection_init' })
+    expect(await socket.next()).toEqual({ type: 'connection_ack' })
+    socket.ws.close()
+  })
+
+  test('runs queries and mutations as well as subscriptions', async () => {
+    const socket = await openAcknowledged(h.url, adminKey)
+    socket.send(subscribe('q', '{ viewer { name } }'))
+    expect(await socket.next((m) => m.id === 'q')).toMatchObject({
+      payload: { data: { viewer: { name: 'operator' } } },
+    })
+    expect(await socket.next((m) => m.id === 'q')).toEqual({ id: 'q', type: 'complete' })
+    socket.send(
+      subscribe('m', 'mutation($i: CreateProjectInput!) { createProject(input: $i) { __typename } }', {
+        i: { name: 'p' },
+      }),
+    )
+    expect(await socket.next((m) => m.id === 'm')).toMatchObject({
+      payload: { data: { createProject: { __typename: 'CreateProjectPayload' } } },
+    })
+    socket.ws.close()
+  })
+
+  test('keeps its other operations when one is faulty in any way', async () => {
+    const socket = await openAcknowledged(h.url, adminKey)
+    socket.send(subscribe('live', feed))
+    const faulty = {
+      syntax: ['{ viewer {', {}],
+      validation: ['{ nothing }', {}],
+      variables: ['query($id: ID!) { tool(id: $id) { id } }', { id: { secret: 'hidden' } }],
+      operation: ['fragment F on Query { __typename }', {}],
+      depth: [`{ viewer { project { id } } ${'...on Query { viewer { project { id } } }'.repeat(300)} }`, {}],
+      subscription: ['subscription { generationEvents(generationId: "gen_none") { cursor } }', {}],
+    } as const
+    for (const [id, [query, variables]] of Object.entries(faulty)) {
+      socket.send(subscribe(id, query, variables))
+      const answer = await socket.next((m) => m.id === id)
+      const errors = answer.type === 'error' ? answer.payload : answer.payload.errors
+      expect(errors[0].message).toEqual(expect.any(String))
+      expect(JSON.stringify(answer)).not.toMatch(/hidden|"http"/)
+    }
+    await h.mutate('createProject', { name: 'elsewhere' }, 'project { id }')
+    await newKey()
+    expect(await socket.next((m) => m.id === 'live')).toMatchObject({
+      payload: { data: { projectEvents: { type: 'API_KEY_CREATED' } } },
+    })
+    socket.ws.close()
+  })
+
+  test('runs only so many operations at once, and more again when some have ended', async () => {
+    const socket = await openAcknowledged(h.url, adminKey)
+    for (const id of ['1', '2', '3', '4']) socket.send(subscribe(id, feed))
+    const refused = await socket.next((m) => m.type === 'error')
+    expect(refused).toMatchObject({ id: '4', payload: [{ extensions: { code: 'LIMITED' } }] })
+    socket.send({ id: '1', type: 'complete' })
+    socket.send(subscribe('5', '{ __typename }'))
+    expect(await socket.next((m) => m.id === '5')).toMatchObject({ type: 'next' })
+    socket.ws.close()
+  })
+
+  test('leaves no stream behind when it completes an operation before that has begun, or goes away', async () => {
+    const socket = await openAcknowledged(h.url, adminKey)
+    for (const id of ['1', '2', '3']) {
+      socket.send(subscribe(id, feed))
+      socket.send({ id, type: 'complete' })
+    }
+    socket.send(subscribe('4', feed))
+    await newKey()
+    await socket.next((m) => m.id === '4')
+    expect(h.app.house.live.topicCount()).toBe(1)
+    socket.ws.terminate()
+    await expect.poll(() => h.app.house.live.topicCount()).toBe(0)
+  })
+})
+
+describe('the key decides how long a socket lives', () => {
+  test('a revoked key closes its open sockets with 4403 and no others', async () => {
+    const key = await newKey()
+    const socket = await openAcknowledged(h.url, key.secret)
+    const other = await openAcknowledged(h.url, adminKey)
+    socket.send(subscribe('1', feed))
+    await h.mutate('revokeApiKey', { id: key.id }, 'apiKey { id }')
+    expect(await socket.closed).toEqual({ code: 4403, reason: 'Forbidden' })
+    other.send({ type: 'ping' })
+    expect(await other.next()).toEqual({ type: 'pong' })
+    other.ws.close()
+  })
+
+  test('an expiring key closes its sockets with 4403 at that moment', async () => {
+    const key = await newKey({ expiresAt: new Date(Date.now() + 1200).toISOString() })
+    const socket = await openAcknowledged(h.url, key.secret)
+    expect(await socket.closed).toEqual({ code: 4403, reason: 'Forbidden' })
+  })
+
+  test('a key that expires in years keeps its socket', async () => {
+    const key = await newKey({ expiresAt: '2099-01-01T00:00:00.000Z' })
+    const socket = await openAcknowledged(h.url, key.secret)
+    socket.send({ type: 'ping' })
+    expect(await socket.next()).toEqual({ type: 'pong' })
+    socket.ws.close()
+  })
+
+  test('a key that asks too often is told to try again later, not that it is forbidden', async () => {
+    const slow = await openHarness({ requestsPerMinute: 1 })
+    const first = await openAcknowledged(slow.url, adminKey)
+    first.send(subscribe('1', '{ __typename }'))
+    expect(await first.next()).toMatchObject({
+      type: 'error',
+      payload: [{ extensions: { code: 'LIMITED' } }],
+    })
+    const second = await openRaw(slow.url)
+    second.send(init)
+    expect(await second.closed).toMatchObject({ code: 1013 })
+    await slow.stop()
+  })
+})
+
+describe('the upgrade', () => {
+  test('is refused for a foreign origin and for one that is no address', async () => {
+    for (const origin of ['https://evil.example', 'null', 'https://app.example.evil.example'])
+      expect(await upgradeStatus(h.url, { origin })).toBe(403)
+  })
+
+  test('is open for our own origin, for one that is configured, and for programs without any', async () => {
+    for (const headers of [{ origin: h.url }, { origin: 'https://app.example' }, {}])
+      expect(await upgradeStatus(h.url, headers as Record<string, string>)).toBe(101)
+  })
+
+  test('is refused with 503 beyond the limit of one address', async () => {
+    const small = await openHarness({}, { sockets: { perAddress: 1 } })
+    const first = await openAcknowledged(small.url, adminKey)
+    expect(await upgradeStatus(small.url, {})).toBe(503)
+    first.ws.close()
+    await first.closed
+    await expect.poll(() => upgradeStatus(small.url, {})).toBe(101)
+    await small.stop()
+  })
+
+  test('is closed when a client sends more messages than it may', async () => {
+    const small = await openHarness({}, { sockets: { messages: 5 } })
+    const socket = await openAcknowledged(small.url, adminKey)
+    for (let i = 0; i < 5; i++) socket.send({ type: 'ping' })
+    expect(await socket.closed).toMatchObject({ code: 4429 })
+    await small.stop()
+  })
+})

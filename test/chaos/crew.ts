@@ -1,0 +1,170 @@
+/** The client's side of the chaos tests: starts generations, answers their pauses, and notes what was acknowledged. */
+import { createClient, type Client } from 'graphql-ws'
+import { WebSocket } from 'ws'
+import { ask, mutate, mutationText } from '../support/ask.ts'
+import type { Outside } from './outside.ts'
+
+export interface FeedEvent {
+  cursor: string
+  type: string
+  generationId: string | null
+}
+
+export interface Crew {
+  /** Ids that a mutation answered, by the number of the generation. */
+  started: Map<number, string>
+  /** Tool calls whose output was acknowledged. */
+  answered: Set<string>
+  /** Everything the project's feed told, over all connections. */
+  feed: FeedEvent[]
+  connections: number
+  /** Resolves when every generation of the crew has ended. */
+  ended: Promise<void>
+  close(): Promise<void>
+}
+
+export interface CrewOptions {
+  key: string
+  agentId: string
+  generations: number
+  /** One is started every so many milliseconds. */
+  everyMs: number
+  /** A server that is up, as far as anybody knows. */
+  anyUrl(): string
+}
+
+const retryMs = 100
+
+/** Saves the tools and the agent of the test; answers the agent's id. */
+export async function prepare(url: string, key: string, outside: Outside): Promise<string> {
+  const inputSchema = { type: 'object', properties: { about: { type: 'string' } }, required: ['about'] }
+  const tools = [
+    { name: 'look', config: { http: { url: `${outside.url}/look`, method: 'GET', inputSchema } } },
+    { name: 'charge', config: { http: { url: `${outside.url}/charge`, method: 'POST', inputSchema } } },
+    { name: 'ask', config: { client: { inputSchema } } },
+  ]
+  const toolIds: string[] = []
+  for (const tool of tools)
+    toolIds.push((await mutate(url, key, 'createTool', tool, 'tool { id }'))['tool'].id)
+  const agent = { name: 'chaos', model: 'builtin/rehearsal', toolIds }
+  return (await mutate(url, key, 'createAgent', agent, 'agent { id }'))['agent'].id
+}
+
+/** Two parallel server calls and a client's pause, one more call that must not be repeated, and a last word. */
+function promptOf(n: number): string {
+  return [
+    'slow 10ms',
+    `call look {"about":"${n}/1"}`,
+    `call charge {"about":"${n}/1"}`,
+    `call ask {"about":"${n}/1"}`,
+    'then',
+    `call charge {"about":"${n}/2"}`,
+    'then',
+    `say this is the end of number ${n} and these are some more words`,
+  ].join('\n')
+}
+
+/** Sets the crew to work: one feed that resumes by cursor, and every request repeated until it is acknowledged. */
+export function startCrew(options: CrewOptions): Crew {
+  const abort = new AbortController()
+  const state = { started: new Map<number, string>(), answered: new Set<string>(), feed: [] as FeedEvent[] }
+  const over = new Set<string>()
+  let finish = () => {}
+  const crew: Crew = {
+    ...state,
+    connections: 0,
+    ended: new Promise((resolve) => (finish = resolve)),
+    async close() {
+      abort.abort()
+      // It may be on its way to a server that is gone.
+      await Promise.resolve(client.dispose()).catch(() => {})
+    },
+  }
+  const client = openFeed(options, crew, (event) => {
+    if (event.type === 'REQUIRES_ACTION') void answer(options, crew, event, abort.signal)
+    if (/^GENERATION_(COMPLETED|FAILED|CANCELLED|EXPIRED)$/.test(event.type)) over.add(event.generationId!)
+    if (over.size === options.generations) finish()
+  })
+  void begin(options, crew, abort.signal)
+  return crew
+}
+
+async function begin(options: CrewOptions, crew: Crew, signal: AbortSignal): Promise<void> {
+  for (let n = 1; n <= options.generations && !signal.aborted; n++) {
+    const input = { agentId: options.agentId, prompt: promptOf(n), idempotencyKey: `chaos-${n}` }
+    const one = persist(options, 'startGeneration', input, 'generation { id }', signal)
+    void one.then((payload) => payload && crew.started.set(n, payload['generation'].id))
+    await new Promise((resolve) => setTimeout(resolve, options.everyMs))
+  }
+}
+
+/** The same output is sent twice at the same time: one is accepted, the other changes nothing. */
+async function answer(
+  options: CrewOptions,
+  crew: Crew,
+  event: FeedEvent,
+  signal: AbortSignal,
+): Promise<void> {
+  const calls = (event as FeedEvent & { toolCalls: { id: string; arguments: { about: string } }[] }).toolCalls
+  for (const call of calls) {
+    const output = `the answer to ${call.arguments.about}`
+    const input = { generationId: event.generationId, outputs: [{ toolCallId: call.id, output }] }
+    const twice = await Promise.all(
+      [1, 2].map(() => persist(options, 'submitToolOutputs', input, 'outcomes { status }', signal)),
+    )
+    const held = twice.every((one) => ['ACCEPTED', 'UNCHANGED'].includes(one?.['outcomes'][0].status))
+    if (held) crew.answered.add(call.id)
+  }
+}
+
+/** Repeats the mutation on any server until one acknowledges it; null when the test is over before. */
+async function persist(
+  options: CrewOptions,
+  name: string,
+  input: object,
+  fields: string,
+  signal: AbortSignal,
+): Promise<Record<string, any> | null> {
+  while (!signal.aborted) {
+    const result = await ask(options.anyUrl(), options.key, mutationText(name, fields), { input }).catch(
+      () => null,
+    )
+    const payload = result?.data?.[name]
+    if (payload?.__typename.endsWith('Payload')) return payload
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * retryMs))
+  }
+  return null
+}
+
+const feedDocument = `subscription($after: String) { projectEvents(after: $after,
+    types: [GENERATION_QUEUED, REQUIRES_ACTION, TOOL_CALL_SETTLED, GENERATION_COMPLETED, GENERATION_FAILED, GENERATION_CANCELLED, GENERATION_EXPIRED]) {
+  cursor type
+  ... on GenerationEvent { generationId }
+  ... on RequiresActionEvent { toolCalls { id arguments } } } }`
+
+function openFeed(options: CrewOptions, crew: Crew, hear: (event: FeedEvent) => void): Client {
+  const client = createClient({
+    url: () => `${options.anyUrl().replace('http', 'ws')}/graphql`,
+    webSocketImpl: WebSocket,
+    connectionParams: { authorization: `Bearer ${options.key}` },
+    retryAttempts: Infinity,
+    shouldRetry: () => true,
+    retryWait: () => new Promise((resolve) => setTimeout(resolve, Math.random() * retryMs)),
+    on: { connected: () => crew.connections++ },
+  })
+  const variables = { after: '0' }
+  client.subscribe<{ projectEvents: FeedEvent }>(
+    { query: feedDocument, variables },
+    {
+      next: ({ data }) => {
+        if (!data) return
+        variables.after = data.projectEvents.cursor
+        crew.feed.push(data.projectEvents)
+        hear(data.projectEvents)
+      },
+      error: () => {},
+      complete: () => {},
+    },
+  )
+  return client
+}

@@ -1,0 +1,118 @@
+/** What must be true after chaos, read from the tables and from the journal of the outside world. */
+import { expect } from 'vitest'
+import { encodeCursor } from '../../src/store/events/position.ts'
+import type { Crew } from './crew.ts'
+import type { Outside } from './outside.ts'
+
+export type Rows = (text: string) => Promise<Record<string, any>[]>
+
+/** Counts that make a report, and show that the chaos was no calm. */
+export interface Tally {
+  generations: number
+  unknown: number
+  retriedReads: number
+  resets: number
+  events: number
+}
+
+/** Non-terminal generations that nobody would ever look at again. There must be none, at any moment. */
+export const orphans = `select g.id, g.status from generations g where finished_at is null and wake_at is null
+  and not exists (select 1 from tool_calls t where t.generation_id = g.id and t.status = 'AWAITING_CLIENT' and t.deadline_at is not null)`
+
+/** Fails unless every promise held. */
+export async function judge(rows: Rows, crew: Crew, outside: Outside, expected: number): Promise<Tally> {
+  await judgeGenerations(rows, crew, expected)
+  const calls = await judgeCalls(rows, crew, outside, expected)
+  const events = await judgeEvents(rows, crew)
+  expect(await rows(orphans)).toEqual([])
+  const resets = await rows(`select 1 from events where type = 'STEP_RESET'`)
+  return { generations: expected, ...calls, resets: resets.length, events }
+}
+
+async function judgeGenerations(rows: Rows, crew: Crew, expected: number): Promise<void> {
+  const found = await rows(`select id, status, output_text as text, step_count as steps from generations`)
+  const ids = new Set(found.map((row) => row['id']))
+  expect(crew.started.size).toBe(expected)
+  expect(
+    [...crew.started.values()].filter((id) => !ids.has(id)),
+    'acknowledged generations that were lost',
+  ).toEqual([])
+  // Each was asked for again and again under one key, so a surplus would be a start that ran twice.
+  expect(found).toHaveLength(expected)
+  const numbers = new Map([...crew.started].map(([n, id]) => [id, n]))
+  for (const row of found)
+    expect(row).toMatchObject({
+      status: 'COMPLETED',
+      steps: 3,
+      text: `this is the end of number ${numbers.get(row['id'])} and these are some more words`,
+    })
+  const steps =
+    await rows(`select generation_id, count(*)::int as n, count(*) filter (where finish_reason = 'stop')::int as ends
+    from steps group by 1 having count(*) <> 3 or count(*) filter (where finish_reason = 'stop') <> 1`)
+  expect(steps, 'generations without exactly one last answer').toEqual([])
+}
+
+async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: number) {
+  const calls = await rows(
+    `select id, runtime_name as name, status, attempt, arguments->>'about' as about from tool_calls`,
+  )
+  expect(calls).toHaveLength(expected * 4)
+  const sent = new Map<string, number>()
+  for (const { method, about } of outside.journal) count(sent, `${method} ${about}`)
+  const charges = calls.filter((call) => call['name'] === 'charge')
+  const doubled = [...sent].filter(([what, times]) => what.startsWith('POST') && times > 1)
+  expect(doubled, 'calls that must not be repeated and were').toEqual([])
+  for (const call of charges) {
+    expect(['SUCCEEDED', 'UNKNOWN']).toContain(call['status'])
+    if (call['status'] === 'SUCCEEDED') expect(sent.get(`POST ${call['about']}`)).toBe(1)
+    expect(call['attempt']).toBe(1)
+  }
+  const keys = new Map(calls.map((call) => [call['id'], call['about']]))
+  const foreign = outside.journal.filter((entry) => keys.get(entry.key) !== entry.about)
+  expect(foreign, 'requests whose Idempotency-Key is not the id of their call').toEqual([])
+  const others = calls.filter((call) => call['name'] !== 'charge')
+  expect(others.filter((call) => call['status'] !== 'SUCCEEDED')).toEqual([])
+  const asked = new Set(others.filter((call) => call['name'] === 'ask').map((call) => call['id']))
+  expect(
+    [...crew.answered].filter((id) => !asked.has(id)),
+    'acknowledged outputs that were lost',
+  ).toEqual([])
+  return {
+    unknown: charges.filter((call) => call['status'] === 'UNKNOWN').length,
+    retriedReads: others.filter((call) => call['attempt'] > 1).length,
+  }
+}
+
+async function judgeEvents(rows: Rows, crew: Crew): Promise<number> {
+  const broken = await rows(`select g.id, g.last_seq, count(*)::int as n, min(seq) as first, max(seq) as last,
+      count(*) filter (where type = 'GENERATION_COMPLETED')::int as completions,
+      count(*) filter (where type = 'GENERATION_COMPLETED' and seq = last_seq)::int as closing
+    from generations g join events e on e.generation_id = g.id group by 1, 2
+    having count(*) <> last_seq or min(seq) <> 1 or max(seq) <> last_seq or count(distinct seq) <> count(*)
+      or count(*) filter (where type = 'GENERATION_COMPLETED' and seq = last_seq) <> 1
+      or count(*) filter (where type = 'GENERATION_COMPLETED') <> 1`)
+  expect(broken, 'generations whose events are not 1 to N with one completion at the end').toEqual([])
+  const told =
+    await rows(`select project_id, generation_id, seq, commit_order::float8 as commit_order, id::float8 as id from events
+    where type in ('GENERATION_QUEUED', 'REQUIRES_ACTION', 'TOOL_CALL_SETTLED', 'GENERATION_COMPLETED', 'GENERATION_FAILED',
+      'GENERATION_CANCELLED', 'GENERATION_EXPIRED') order by commit_order, id`)
+  const cursors = told.map((row) =>
+    encodeCursor({
+      projectId: row['project_id'],
+      generationId: row['generation_id'],
+      seq: row['seq'],
+      commitOrder: row['commit_order'],
+      id: row['id'],
+    }),
+  )
+  expect(
+    crew.feed.map((event) => event.cursor),
+    'the feed as it was told, against the log',
+  ).toEqual(cursors)
+  const [all] = await rows('select count(*)::int as n from events')
+  return all!['n']
+}
+
+function count(into: Map<string, number>, key: string): void {
+  into.set(key, (into.get(key) ?? 0) + 1)
+}

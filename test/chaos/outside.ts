@@ -1,0 +1,34 @@
+/** The outside world of the chaos tests: a service that keeps a journal of everything it was asked. */
+import { isJsonObject, tryParseJson } from '../../src/core/json.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+
+export interface Execution {
+  method: string
+  /** The Idempotency-Key: our tool call id. */
+  key: string
+  /** What the call is about, the same however often it is repeated and under whichever key: "12/1". */
+  about: string
+}
+
+export interface Outside {
+  url: string
+  address: string
+  journal: Execution[]
+  close(): Promise<void>
+}
+
+/** Answers after up to `slowestMs`, so that kills meet calls in mid-air. It repeats what it is told to: that is the point. */
+export async function startOutside(slowestMs: number): Promise<Outside> {
+  const journal: Execution[] = []
+  const loopback: Loopback = await startLoopback((request, response) => {
+    const body = tryParseJson(request.body || 'null')
+    const query = new URL(request.url, 'http://outside.invalid').searchParams
+    const about = isJsonObject(body) ? String(body['about']) : String(query.get('about'))
+    journal.push({ method: request.method, key: String(request.headers['idempotency-key']), about })
+    setTimeout(
+      () => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ about })),
+      Math.random() * slowestMs,
+    )
+  })
+  return { url: loopback.url, address: loopback.address, journal, close: () => loopback.close() }
+}

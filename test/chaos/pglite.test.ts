@@ -1,0 +1,116 @@
+/** One process on an embedded database, killed again and again while it works; the directory must survive it all. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PGlite } from '@electric-sql/pglite'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildServer } from '../support/build.ts'
+import { startReplica, type Replica } from '../support/replica.ts'
+import { prepare, startCrew } from './crew.ts'
+import { judge, orphans } from './judgement.ts'
+import { startOutside, type Outside } from './outside.ts'
+
+/** Fewer than on PostgreSQL: an embedded database opens in seconds, not in milliseconds. */
+const generations = 64
+const kills = 8
+const key = 'gh_chaos_operator_012345678901234567890123456789012'
+const closers: (() => unknown)[] = []
+let entry: string
+let outside: Outside
+let dataDir: string
+
+beforeAll(async () => {
+  const server = await buildServer()
+  closers.push(() => server.remove())
+  entry = server.entry
+  dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-chaos-'))
+  closers.push(() => rm(dataDir, { recursive: true, force: true }))
+  outside = await startOutside(250)
+  closers.push(() => outside.close())
+})
+afterAll(async () => {
+  for (const close of closers.reverse()) await close()
+})
+
+function start(): Replica {
+  const replica = startReplica(entry, {
+    GATEHOUSE_DATA_DIR: dataDir,
+    GATEHOUSE_PORT: '0',
+    GATEHOUSE_DEMO: 'false',
+    GATEHOUSE_ADMIN_KEY: key,
+    GATEHOUSE_LEASE_MS: '1500',
+    GATEHOUSE_EGRESS_ALLOW: outside.address,
+    GATEHOUSE_REQUESTS_PER_MINUTE: '1000000',
+    GATEHOUSE_LOG_LEVEL: 'error',
+  })
+  closers.push(() => replica.kill())
+  return replica
+}
+
+/** The tables as a stranger finds them when the process is gone. */
+async function read(
+  work: (rows: (text: string) => Promise<Record<string, any>[]>) => Promise<void>,
+): Promise<void> {
+  const database = await PGlite.create(join(dataDir, 'db'))
+  try {
+    await work(async (text) => (await database.query<Record<string, any>>(text)).rows)
+  } finally {
+    await database.close()
+  }
+}
+
+test(
+  'an embedded database whose process is killed again and again loses nothing that was acknowledged',
+  { timeout: 150_000 },
+  async () => {
+    let server = start()
+    await server.ready
+    const agentId = await prepare(server.url, key, outside)
+    const anyUrl = () => server.url || 'http://127.0.0.1:9'
+    // So slow that the last one is started not long before the last kill.
+    const crew = startCrew({ key, agentId, generations, everyMs: 400, anyUrl })
+    closers.push(() => crew.close())
+    let mostUnfinished = 0
+    for (let n = 1; n <= kills; n++) {
+      await new Promise((resolve) => setTimeout(resolve, 1000 + Math.random() * 2500))
+      await server.kill()
+      if (n === kills / 2)
+        await read(async (rows) => {
+          expect(await rows(orphans), 'orphans in the middle of the storm').toEqual([])
+          const [open] = await rows('select count(*)::int as n from generations where finished_at is null')
+          mostUnfinished = open!['n']
+          const ids = new Set((await rows('select id from generations')).map((row) => row['id']))
+          expect([...crew.started.values()].filter((id) => !ids.has(id))).toEqual([])
+        })
+      server = start()
+      await server.ready
+    }
+    await crew.ended
+    await crew.close()
+    expect(await server.stop(), 'it drains on SIGTERM').toBe(0)
+    await read(async (rows) => {
+      const tally = await judge(rows, crew, outside, generations)
+      console.log('chaos on PGlite', { kills, mostUnfinished, ...tally, feedConnections: crew.connections })
+      expect(crew.connections, 'the feed went on over restarts').toBeGreaterThanOrEqual(kills / 2)
+      expect(mostUnfinished, 'the check for orphans looked at live generations').toBeGreaterThan(0)
+      expect(tally.unknown + tally.retriedReads + tally.resets, 'work that was cut').toBeGreaterThan(0)
+    })
+  },
+)
+
+test(
+  'a second process on the same directory is refused and told what to do',
+  { timeout: 60_000 },
+  async () => {
+    const first = start()
+    await first.ready
+    const second = start()
+    await expect(second.ready).rejects.toThrow(/ended before it was ready \(1\)/)
+    expect(second.output()).toBe(
+      `The data directory ${join(dataDir, 'db')} is in use by process ${first.pid}. An embedded database has one process ` +
+        'at a time: stop that process, choose another directory with GATEHOUSE_DATA_DIR, or set DATABASE_URL to a PostgreSQL server.\n',
+    )
+    expect((await fetch(`${first.url}/readyz`)).status).toBe(200)
+    expect(await first.stop()).toBe(0)
+  },
+)

@@ -1,0 +1,111 @@
+/** Three replicas on PostgreSQL, and every second or two one of them is killed while generations run and wait. */
+import postgres from 'postgres'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildServer } from '../support/build.ts'
+import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { startReplica, type Replica } from '../support/replica.ts'
+import { prepare, startCrew, type Crew } from './crew.ts'
+import { judge, orphans } from './judgement.ts'
+import { startOutside, type Outside } from './outside.ts'
+
+const generations = 320
+const key = 'gh_chaos_operator_012345678901234567890123456789012'
+const closers: (() => unknown)[] = []
+let entry: string
+let outside: Outside
+let database: { url: string }
+
+beforeAll(async () => {
+  if (!hasPostgres) return
+  const [server, made] = await Promise.all([buildServer(), postgresDatabase()])
+  closers.push(() => server.remove())
+  entry = server.entry
+  database = made
+  closers.push(() => made.drop())
+  outside = await startOutside(250)
+  closers.push(() => outside.close())
+})
+afterAll(async () => {
+  for (const close of closers.reverse()) await close()
+})
+
+function start(): Replica {
+  return startReplica(entry, {
+    DATABASE_URL: database.url,
+    GATEHOUSE_DATABASE_POOL: '8',
+    GATEHOUSE_PORT: '0',
+    GATEHOUSE_DEMO: 'false',
+    GATEHOUSE_ADMIN_KEY: key,
+    GATEHOUSE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+    GATEHOUSE_LEASE_MS: '1500',
+    GATEHOUSE_EGRESS_ALLOW: outside.address,
+    GATEHOUSE_REQUESTS_PER_MINUTE: '1000000',
+    GATEHOUSE_LOG_LEVEL: 'error',
+  })
+}
+
+test.skipIf(!hasPostgres)(
+  'replicas killed at random lose nothing, double nothing and leave nothing behind',
+  { timeout: 120_000 },
+  async () => {
+    const replicas = [start(), start(), start()]
+    closers.push(() => Promise.all(replicas.map((one) => one.kill())))
+    await Promise.all(replicas.map((one) => one.ready))
+    const sql = postgres(database.url, { max: 2, onnotice: () => {} })
+    closers.push(() => sql.end({ timeout: 1 }))
+    const rows = (text: string) => sql.unsafe(text) as unknown as Promise<Record<string, any>[]>
+    const agentId = await prepare(replicas[0]!.url, key, outside)
+    const anyUrl = () => {
+      const ready = replicas.filter((one) => one.url !== '')
+      return ready[Math.floor(Math.random() * ready.length)]?.url ?? 'http://127.0.0.1:9'
+    }
+    const crew = startCrew({ key, agentId, generations, everyMs: 30, anyUrl })
+    closers.push(() => crew.close())
+
+    const storm = await kill(replicas, crew, rows)
+    await Promise.race([crew.ended, late(45_000)])
+    await crew.close()
+    const codes = await Promise.all(replicas.map((one) => one.ready.then(() => one.stop())))
+    const tally = await judge(rows, crew, outside, generations)
+    console.log('chaos on PostgreSQL', { ...storm, ...tally, feedConnections: crew.connections })
+    expect(codes, 'the replicas that were left drain on SIGTERM').toEqual([0, 0, 0])
+    expect(storm.kills).toBeGreaterThanOrEqual(6)
+    expect(storm.mostUnfinished, 'the check for orphans looked at live generations').toBeGreaterThan(10)
+    expect(tally.unknown, 'calls cut in the middle').toBeGreaterThan(0)
+    expect(tally.retriedReads, 'reads that were repeated').toBeGreaterThan(0)
+    expect(tally.resets, 'answers that were cut').toBeGreaterThan(0)
+  },
+)
+
+const mostKills = 12
+
+/** Every second or two, at random, one replica that is up is killed and started again; another one always stays. */
+async function kill(replicas: Replica[], crew: Crew, rows: (text: string) => Promise<unknown[]>) {
+  const storm = { kills: 0, mostUnfinished: 0 }
+  let ended = false
+  void crew.ended.then(() => (ended = true))
+  for (let round = 0; round < 2 * mostKills && storm.kills < mostKills && !ended; round++) {
+    await Promise.race([
+      crew.ended,
+      new Promise((resolve) => setTimeout(resolve, 1000 + Math.random() * 1000)),
+    ])
+    const up = replicas.flatMap((one, i) => (one.url === '' ? [] : [i]))
+    if (ended || up.length < 2) continue
+    const victim = up[Math.floor(Math.random() * up.length)]!
+    await replicas[victim]!.kill()
+    storm.kills++
+    expect(await rows(orphans), 'orphans in the middle of the storm').toEqual([])
+    const [open] = (await rows('select count(*)::int as n from generations where finished_at is null')) as {
+      n: number
+    }[]
+    storm.mostUnfinished = Math.max(storm.mostUnfinished, open!.n)
+    replicas[victim] = start()
+  }
+  return storm
+}
+
+function late(milliseconds: number): Promise<never> {
+  return new Promise((_resolve, reject) =>
+    setTimeout(() => reject(new Error('the generations did not end in time')), milliseconds).unref(),
+  )
+}

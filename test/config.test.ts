@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { ConfigError, loadConfig } from '../src/config.ts'
+
+test('an empty environment gives a configuration that works on an empty machine', () => {
+  const config = loadConfig({})
+  expect(config).toMatchObject({
+    host: '127.0.0.1',
+    port: 4000,
+    databaseUrl: null,
+    demo: true,
+    graphiql: true,
+    role: 'all',
+  })
+  expect(Object.isFrozen(config)).toBe(true)
+})
+
+test('all mistakes are told at once, by name and without values', () => {
+  const env = {
+    GATEHOUSE_PORT: 'hunter2',
+    GATEHOUSE_SECRET_KEY: 'hunter2',
+    DATABASE_URL: 'mysql://hunter2',
+    GATEHOUSE_TYPO: 'hunter2',
+    GATEHOUSE_ROLE: 'api',
+  }
+  const error = (() => {
+    try {
+      return void loadConfig(env)
+    } catch (caught) {
+      return caught as ConfigError
+    }
+  })()
+  expect(error).toBeInstanceOf(ConfigError)
+  for (const name of [
+    'GATEHOUSE_PORT',
+    'GATEHOUSE_SECRET_KEY',
+    'DATABASE_URL',
+    'GATEHOUSE_TYPO',
+    'GATEHOUSE_ROLE',
+  ])
+    expect(error!.message).toContain(name)
+  expect(error!.message).not.toContain('hunter2')
+})
+
+test('production wants a secret key and turns demo and GraphiQL off', () => {
+  expect(() => loadConfig({ NODE_ENV: 'production' })).toThrow('GATEHOUSE_SECRET_KEY')
+  const key = Buffer.alloc(32, 1).toString('base64')
+  expect(loadConfig({ NODE_ENV: 'production', GATEHOUSE_SECRET_KEY: key })).toMatchObject({
+    demo: false,
+    graphiql: false,
+  })
+})
+
+test('with a base URL the OpenAI key goes to that server and nowhere else', () => {
+  const { models } = loadConfig({ OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' })
+  expect(models.openai.apiKey).toBeNull()
+  expect(models.compatible).toEqual({ apiKey: 'k', baseUrl: 'http://127.0.0.1:11434/v1' })
+})

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import { compileSchema } from '../../src/core/json-schema.ts'
+
+const issuesOf = (schema: unknown, value: unknown) => {
+  const compiled = compileSchema(schema, ['at'])
+  return compiled.ok ? compiled.validate(value) : compiled.issue
+}
+
+test('a schema that does not compile is refused with the path of the fault', () => {
+  expect(compileSchema({ type: 'object', properties: { a: { type: 'strnig' } } }, ['input'])).toMatchObject({
+    ok: false,
+    issue: { path: ['input', 'properties', 'a', 'type'] },
+  })
+  expect(compileSchema({ $ref: 'https://example.com/schema' })).toMatchObject({
+    ok: false,
+    issue: { path: ['$ref'] },
+  })
+  expect(compileSchema({ $ref: '#/$defs/nowhere' })).toMatchObject({ ok: false })
+  expect(compileSchema({ $schema: 'http://json-schema.org/draft-03/schema#' })).toMatchObject({
+    ok: false,
+    issue: { path: ['$schema'] },
+  })
+  expect(compileSchema('text')).toMatchObject({ ok: false })
+})
+
+test('a schema that is too deep or too large is refused before it is compiled', () => {
+  let deep: Record<string, unknown> = {}
+  for (let i = 0; i < 100_000; i++) deep = { not: deep }
+  expect(compileSchema(deep)).toMatchObject({
+    ok: false,
+    issue: { message: expect.stringContaining('deeper') },
+  })
+  expect(compileSchema({ description: 'x'.repeat(200_000) })).toMatchObject({
+    ok: false,
+    issue: { message: expect.stringContaining('larger') },
+  })
+})
+
+test('faults of a value name path and rule and never the value', () => {
+  const schema = {
+    type: 'object',
+    properties: { a: { type: 'object', properties: { b: { type: 'integer' } }, required: ['b', 'c'] } },
+    additionalProperties: false,
+  }
+  expect(issuesOf(schema, { a: { b: 'hunter2' }, x: 'hunter2' })).toEqual([
+    { path: ['x'], message: 'is not a known property' },
+    { path: ['a', 'c'], message: 'is required' },
+    { path: ['a', 'b'], message: 'must be integer' },
+  ])
+})
+
+test('inherited names are no properties', () => {
+  expect(issuesOf({ type: 'object', required: ['constructor'] }, {})).toEqual([
+    { path: ['constructor'], message: 'is required' },
+  ])
+})
+
+test('drafts differ where they should: items as a list means a tuple in draft-07 only', () => {
+  const tuple = { items: [{ type: 'string' }] }
+  expect(issuesOf({ $schema: 'http://json-schema.org/draft-07/schema#', ...tuple }, [1])).toHaveLength(1)
+  expect(compileSchema(tuple)).toMatchObject({ ok: false })
+  expect(issuesOf({ prefixItems: [{ type: 'string' }] }, [1])).toHaveLength(1)
+})
+
+test('an $id of one schema never resolves a $ref of another', () => {
+  compileSchema({ $id: 'urn:one', type: 'object' })
+  expect(compileSchema({ $id: 'urn:one', type: 'string' })).toMatchObject({ ok: true })
+})

@@ -1,0 +1,89 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  actions,
+  allows,
+  checkPolicy,
+  policyOfRole,
+  roles,
+  within,
+  type Policy,
+} from '../../../src/domain/access/policy.ts'
+
+const policy = (...statement: Policy['statement']): Policy => ({ statement })
+const allow = (action: string[], resource = ['*']) => ({ effect: 'Allow' as const, action, resource })
+const deny = (action: string[], resource = ['*']) => ({ effect: 'Deny' as const, action, resource })
+
+test('silence is a no, and an explicit deny wins over any allowance and order', () => {
+  expect(allows(policy(), 'tools:Call', 'tool/a')).toBe(false)
+  for (const both of [
+    policy(allow(['*']), deny(['tools:*'], ['tool/a'])),
+    policy(deny(['tools:*'], ['tool/a']), allow(['*'])),
+  ]) {
+    expect(allows(both, 'tools:Call', 'tool/a')).toBe(false)
+    expect(allows(both, 'tools:Call', 'tool/b')).toBe(true)
+  }
+})
+
+test('a star stands for any run of characters at any place, and nothing else is special', () => {
+  expect(allows(policy(allow(['*:Get'])), 'tools:Get', 'tool/a')).toBe(true)
+  expect(allows(policy(allow(['*:Get'])), 'tools:List', 'tool/a')).toBe(false)
+  expect(allows(policy(allow(['tools:Call'], ['tool/*a'])), 'tools:Call', 'tool/xa')).toBe(true)
+  expect(allows(policy(allow(['tools:Call'], ['tool/.'])), 'tools:Call', 'tool/x')).toBe(false)
+  expect(allows(policy(allow(['tools:Call'], ['ab*ba'])), 'tools:Call', 'aba')).toBe(false)
+})
+
+test('a pattern of a stranger cannot make the judgement slow', () => {
+  const pattern = `${'a*'.repeat(99)}b`
+  const started = process.hrtime.bigint()
+  expect(allows(policy(allow(['tools:Call'], [pattern])), 'tools:Call', 'a'.repeat(100_000))).toBe(false)
+  expect(Number(process.hrtime.bigint() - started) / 1e6).toBeLessThan(1000)
+})
+
+test('a policy with an action that fits nothing is refused by path', () => {
+  expect(() => checkPolicy(policy(allow(['tools:Cal'])), ['input', 'policy'])).toThrow(
+    'input.policy.statement.0.action.0',
+  )
+  expect(() => checkPolicy({ statement: [{ effect: 'Maybe' }] }, ['p'])).toThrow('p.statement.0')
+  expect(checkPolicy(policy(allow(['tools:*'])), ['p'])).toEqual(policy(allow(['tools:*'])))
+})
+
+test('a key never hands out more than it has, and its denials travel along', () => {
+  const creator = policy(allow(['tools:*', 'keys:Create']), deny(['tools:Delete']))
+  expect(within(creator, policy(allow(['tools:Call'], ['tool/a'])))).toEqual(
+    policy(deny(['tools:Delete']), allow(['tools:Call'], ['tool/a'])),
+  )
+  expect(within(creator, policy(allow(['agents:Get'])))).toBeNull()
+  expect(within(policy(allow(['tools:*'], ['tool/a'])), policy(allow(['tools:Call'])))).toBeNull()
+})
+
+test('whatever a key hands out, the new key may do nothing that it may not do itself', () => {
+  const action = fc.constantFrom('*', 'tools:*', '*:Get', ...actions)
+  const resource = fc.constantFrom('*', 'tool/*', 'tool/a', 'agent/b')
+  const statement = fc.record({
+    effect: fc.constantFrom('Allow' as const, 'Deny' as const),
+    action: fc.array(action, { minLength: 1, maxLength: 3 }),
+    resource: fc.array(resource, { minLength: 1, maxLength: 3 }),
+  })
+  const anyPolicy = fc.record({ statement: fc.array(statement, { minLength: 1, maxLength: 4 }) })
+  fc.assert(
+    fc.property(
+      anyPolicy,
+      anyPolicy,
+      fc.constantFrom(...actions),
+      fc.constantFrom('tool/a', 'tool/z', 'agent/b', 'project/x'),
+      (creator, wanted, what, where) => {
+        const made = within(creator, wanted)
+        if (made && allows(made, what, where)) expect(allows(creator, what, where)).toBe(true)
+      },
+    ),
+    { numRuns: 2000 },
+  )
+})
+
+test('every role allows something, only admin makes keys', () => {
+  for (const role of roles) {
+    expect(actions.some((action) => allows(policyOfRole(role), action, 'x/y'))).toBe(true)
+    expect(allows(policyOfRole(role), 'keys:Create', 'key/*')).toBe(role === 'admin')
+  }
+})
