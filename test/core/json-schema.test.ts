@@ -63,6 +63,8 @@ test('drafts differ where they should: items as a list means a tuple in draft-07
 })
 
 test('an $id of one schema never resolves a $ref of another', () => {
-  compileSchema({ $id: 'urn:one', type: 'object' })
-  expect(compileSchema({ $id: 'urn:one', type: 'string' })).toMatchObject({ ok: true })
+  const [one, two] = ['object', 'string'].map((type) => compileSchema({ $id: 'urn:gatehouse:one', type }))
+  expect(one).toMatchObject({ ok: true })
+  expect(two).toMatchObject({ ok: true })
+  expect(issuesOf({ $id: 'urn:gatehouse:two', $ref: 'urn:gatehouse:one' }, 1)).toMatchObject({ path: ['at', '$ref'] })
 })

@@ -346,3 +346,70 @@ test('a failed attempt is tried again, tells subscribers to drop its text, and i
   )
   expect(events).toContainEqual({ type: 'STEP_RESET', stepIndex: 1, attempt: 2, reason: 'MODEL_UNAVAILABLE' })
 })
+
+test('a tool call written as text gets one repair, and then fails the generation', async () => {
+  const agentId = await cast.agent({ model: 'wire/m' })
+  const text = json({ name: 'look', arguments: { word: 'w' } })
+  provider.script({ text }, { calls: [{ name: 'look', arguments: json({ word: 'w' }) }] }, { text: 'ok' })
+  expect(await run(agentId, 'hello')).toMatchObject({
+    status: 'COMPLETED',
+    output: { text: 'ok' },
+    stepCount: 3,
+  })
+  provider.script({ text }, { text })
+  expect(await run(agentId, 'hello')).toMatchObject({
+    status: 'FAILED',
+    error: { code: 'TEXT_ENCODED_TOOL_CALL' },
+  })
+})
+
+test('a large result is cut for the model and kept whole in the record', async () => {
+  const { startLoopback } = await import('../support/loopback.ts')
+  const large = 'é'.repeat(100_000)
+  const bulky = await startLoopback((_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(large),
+  )
+  const http = { url: bulky.url, method: 'GET', inputSchema: objectSchema({}) }
+  const { tool } = await h.mutate('createTool', { name: 'bulky', config: { http } }, 'tool { id }')
+  const agentId = await cast.agent({ model: 'wire/m', toolIds: [tool.id] })
+  provider.script({ calls: [{ name: 'bulky', arguments: '{}' }] }, { text: 'ok' })
+  const end = await run(agentId, 'hello', {}, 'toolCalls { content }')
+  expect(end['toolCalls'][0].content[0].text).toBe(large)
+  const seen = sent()['messages'].find((message: any) => message.role === 'tool').content
+  expect(Buffer.byteLength(seen)).toBeLessThanOrEqual(32 * 1024)
+  expect(seen).toContain('200000 bytes in total')
+  await bulky.close()
+})
+
+test('an agent is told which of its tool ids, names and rules are wrong, all at once', async () => {
+  const refused = await h.mutate(
+    'createAgent',
+    { name: 'wrong', toolIds: [cast.tools.look, 'tool_nobody'] },
+    'agent { id }',
+  )
+  expect(refused['issues']).toEqual([
+    { path: ['input', 'toolIds', '1'], message: 'names no tool of this project' },
+  ])
+  const input = {
+    name: 'wrong',
+    toolIds: [cast.tools.look],
+    activeToolIds: [cast.tools.act],
+    stepRules: [{ step: 1, fromStep: 2 }],
+  }
+  expect((await h.mutate('createAgent', input, 'agent { id }'))['issues'][0].path).toEqual([
+    'input',
+    'stepRules',
+    '0',
+  ])
+  const names = {
+    name: 'wrong',
+    toolIds: [cast.tools.look],
+    toolChoice: { tool: 'nope' },
+    stopConditions: [{ hasToolCall: 'no' }],
+  }
+  expect(
+    (await h.mutate('createAgent', names, 'agent { id }'))['issues'].map((issue: any) =>
+      issue.path.join('.'),
+    ),
+  ).toEqual(['input.toolChoice.tool', 'input.stopConditions.0.hasToolCall'])
+})

@@ -221,17 +221,9 @@ function addKind(refs: Refs, kind: Kind, ofGeneration: unknown, ofProject: unkno
     interfaces: interfaces as never,
     fields: (t) => {
       const text = (name: string, description: string) =>
-        t.string({
-          nullable: true,
-          description,
-          resolve: (event) => (event.data[name] as string | undefined) ?? null,
-        })
+        t.string({ description, resolve: (event) => String(event.data[name]) })
       const number = (name: string, description: string) =>
-        t.int({
-          nullable: true,
-          description,
-          resolve: (event) => (event.data[name] as number | undefined) ?? null,
-        })
+        t.int({ description, resolve: (event) => Number(event.data[name]) })
       const id = (name: string, description: string) =>
         t.id({ description, resolve: (event) => String(event.data[name]) })
       const fields = {

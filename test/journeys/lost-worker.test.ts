@@ -1,0 +1,123 @@
+/** A worker is gone in the middle: what it had sent is repeated only where that is safe, and the run goes on. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { objectSchema } from '../support/story.ts'
+
+let h: Harness
+let upstream: Loopback
+/** Answers the requests that are held back, by path. */
+const held = new Map<string, () => void>()
+
+beforeAll(async () => {
+  upstream = await startLoopback((request, response) => {
+    const answer = () => response.writeHead(200, { 'content-type': 'text/plain' }).end('late')
+    // The first request of each path hangs until the test lets it go.
+    if (upstream.seen.filter((seen) => seen.url === request.url).length === 1) held.set(request.url, answer)
+    else answer()
+  })
+  h = await openHarness()
+})
+afterAll(async () => {
+  await h?.stop()
+  await upstream?.close()
+})
+
+/** As if the lease had ended: the row is due again and the next claim raises the epoch. */
+async function takeAway(generationId: string): Promise<void> {
+  await query(h.app.house.db, sql`update generations set wake_at = now() where id = ${generationId}`)
+  h.app.house.bell.ring([{ kind: 'work', table: 'generations' }])
+}
+
+async function startHanging(name: string, method: string, more = {}): Promise<string> {
+  const config = { http: { url: `${upstream.url}/${name}`, method, inputSchema: objectSchema({}) } }
+  const { tool } = await h.mutate('createTool', { name, config, ...more }, 'tool { id }')
+  const { agent } = await h.mutate('createAgent', { name, toolIds: [tool.id] }, 'agent { id }')
+  const prompt = `call ${name} {}\nthen\nsay went on`
+  const { generation } = await h.mutate('startGeneration', { agentId: agent.id, prompt }, 'generation { id }')
+  const query = 'subscription($id: ID!) { generationEvents(generationId: $id) { type } }'
+  await h.collect(query, { id: generation.id }, (events) =>
+    events.some((event) => event.type === 'TOOL_CALL_STARTED'),
+  )
+  while (!held.has(`/${name}`)) await new Promise((resolve) => setImmediate(resolve))
+  return generation.id
+}
+
+const fields = 'toolCalls { id status isError errorCode attempt content }'
+const requests = (name: string) => upstream.seen.filter((seen) => seen.url === `/${name}`)
+
+test('a call that is not idempotent becomes UNKNOWN, is told to the model, and is never sent twice', async () => {
+  const id = await startHanging('pay', 'POST')
+  await takeAway(id)
+  const end = await h.until(id, ['COMPLETED', 'FAILED'], fields)
+  held.get('/pay')!()
+  expect(end).toMatchObject({
+    status: 'COMPLETED',
+    output: { text: 'went on' },
+    toolCalls: [{ status: 'UNKNOWN', isError: true, errorCode: 'outcome_unknown', attempt: 1 }],
+  })
+  expect(requests('pay')).toHaveLength(1)
+  const { data } = await h.gql('{ toolCalls(status: UNKNOWN) { nodes { id } } }')
+  expect(data['toolCalls'].nodes).toEqual([{ id: end['toolCalls'][0].id }])
+})
+
+test.each([
+  ['a GET', 'fetch_it', 'GET', {}],
+  ['a POST that says it is idempotent', 'put_it', 'POST', { idempotent: true }],
+  ['a POST with the idempotent hint', 'hint_it', 'POST', { annotations: { idempotentHint: true } }],
+])('%s is sent again under the same key', async (_what, name, method, more) => {
+  const id = await startHanging(name, method, more)
+  await takeAway(id)
+  const end = await h.until(id, ['COMPLETED', 'FAILED'], fields)
+  expect(end).toMatchObject({ status: 'COMPLETED', toolCalls: [{ status: 'SUCCEEDED', attempt: 2 }] })
+  const keys = requests(name).map((seen) => seen.headers['idempotency-key'])
+  expect(keys).toEqual([end['toolCalls'][0].id, end['toolCalls'][0].id])
+})
+
+test('a GET that says it is not idempotent is not repeated', async () => {
+  const id = await startHanging('count_it', 'GET', { idempotent: false })
+  await takeAway(id)
+  expect(await h.until(id, ['COMPLETED', 'FAILED'], fields)).toMatchObject({
+    toolCalls: [{ status: 'UNKNOWN' }],
+  })
+  expect(requests('count_it')).toHaveLength(1)
+})
+
+test('an answer of the model that was cut is asked for again, once more counted, and subscribers drop its text', async () => {
+  const { agent } = await h.mutate('createAgent', { name: 'talker' }, 'agent { id }')
+  const prompt = 'slow 30ms\nsay one two three four five six seven eight'
+  const { generation } = await h.mutate('startGeneration', { agentId: agent.id, prompt }, 'generation { id }')
+  const watch = `subscription($id: ID!) { generationEvents(generationId: $id) { type ... on TextDeltaEvent { attempt offset text }
+    ... on StepResetEvent { attempt reason } } }`
+  const whole = h.collect(watch, { id: generation.id })
+  await h.collect(watch, { id: generation.id }, (events) =>
+    events.some((event) => event.type === 'TEXT_DELTA'),
+  )
+  await takeAway(generation.id)
+  const events = await whole
+  expect(events).toContainEqual({ type: 'STEP_RESET', attempt: 2, reason: 'WORKER_LOST' })
+  const second = events.filter((event) => event.type === 'TEXT_DELTA' && event.attempt === 2)
+  expect(second.map((event) => event.text).join('')).toBe('one two three four five six seven eight')
+  const end = await h.until(generation.id, ['COMPLETED'], 'steps { attempt }')
+  expect(end).toMatchObject({
+    output: { text: 'one two three four five six seven eight' },
+    steps: [{ attempt: 2 }],
+  })
+})
+
+test('a fault of the server ends the generation instead of coming back for ever', async () => {
+  const { agent } = await h.mutate('createAgent', { name: 'unlucky' }, 'agent { id }')
+  const open = h.app.models.open
+  Object.assign(h.app.models, { open: () => Promise.reject(new TypeError('a bug')) })
+  const { generation } = await h.mutate(
+    'startGeneration',
+    { agentId: agent.id, prompt: 'hi' },
+    'generation { id }',
+  )
+  const end = await h.until(generation.id, ['COMPLETED', 'FAILED'])
+  Object.assign(h.app.models, { open })
+  expect(end).toMatchObject({ status: 'FAILED', error: { code: 'INTERNAL' } })
+  expect(end['error'].message).not.toContain('a bug')
+})
