@@ -14,6 +14,9 @@ export interface Replica {
   output(): string
   /** SIGKILL: no handler runs. Resolves when the process is gone. */
   kill(): Promise<void>
+  /** SIGSTOP: it stands still, and knows nothing of the time until `thaw`. */
+  freeze(): void
+  thaw(): void
   /** SIGTERM: it drains. Resolves with its exit code. */
   stop(): Promise<number | null>
 }
@@ -50,6 +53,8 @@ export function startReplica(entry: string, settings: Record<string, string>): R
       child.kill('SIGKILL')
       await exited
     },
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
     async stop() {
       child.kill('SIGTERM')
       return (await exited).code

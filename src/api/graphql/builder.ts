@@ -30,8 +30,30 @@ export const builder = new SchemaBuilder<SchemaTypes>({
   complexity: { defaultComplexity: 1, defaultListMultiplier: 10, disabled: true },
   relay: {
     // The connection itself counts its entries (listCost); its two lists must not count them again.
-    nodesOnConnection: { complexity: { field: 0, multiplier: 1 } },
-    edgesFieldOptions: { complexity: { field: 0, multiplier: 1 } },
+    nodesOnConnection: {
+      complexity: { field: 0, multiplier: 1 },
+      description: 'The entries without their cursors.',
+    },
+    edgesFieldOptions: {
+      complexity: { field: 0, multiplier: 1 },
+      description: 'The entries with their cursors.',
+    },
+    nodeFieldOptions: { description: 'The entry.' },
+    cursorFieldOptions: { description: 'Its place; pass it as after or before.' },
+    pageInfoFieldOptions: { description: 'Where the page begins and ends, and whether there is more.' },
+    hasNextPageFieldOptions: { description: 'Whether there are entries after this page.' },
+    hasPreviousPageFieldOptions: { description: 'Whether there are entries before this page.' },
+    startCursorFieldOptions: { description: 'The place of the first entry.' },
+    endCursorFieldOptions: { description: 'The place of the last entry.' },
+    firstArgOptions: {
+      description: `Entries from the front, 0 to ${pageSizes.maximum}; ${pageSizes.default} when neither first nor last is given.`,
+    },
+    lastArgOptions: {
+      description: `Entries from the end, 0 to ${pageSizes.maximum}; not together with first.`,
+    },
+    afterArgOptions: { description: 'Only entries after this cursor.' },
+    beforeArgOptions: { description: 'Only entries before this cursor.' },
+    idFieldOptions: { description: 'The same string everywhere: here, in webhooks and in logs.' },
     // The prefixed id is the global id: the same string everywhere.
     encodeGlobalID: (_type, id) => String(id),
     decodeGlobalID: (id) => ({ typename: 'Node', id }),

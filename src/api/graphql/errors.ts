@@ -5,6 +5,7 @@ import { AppError, errorCodes, type ErrorCode, type Issue } from '../../core/err
 import type { Log } from '../../core/log.ts'
 import { asAppError } from '../../domain/access/index.ts'
 import type { Builder } from './builder.ts'
+import { described } from './described.ts'
 
 /** An expected refusal as a member of a result union. The class decides the member. */
 class Refusal {
@@ -48,11 +49,28 @@ const descriptions: Record<RefusalName, string> = {
   LimitReachedError: 'A limit of the project or the installation is reached.',
 }
 
+const codeMeanings: Record<ErrorCode, string> = {
+  UNAUTHENTICATED: 'No valid API key was sent.',
+  FORBIDDEN: 'The key may not do this; extensions.action names what it lacks.',
+  NOT_FOUND: 'It does not exist for this key.',
+  INVALID: 'The input is faulty; nothing was written.',
+  CONFLICT: 'The state does not allow this, or somebody was faster.',
+  NAME_TAKEN: 'The project has something of that name already.',
+  IDEMPOTENCY_CONFLICT: 'The idempotencyKey was used with another request before.',
+  GENERATION_TERMINAL: 'The generation has ended.',
+  BAD_CURSOR: 'The cursor was not issued here, or for another list.',
+  LIMITED: 'A limit is reached; with retryAfterMs another try may succeed then.',
+  EXPIRED: 'The time for it is over.',
+  UPSTREAM: 'Another server failed.',
+  UNAVAILABLE: 'It cannot be done now; try again later.',
+  INTERNAL: 'A fault of the server; extensions.errorId finds it in the log.',
+}
+
 /** Adds `interface Error` and its members; answers their refs, the members by name. */
 export function addErrorTypes(builder: Builder) {
   const code = builder.enumType('ErrorCode', {
     description: 'Stable codes of errors. Clients must expect new ones.',
-    values: errorCodes,
+    values: described(errorCodes, codeMeanings),
   })
   const error = builder.interfaceRef<Refusal>('Error').implement({
     description:
@@ -137,20 +155,23 @@ export function maskError(error: unknown, log: Log): GraphQLError {
  * A fault that graphql found in the document, in its own words, but without what the caller wrote as a value (it may
  * be a secret) and without suggestions. Nothing ran, which is told as a status of 400.
  */
-function documentFault(error: GraphQLError): GraphQLError {
+export function documentFault(error: GraphQLError): GraphQLError {
   const { nodes, source, positions, path } = error
+  const { originalError: _words, ...extensions } = error.extensions
   let message = error.message
-    .replace(/ ?(?:Did you mean [^?]*\?|\[Suggestion hidden\])/g, '')
+    .replace(/ ?Did you mean [^?]*\?/g, '')
     .replace(/^(Syntax Error: .*\b(?:BlockString|String|Int|Float)) "[^]*"/, '$1')
   for (const node of nodes ?? [])
     if (node.kind.endsWith('Value')) message = message.replace(print(node), () => '…')
-  const http = path ? {} : { http: { spec: true, status: 400 } }
+  // `spec` leaves the status at 200 for clients that ask for application/json, as GraphQL over HTTP wants it.
+  const told = (extensions['http'] as object | undefined) ?? { spec: true, status: 400 }
+  const http = extensions['code'] === 'BAD_REQUEST' ? { ...told, spec: false } : told
   return new GraphQLError(message, {
     nodes,
     source,
     positions,
     path,
-    extensions: { ...http, ...error.extensions },
+    extensions: path ? extensions : { ...extensions, http },
   })
 }
 

@@ -21,8 +21,8 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
           description: 'The cursor of the last event you have; from the beginning when left out.',
         }),
       },
-      subscribe: async (_root, args, { ctx }) =>
-        withCursors(await watchGeneration(ctx, args), args.after) as never,
+      subscribe: async (_root, args, context) =>
+        endingWith(context, withCursors(await watchGeneration(context.ctx, args), args.after)) as never,
       resolve: renewed as never,
     }),
   )
@@ -38,8 +38,14 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
         }),
         types: t.arg({ type: [types.EventType], description: 'Only events of these kinds.' }),
       },
-      subscribe: async (_root, args, { ctx }) =>
-        withCursors(await watchProject(ctx, args as Parameters<typeof watchProject>[1]), args.after) as never,
+      subscribe: async (_root, args, context) =>
+        endingWith(
+          context,
+          withCursors(
+            await watchProject(context.ctx, args as Parameters<typeof watchProject>[1]),
+            args.after,
+          ),
+        ) as never,
       resolve: renewed as never,
     }),
   )
@@ -49,6 +55,18 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
 function renewed(event: EventShape, _args: unknown, context: { renewLoaders(): void }): EventShape {
   context.renewLoaders()
   return event
+}
+
+/**
+ * Frees the stream when its request is over. Yoga does that too, but not for a client that leaves before the answer has
+ * begun, or while the answer waits for it to read. A socket ends its operations by itself and has no such request.
+ */
+function endingWith<T>(context: object, stream: AsyncIterableIterator<T>): AsyncIterableIterator<T> {
+  const signal = (context as { request?: Request }).request?.signal
+  const end = () => void stream.return?.()
+  if (signal?.aborted) end()
+  signal?.addEventListener('abort', end, { once: true })
+  return stream
 }
 
 /** Gives every item its cursor; a text on its way has that of the newest fact before it. */

@@ -1,6 +1,7 @@
 /** Tool calls on the wire, and the direct call. */
 import { callTool, listToolCalls, toolCallStatuses, type ToolCall } from '../../domain/tools/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
+import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 
@@ -9,9 +10,7 @@ export function addToolCalls(refs: Refs): void {
   const Status = builder.enumType('ToolCallStatus', {
     description:
       'What became of a call. PROPOSED, EXECUTING and AWAITING_CLIENT are open, the others are final.',
-    values: Object.fromEntries(
-      toolCallStatuses.map((status) => [status, { description: statusDescriptions[status] }]),
-    ) as Record<(typeof toolCallStatuses)[number], { description: string }>,
+    values: described(toolCallStatuses, statusDescriptions),
   })
   const Source = builder.enumType('ToolCallSource', {
     description: 'Where a call came from.',

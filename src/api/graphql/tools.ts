@@ -9,6 +9,7 @@ import {
   type Tool,
 } from '../../domain/tools/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
+import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 
@@ -100,7 +101,14 @@ function addToolTypes(refs: Refs) {
   })
   const Method = builder.enumType('HttpMethod', {
     description: 'The method of an http tool.',
-    values: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const,
+    values: described(methods, {
+      GET: 'Arguments beyond the placeholders go into the query. May be repeated after a crash.',
+      HEAD: 'As GET, for the status alone.',
+      POST: 'Arguments beyond the placeholders are the JSON body.',
+      PUT: 'As POST.',
+      PATCH: 'As POST.',
+      DELETE: 'Arguments beyond the placeholders go into the query.',
+    }),
   })
   refs.HttpTool.implement({
     description: 'A tool that calls an http endpoint.',
@@ -134,15 +142,21 @@ function addToolTypes(refs: Refs) {
   return { Method, AnnotationsInput }
 }
 
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+const kindMeanings: Record<(typeof toolKinds)[number], string> = {
+  http: 'Here: it calls an http endpoint.',
+  client: 'In the calling application: a generation pauses for its output.',
+}
+
 function addToolQueries(refs: Refs): void {
   const { builder } = refs
   const connection = connectionOf(refs.Tool, 'Tool')
   const Kind = builder.enumType('ToolKind', {
     description: 'Where a tool runs.',
-    values: Object.fromEntries(toolKinds.map((kind) => [kind.toUpperCase(), { value: kind }])) as Record<
-      string,
-      { value: (typeof toolKinds)[number] }
-    >,
+    values: Object.fromEntries(
+      toolKinds.map((kind) => [kind.toUpperCase(), { value: kind, description: kindMeanings[kind] }]),
+    ) as Record<string, { value: (typeof toolKinds)[number] }>,
   })
   builder.queryField('tool', (t) =>
     t.field({

@@ -5,10 +5,11 @@ import { maxDirectivesPlugin } from '@escape.tech/graphql-armor-max-directives'
 import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import type { IncomingMessage } from 'node:http'
-import { createYoga, type Plugin } from 'graphql-yoga'
+import { GraphQLError } from 'graphql'
+import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
 import type { Log } from '../../core/log.ts'
 import type { GraphQLContext } from './context.ts'
-import { maskError } from './errors.ts'
+import { documentFault, maskError } from './errors.ts'
 import { operationGuard } from './operation-guard.ts'
 import { schemaOf } from './schema.ts'
 
@@ -34,7 +35,7 @@ export type Yoga = ReturnType<typeof makeYoga>
 /** Makes the server. It is mounted at /graphql; sockets use the same limits through `getEnveloped`. */
 export function makeYoga(options: YogaOptions) {
   const { log, corsOrigins } = options
-  return createYoga<{ req: IncomingMessage; prepared?: GraphQLContext }, GraphQLContext>({
+  return createYoga<ServerContext, GraphQLContext>({
     schema: schemaOf(),
     graphqlEndpoint: '/graphql',
     landingPage: false,
@@ -47,24 +48,57 @@ export function makeYoga(options: YogaOptions) {
     cors:
       corsOrigins.length > 0 ? { origin: corsOrigins, credentials: false, methods: ['POST', 'GET'] } : false,
     maskedErrors: { maskError: (error) => maskError(error, log) },
-    // A socket has made the context before, from the credentials that it was opened with.
-    context: async ({ req, request, prepared }) =>
-      prepared ??
-      options.contextOf({
-        authorization: request.headers.get('authorization'),
-        remoteAddress: req?.socket.remoteAddress ?? null,
-        requestId: request.headers.get('x-request-id')?.slice(0, 100) ?? crypto.randomUUID(),
-      }),
     plugins: [
+      caller(options),
       jsonOnly(),
       sseHeaders(),
       maxTokensPlugin({ n: documentLimits.tokens }),
       maxAliasesPlugin({ n: documentLimits.aliases }),
       maxDirectivesPlugin({ n: documentLimits.directives }),
-      blockFieldSuggestionsPlugin(),
+      blockFieldSuggestionsPlugin({ mask: '' }),
+      plainFaults(),
       operationGuard(log),
     ] as Plugin[],
   })
+}
+
+interface ServerContext {
+  req?: IncomingMessage
+  /** A socket has made it before, from the credentials that it was opened with. */
+  prepared?: GraphQLContext
+}
+
+/** Puts what resolvers need into the context. */
+function caller({ contextOf }: YogaOptions): Plugin<ServerContext & YogaInitialContext> {
+  return {
+    async onContextBuilding({ context }) {
+      const { req, request, prepared } = context
+      const made =
+        prepared ??
+        (await contextOf({
+          authorization: request.headers.get('authorization'),
+          remoteAddress: req?.socket.remoteAddress ?? null,
+          requestId: request.headers.get('x-request-id')?.slice(0, 100) ?? crypto.randomUUID(),
+        }))
+      // Yoga's own way copies values: ctx would be asked for when nobody needs it, and loaders could not be renewed.
+      Object.defineProperties(context, Object.getOwnPropertyDescriptors(made))
+    },
+  }
+}
+
+/** Faults of a document reach the caller without the values in it. */
+function plainFaults(): Plugin {
+  return {
+    onParse:
+      () =>
+      ({ result, replaceParseResult }) => {
+        if (result instanceof GraphQLError) replaceParseResult(documentFault(result) as never)
+      },
+    onValidate:
+      () =>
+      ({ result, setResult }) =>
+        setResult((result as readonly GraphQLError[]).map(documentFault)),
+  }
 }
 
 /** A form of another site cannot send JSON without asking first, so nothing else is taken. */

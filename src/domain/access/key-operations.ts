@@ -80,6 +80,10 @@ export async function revokeApiKey(ctx: Ctx, input: { id: string }): Promise<Api
   const key = await findKey(ctx, input.id)
   const { projectId, id } = key
   await assertMay(ctx, 'keys:Revoke', projectId, `key/${id}`)
+  if (key.installation && !ctx.principal.installation)
+    throw new AppError('FORBIDDEN', "Only an operator's key may revoke an operator's key.", {
+      action: 'keys:Revoke',
+    })
   if (key.revokedAt) return key
   await atomically(ctx.db, async (tx) => {
     if (!(await markRevoked(tx, id))) return

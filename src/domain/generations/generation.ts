@@ -130,6 +130,11 @@ export function generationOf(row: typeof generations.$inferSelect): Generation {
   }
 }
 
+/** The thread that a generation begins: it tells by its id that nothing came before. */
+export function ownThreadId(generationId: string): string {
+  return generationId.replace(/^gen_/, 'thr_')
+}
+
 /** One model answer, as committed. */
 export interface Step {
   id: string

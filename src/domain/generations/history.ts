@@ -4,7 +4,7 @@ import { textResult, type ToolResult } from '../../core/content.ts'
 import type { Database } from '../../store/db/database.ts'
 import { generations, steps } from '../../store/db/tables/generations.ts'
 import { loadCallsOf, type ToolCall } from '../tools/index.ts'
-import { stepOf, type Generation, type Step } from './generation.ts'
+import { ownThreadId, stepOf, type Generation, type Step } from './generation.ts'
 import { callsOf, type Message, type ToolCallPart, type ToolResultPart } from './message.ts'
 
 /** Earlier runs of a thread that are looked at; older ones would not fit a context anyway. */
@@ -26,6 +26,7 @@ export async function loadStepsOf(db: Database, generationIds: readonly string[]
  * asked: a run that ends later does not slip in.
  */
 export async function loadEarlier(db: Database, generation: Generation): Promise<Message[]> {
+  if (generation.threadId === ownThreadId(generation.id)) return []
   const g = generations
   const rows = await db
     .select({ id: g.id, input: g.input })

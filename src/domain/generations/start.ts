@@ -15,9 +15,9 @@ import {
   type AgentSettings,
   type SettingsOverrides,
 } from '../agents/index.ts'
-import type { Generation } from './generation.ts'
+import { ownThreadId, type Generation } from './generation.ts'
 import { userMessage, type Message } from './message.ts'
-import { findGeneration, loadGenerations } from './read.ts'
+import { loadGenerations } from './read.ts'
 
 const content = text(500_000, 1)
 
@@ -65,7 +65,7 @@ export async function startGeneration(ctx: Ctx, input: StartGenerationInput): Pr
     threadId: given.threadId ?? null,
   }
   const { idempotencyKey, ...request } = { ...input }
-  const id = idempotencyKey
+  const made = idempotencyKey
     ? await atomically(ctx.db, async (tx) => {
         const who = {
           projectId: agent.projectId,
@@ -73,15 +73,14 @@ export async function startGeneration(ctx: Ctx, input: StartGenerationInput): Pr
           operation: 'generations:Start',
         }
         const earlier = await rememberRequest(tx, { ...who, key: idempotencyKey, request }, row.id)
-        if (earlier === null) await insert(tx, ctx, row)
-        return earlier ?? row.id
+        return earlier === null ? insert(tx, ctx, row) : (await loadGenerations(tx, [earlier]))[0]!
       })
-    : (await insert(ctx.db, ctx, row), row.id)
+    : await insert(ctx.db, ctx, row)
   ctx.bell.ring([
     { kind: 'work', table: 'generations' },
-    { kind: 'news', generationId: id, projectId: agent.projectId, seq: 1 },
+    { kind: 'news', generationId: made.id, projectId: agent.projectId, seq: 1 },
   ])
-  return (await loadGenerations(ctx.db, [id]))[0] ?? findGeneration(ctx, id)
+  return made
 }
 
 function settingsOf(agent: Agent): AgentSettings {
@@ -115,22 +114,58 @@ interface NewGeneration {
   threadId: string | null
 }
 
-/** Thread (when new), generation and first event in one statement. */
-async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<void> {
+/** Thread (when new), generation and first event in one statement. Answers the generation as it was written. */
+async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<Generation> {
   const { agent, settings } = row
-  const threadId = row.threadId ?? newId('thread')
+  const threadId = row.threadId ?? ownThreadId(row.id)
   const thread = row.threadId
     ? sql``
     : sql`t as (insert into threads (id, project_id, agent_id) values (${threadId}, ${agent.projectId}, ${agent.id})),`
-  await query(
+  const rows = await query<{ createdMs: number; deadlineMs: number }>(
     db,
     sql`with ${thread} g as (insert into generations (id, project_id, agent_id, agent_version, thread_id, status,
         settings, input, requested_by, last_seq, deadline_at, wake_at)
       values (${row.id}, ${agent.projectId}, ${agent.id}, ${agent.version}, ${threadId}, 'QUEUED',
         ${jsonb(settings)}, ${jsonb(row.messages)}, ${ctx.principal.id}, 1,
         ${nowPlus(settings.timeoutMs)}, now())
-      returning id, project_id, last_seq),
+      returning id, project_id, last_seq, created_at, deadline_at),
     e as (${insertGenerationEvents([{ type: 'GENERATION_QUEUED', data: { agentId: agent.id } }])})
-    select id from g`,
+    select (extract(epoch from created_at) * 1000)::float8 as "createdMs",
+      (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs" from g`,
   )
+  const { createdMs, deadlineMs } = rows[0]!
+  return {
+    ...nothingYet,
+    id: row.id,
+    projectId: agent.projectId,
+    agentId: agent.id,
+    agentVersion: agent.version,
+    threadId,
+    settings,
+    input: row.messages,
+    requestedBy: ctx.principal.id,
+    deadlineAt: new Date(deadlineMs),
+    createdAt: new Date(createdMs),
+  }
 }
+
+/** The rest of a generation that was just made. */
+const nothingYet = {
+  storedStatus: 'QUEUED',
+  status: 'QUEUED',
+  stepCount: 0,
+  attempt: 0,
+  nextStep: null,
+  model: null,
+  stopReason: null,
+  truncated: false,
+  error: null,
+  output: null,
+  inputTokens: 0,
+  outputTokens: 0,
+  lastSeq: 1,
+  cancelRequestedAt: null,
+  cancelReason: null,
+  startedAt: null,
+  finishedAt: null,
+} as const

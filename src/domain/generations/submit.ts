@@ -1,16 +1,17 @@
 /** Takes the outputs of client tools: partial, repeatable, and the last one resumes the loop exactly once. */
-import { sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import type { ToolResult } from '../../core/content.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 import { hashJson, isJsonObject, jsonTooBig, type Json } from '../../core/json.ts'
 import { atomically, query, type Database, jsonb } from '../../store/db/database.ts'
+import { generations } from '../../store/db/tables/generations.ts'
 import { insertGenerationEvents, type NewEvent } from '../../store/events/log.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
 import { checkOutput, codeOf, isOpen, loadCallsOf, loadVersion, type ToolCall } from '../tools/index.ts'
-import { isTerminal, type Generation, type NextStep, type StoredStatus } from './generation.ts'
-import { findGeneration, loadGenerations } from './read.ts'
+import { generationOf, isTerminal, type Generation, type NextStep } from './generation.ts'
+import { findGeneration } from './read.ts'
 
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 
@@ -55,11 +56,12 @@ export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput)
   const done = await atomically(ctx.db, (tx) => apply(tx, id, given))
   const hints = [{ kind: 'news', generationId: id, projectId, seq: done.lastSeq } as const]
   if (done.accepted) ctx.bell.ring(done.resumes ? [...hints, { kind: 'work', table: 'generations' }] : hints)
-  const [generation] = await loadGenerations(ctx.db, [id])
-  return { generation: generation!, outcomes: done.outcomes }
+  return { generation: done.generation, outcomes: done.outcomes }
 }
 
 interface Applied {
+  /** As it stands when this is committed. */
+  generation: Generation
   outcomes: OutputOutcome[]
   accepted: boolean
   resumes: boolean
@@ -67,12 +69,14 @@ interface Applied {
 }
 
 async function apply(tx: Database, id: string, given: z.output<typeof shape>): Promise<Applied> {
-  const rows = await query<{ status: StoredStatus; now: number; lastSeq: number }>(
-    tx,
-    sql`select status, (extract(epoch from now()) * 1000)::float8 as now, last_seq as "lastSeq"
-      from generations where id = ${id} for update`,
-  )
-  const { status, now, lastSeq } = rows[0]!
+  const [row] = await tx
+    .select({ row: generations, now: sql<number>`(extract(epoch from now()) * 1000)::float8` })
+    .from(generations)
+    .where(eq(generations.id, id))
+    .for('update')
+  const generation = generationOf(row!.row)
+  const { now } = row!
+  const { storedStatus: status, lastSeq } = generation
   const calls = await loadCallsOf(tx, [id])
   const judged = await judgeAll(tx, calls, given, now)
   if (isTerminal(status) && judged.some((one) => one.outcome.status !== 'UNCHANGED'))
@@ -83,12 +87,19 @@ async function apply(tx: Database, id: string, given: z.output<typeof shape>): P
   const refused = given.atomic === true && judged.some((one) => one.outcome.status === 'REFUSED')
   const accepted = refused ? [] : judged.filter((one) => one.outcome.status === 'ACCEPTED')
   const outcomes = judged.map((one) => (refused ? refuseWithOthers(one.outcome) : one.outcome))
-  if (accepted.length === 0) return { outcomes, accepted: false, resumes: false, lastSeq }
+  if (accepted.length === 0) return { generation, outcomes, accepted: false, resumes: false, lastSeq }
   const settled = new Set(accepted.map((one) => one.call!.id))
   const stillOpen = calls.some((call) => isOpen(call.status) && !settled.has(call.id))
   const resumes = status === 'WAITING' && !stillOpen
   const seq = await write(tx, id, accepted as Accepted[], resumes, nextStepOf(given))
-  return { outcomes, accepted: true, resumes, lastSeq: seq }
+  const woken = resumes ? ({ storedStatus: 'QUEUED', status: 'QUEUED' } as const) : {}
+  return {
+    generation: { ...generation, ...woken, lastSeq: seq },
+    outcomes,
+    accepted: true,
+    resumes,
+    lastSeq: seq,
+  }
 }
 
 interface Judged {

@@ -136,13 +136,23 @@ export async function loadTools(db: Database, ids: readonly string[]): Promise<T
   ).map(toolOf)
 }
 
+/** A version never changes once it is written, so what was read once is kept. The oldest goes first. */
+const versions = new Map<string, ToolDefinition>()
+const versionsKept = 2000
+
 /** The definition that a call was proposed with, whatever happened to the tool since. */
 export async function loadVersion(db: Database, toolId: string, version: number): Promise<ToolDefinition> {
+  const key = `${toolId}@${version}`
+  const known = versions.get(key)
+  if (known) return known
   const [row] = await db
     .select({ definition: toolVersions.definition })
     .from(toolVersions)
     .where(and(eq(toolVersions.toolId, toolId), eq(toolVersions.version, version)))
-  return row!.definition as ToolDefinition
+  const definition = row!.definition as ToolDefinition
+  versions.set(key, definition)
+  if (versions.size > versionsKept) versions.delete(versions.keys().next().value!)
+  return definition
 }
 
 function toolOf(row: typeof tools.$inferSelect): Tool {

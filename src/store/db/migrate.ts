@@ -23,6 +23,8 @@ export async function migrate(connection: Connection): Promise<void> {
     await alignCommitOrder(connection.db)
     return
   }
+  // postgres.js waits for ever when its very first connection is opened by a reservation without fetching types.
+  await connection.sql`select 1`
   const reserved = await connection.sql.reserve()
   try {
     await reserved`select pg_advisory_lock(${lockNumber})`

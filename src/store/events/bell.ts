@@ -69,6 +69,8 @@ export interface Wire {
 const batchMs = 3
 /** More hints than this wait while the wire is down; then the oldest go, since the backstop finds their news. */
 const maxWaiting = 10_000
+/** How long a bell that is closed waits for its last hints to leave. */
+const lastWordsMs = 500
 
 /**
  * A bell heard by every process on the wire. `connectWire` gets the callback for what arrives and one for
@@ -81,6 +83,7 @@ export async function wiredBell(
   const local = localBell()
   let waiting: Hint[] = []
   let timer: NodeJS.Timeout | null = null
+  let sending: Promise<void> | null = null
   let closed = false
   const wire = await connectWire(
     (text) => {
@@ -89,11 +92,18 @@ export async function wiredBell(
     },
     () => local.ring([{ kind: 'reconnected' }]),
   )
+  // One after the other: what was rung later must not overtake what is still being sent.
+  const sendAll = async () => {
+    while (waiting.length > 0 && !closed) {
+      const batch = waiting
+      waiting = []
+      for (const text of pack(origin, batch, wire.maxBytes))
+        if (!closed) await wire.send(text).catch(() => {})
+    }
+  }
   const flush = async () => {
     timer = null
-    const batch = waiting
-    waiting = []
-    for (const text of pack(origin, batch, wire.maxBytes)) if (!closed) await wire.send(text).catch(() => {})
+    await (sending ??= sendAll().finally(() => (sending = null)))
   }
   return {
     ring(hints) {
@@ -106,7 +116,8 @@ export async function wiredBell(
     listen: local.listen,
     async close() {
       if (timer) clearTimeout(timer)
-      await flush()
+      // A wire that is down would never be done.
+      await Promise.race([flush(), new Promise((resolve) => setTimeout(resolve, lastWordsMs).unref())])
       closed = true
       await local.close()
       await wire.close()

@@ -14,6 +14,7 @@ export function postgresBell(url: string): Promise<Bell> {
     const sql = postgres(url, {
       max: 1,
       onnotice: () => {},
+      fetch_types: false, // see store/db/connect.ts
       backoff: (tries) => Math.min(2, 0.05 * 2 ** tries),
       connection: { application_name: 'gatehouse bell' },
     })

@@ -53,7 +53,10 @@ export function openStream(live: Live, options: StreamOptions): AsyncIterableIte
       if (page.length === 0) at = isAfter(read.end, at) ? read.end : at
       live.caughtUp(source, read.end)
     } catch (error) {
-      if (++failures > maxTries) throw error
+      if (++failures > maxTries) {
+        finish()
+        throw error
+      }
       await new Promise((resolve) => setTimeout(resolve, retryMs))
     }
   }

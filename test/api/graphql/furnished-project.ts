@@ -1,0 +1,89 @@
+/** A project with one of everything: a key, tools, an agent, a generation that waits for its client, a provider, a secret. */
+import type { Harness } from '../../support/harness.ts'
+
+export interface FurnishedProject {
+  id: string
+  /** The secret of an admin's key of the project. */
+  key: string
+  /** The id of one thing of every kind, by prefix. `tool_` is the http tool. */
+  ids: Record<string, string>
+  /** Stands in every name and text of the project. */
+  marker: string
+}
+
+/** Makes it with the operator's key; `upstream` is where its http tool goes. */
+export async function furnish(h: Harness, marker: string, upstream: string): Promise<FurnishedProject> {
+  const { project } = await h.mutate('createProject', { name: `${marker} project` }, 'project { id }')
+  const owner = await h.mutate(
+    'createApiKey',
+    { projectId: project.id, name: `${marker} key`, role: 'ADMIN' },
+    'apiKey { id } secret',
+  )
+  const key = owner['secret'] as string
+  const schema = { type: 'object', properties: { a: { type: 'string', description: marker } } }
+  const mutate = (name: string, input: object, fields: string) => h.mutate(name, input, fields, key)
+  await mutate('setSecret', { name: `${marker}_SECRET`, value: `${marker} value` }, 'secret { id }')
+  await mutate(
+    'setProvider',
+    { name: `${marker}_provider`, kind: 'OPENAI', defaultModel: 'm' },
+    'provider { id }',
+  )
+  const http = await mutate(
+    'createTool',
+    {
+      name: `${marker}_http`,
+      config: { http: { url: `${upstream}/x`, method: 'GET', inputSchema: schema } },
+    },
+    'tool { id }',
+  )
+  const client = await mutate(
+    'createTool',
+    { name: `${marker}_client`, config: { client: { inputSchema: schema } } },
+    'tool { id }',
+  )
+  const toolIds = [http['tool'].id, client['tool'].id]
+  const { agent } = await mutate(
+    'createAgent',
+    { name: `${marker} agent`, toolIds, instructions: marker },
+    'agent { id }',
+  )
+  const started = await mutate(
+    'startGeneration',
+    { agentId: agent.id, prompt: `call ${marker}_client {"a":"${marker}"}` },
+    'generation { id threadId }',
+  )
+  const { id: generationId, threadId } = started['generation']
+  const waiting = await h.until(generationId, ['REQUIRES_ACTION'], 'steps { id } toolCalls { id }')
+  const listed = await h.gql(
+    `{ secrets { nodes { id } } providers { nodes { id } } auditEntries { nodes { id } } }`,
+    {},
+    key,
+  )
+  const first = (name: string): string => listed.data[name].nodes[0].id
+  return {
+    id: project.id,
+    key,
+    marker,
+    ids: {
+      proj_: project.id,
+      key_: owner['apiKey'].id,
+      tool_: http['tool'].id,
+      agt_: agent.id,
+      thr_: threadId,
+      gen_: generationId,
+      step_: waiting['steps'][0].id,
+      call_: waiting['toolCalls'][0].id,
+      sec_: first('secrets'),
+      prov_: first('providers'),
+      aud_: first('auditEntries'),
+    },
+  }
+}
+
+/** What an input needs beyond what the schema requires. */
+export const extras: Record<string, object> = {
+  CreateApiKeyInput: { role: 'VIEWER' },
+  StartGenerationInput: { prompt: 'hello' },
+  CallToolInput: { arguments: {} },
+  ToolOutputInput: { output: 'o' },
+}

@@ -1,0 +1,160 @@
+/** Operations made from the schema itself, so that a test that walks it covers tomorrow's fields too. */
+import {
+  getNamedType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  isUnionType,
+  type GraphQLArgument,
+  type GraphQLField,
+  type GraphQLInputField,
+  type GraphQLInputType,
+  type GraphQLNamedType,
+} from 'graphql'
+import { schemaOf } from '../../../src/api/graphql/schema.ts'
+
+export const schema = schemaOf()
+
+export interface RootField {
+  kind: 'query' | 'mutation' | 'subscription'
+  field: GraphQLField<unknown, unknown>
+  name: string
+}
+
+/** Every field of the three root types. */
+export const rootFields: RootField[] = (
+  [
+    ['query', schema.getQueryType()],
+    ['mutation', schema.getMutationType()],
+    ['subscription', schema.getSubscriptionType()],
+  ] as const
+).flatMap(([kind, type]) =>
+  Object.values(type!.getFields()).map((field) => ({ kind, field, name: field.name })),
+)
+
+/** A document that calls the field with all its arguments as variables and selects two levels of the answer. */
+export function documentOf({ kind, field }: RootField): string {
+  const declared = field.args.map((arg) => `$${arg.name}: ${String(arg.type)}`).join(', ')
+  const passed = field.args.map((arg) => `${arg.name}: $${arg.name}`).join(', ')
+  const brackets = (text: string) => (text ? `(${text})` : '')
+  return `${kind} ${brackets(declared)} { ${field.name}${brackets(passed)} ${selection(getNamedType(field.type), 2)} }`
+}
+
+function selection(type: GraphQLNamedType, depth: number): string {
+  if (isLeafType(type)) return ''
+  if (isUnionType(type)) {
+    const payload = type.getTypes().find((member) => member.name.endsWith('Payload'))!
+    return `{ __typename ... on ${payload.name} ${selection(payload, depth)} ... on Error { message code }
+      ... on ValidationError { issues { path message } } }`
+  }
+  if (!isObjectType(type) && !isInterfaceType(type)) throw new Error(`cannot select of ${type.name}`)
+  const fields = Object.values(type.getFields()).flatMap((field) => {
+    if (field.args.some((arg) => isNonNullType(arg.type))) return []
+    const named = getNamedType(field.type)
+    if (isLeafType(named)) return [field.name]
+    return depth > 0 ? [`${field.name} ${selection(named, depth - 1)}`] : []
+  })
+  return `{ __typename ${fields.join(' ')} }`
+}
+
+/** What stands where the schema asks for something: our own ids by prefix, and what no schema can tell. */
+export interface Own {
+  /** By prefix, such as `tool_`. */
+  ids: Record<string, string>
+  /** What an input type needs although the schema does not say so. */
+  extras: Record<string, object>
+}
+
+let count = 0
+
+/** The smallest arguments of the field that can succeed. */
+export function minimalArguments({ field }: RootField, own: Own): Record<string, unknown> {
+  return Object.fromEntries(
+    field.args.filter((arg) => isNonNullType(arg.type)).map((arg) => [arg.name, minimal(arg, arg.type, own)]),
+  )
+}
+
+function minimal(at: GraphQLArgument | GraphQLInputField, type: GraphQLInputType, own: Own): unknown {
+  const open = getNullableType(type) as GraphQLInputType
+  if (isListType(open)) return [minimal(at, open.ofType as GraphQLInputType, own)]
+  if (isEnumType(open)) return open.getValues()[0]!.name
+  if (isInputObjectType(open)) {
+    const fields = Object.values(open.getFields())
+    const chosen = open.isOneOf ? fields.slice(0, 1) : fields.filter((field) => isNonNullType(field.type))
+    const made = Object.fromEntries(chosen.map((field) => [field.name, minimal(field, field.type, own)]))
+    return { ...made, ...own.extras[open.name] }
+  }
+  const name = getNamedType(open).name
+  if (name === 'ID') return own.ids[prefixOf(at) ?? Object.keys(own.ids)[0]!]
+  if (name === 'String') return at.name === 'url' ? 'http://127.0.0.1:9/x' : `n${++count}`
+  const values: Record<string, unknown> = {
+    Int: 1,
+    Float: 1,
+    Boolean: true,
+    JSONSchema: {},
+    JSONObject: {},
+    JSON: {},
+  }
+  if (!(name in values)) throw new Error(`no minimal value for ${name} at ${at.name}`)
+  return values[name]
+}
+
+/** Descriptions of ids say "Begins with tool_." */
+function prefixOf(at: { description?: string | null }): string | null {
+  return /Begins with (\w+_)/.exec(at.description ?? '')?.[1] ?? null
+}
+
+type Step = string | 0
+
+/** The paths of every place of that scalar in the field's arguments, those in optional inputs too. */
+export function placesOf({ field }: RootField, scalars: string[]): Step[][] {
+  const found: Step[][] = []
+  const walk = (type: GraphQLInputType, path: Step[]): void => {
+    const open = getNullableType(type) as GraphQLInputType
+    if (path.length > 12) return
+    if (isListType(open)) walk(open.ofType as GraphQLInputType, [...path, 0])
+    else if (isInputObjectType(open))
+      Object.values(open.getFields()).forEach((inner) => walk(inner.type, [...path, inner.name]))
+    else if (scalars.includes(getNamedType(open).name)) found.push(path)
+  }
+  field.args.forEach((arg) => walk(arg.type, [arg.name]))
+  return found
+}
+
+/** The smallest arguments with that value in that place; inputs on the way are made as small as they can be. */
+export function argumentsWith(
+  root: RootField,
+  own: Own,
+  path: Step[],
+  value: unknown,
+): Record<string, unknown> {
+  const made = structuredClone(minimalArguments(root, own)) as any
+  let at = made
+  let fields: Record<string, GraphQLArgument | GraphQLInputField> = Object.fromEntries(
+    root.field.args.map((arg) => [arg.name, arg]),
+  )
+  let type: GraphQLInputType | null = null
+  let owner: { isOneOf?: boolean } = {}
+  path.forEach((key, i) => {
+    type = key === 0 ? (getNullableType(type!) as any).ofType : fields[key]!.type
+    const open = getNullableType(type!) as GraphQLInputType
+    // Exactly one member may stand in such an input.
+    if (owner.isOneOf) for (const other of Object.keys(at)) if (other !== key) delete at[other]
+    if (i === path.length - 1) at[key] = value
+    else {
+      const inner = minimal({ name: String(key) } as GraphQLInputField, open, own)
+      at[key] = isListType(open) ? (Array.isArray(at[key]) ? at[key] : inner) : (at[key] ?? inner)
+      at = at[key]
+    }
+    if (isInputObjectType(open)) {
+      fields = open.getFields()
+      owner = open
+    } else owner = {}
+  })
+  return made
+}

@@ -1,0 +1,297 @@
+/** Who may do what: every root field names its action, the roles, and keys that make keys. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { roles, type Role } from '../../../src/domain/access/index.ts'
+import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { extras, furnish, type FurnishedProject } from './furnished-project.ts'
+import { documentOf, minimalArguments, rootFields, type RootField } from './minimal-input.ts'
+
+let h: Harness
+let upstream: Loopback
+let home: FurnishedProject
+
+beforeAll(async () => {
+  upstream = await startLoopback((_request, response) => void response.end('{}'))
+  h = await openHarness()
+  home = await furnish(h, 'home', upstream.url)
+})
+afterAll(async () => {
+  await h?.stop()
+  await upstream?.close()
+})
+
+interface Refusal {
+  message: string
+  extensions: { code: string; action?: string }
+}
+
+/** The first error of an answer, or null. Of a stream only the first event is read. */
+async function refusalOf(root: RootField, variables: object, key: string): Promise<Refusal | null> {
+  const streams = root.kind === 'subscription'
+  const response = await fetch(`${h.url}/graphql`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${key}`,
+      ...(streams ? { accept: 'text/event-stream' } : {}),
+    },
+    body: JSON.stringify({
+      query: documentOf(root),
+      variables: { ...variables, ...(streams ? { after: '0' } : {}) },
+    }),
+  })
+  if (!streams) return ((await response.json()) as any).errors?.[0] ?? null
+  let text = ''
+  // Leaving the loop cancels the stream.
+  for await (const chunk of response.body!) {
+    text += Buffer.from(chunk).toString()
+    const event = /^data: (.+)$/m.exec(text)
+    if (!event || !text.includes('\n\n')) continue
+    return JSON.parse(event[1]!).errors?.[0] ?? null
+  }
+  throw new Error('the stream ended without an event')
+}
+
+const statement = (effect: 'Allow' | 'Deny', action: string[], resource = ['*']) => ({
+  effect,
+  action,
+  resource,
+})
+
+function makeKey(input: object, by = home.key): Promise<Record<string, any>> {
+  return h.mutate('createApiKey', { name: 'made', ...input }, 'apiKey { id role policy } secret', by)
+}
+
+async function secretOf(input: object, by = home.key): Promise<string> {
+  const made = await makeKey(input, by)
+  expect(made['secret'], JSON.stringify(made)).toEqual(expect.any(String))
+  return made['secret']
+}
+
+const ownerOf = (project: FurnishedProject) => ({ ids: project.ids, extras })
+
+describe('a key that may only see its project', () => {
+  let weak: string
+  beforeAll(async () => {
+    weak = await secretOf({ policy: { statement: [statement('Allow', ['projects:Get'])] } })
+  })
+
+  const open = ['viewer', 'project', 'node', 'nodes']
+  test.each(rootFields.filter((root) => !open.includes(root.name)).map((root) => [root.name, root] as const))(
+    'is refused by %s with the action that it lacks',
+    async (_name, root) => {
+      const refusal = await refusalOf(root, minimalArguments(root, ownerOf(home)), weak)
+      expect(refusal).toMatchObject({
+        message: expect.stringMatching(/^This key may not \w+:\w+ on \w+\/.+\.$/),
+        extensions: { code: 'FORBIDDEN', action: expect.stringMatching(/^[a-zA-Z]+:[A-Z][a-zA-Z]+$/) },
+      })
+      expect(refusal!.extensions.action).not.toBe('projects:Get')
+    },
+  )
+
+  test('is refused every other node, and sees its project and itself', async () => {
+    for (const prefix of ['key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_']) {
+      const { data, errors } = await h.gql(
+        'query($id: ID!) { node(id: $id) { id } }',
+        { id: home.ids[prefix] },
+        weak,
+      )
+      expect([data['node'], errors?.[0]?.extensions?.['code']], prefix).toEqual([null, 'FORBIDDEN'])
+    }
+    const seen = await h.gql(
+      'query($id: ID!) { node(id: $id) { id } viewer { project { id } } }',
+      { id: home.id },
+      weak,
+    )
+    expect(seen).toMatchObject({ data: { node: { id: home.id }, viewer: { project: { id: home.id } } } })
+  })
+
+  test('leaves a trace in the audit of every action that was denied', async () => {
+    await h.gql('{ secrets { nodes { id } } }', {}, weak)
+    const listed = await h.gql(
+      '{ auditEntries { nodes { action resource outcome principalId details } } }',
+      {},
+      home.key,
+    )
+    const viewer = await h.gql('{ viewer { id } }', {}, weak)
+    expect(listed.data['auditEntries'].nodes[0]).toEqual({
+      action: 'secrets:List',
+      resource: 'secret/*',
+      outcome: 'DENIED',
+      principalId: viewer.data['viewer'].id,
+      details: { remoteAddress: expect.stringContaining('127.0.0.1') },
+    })
+  })
+})
+
+describe('the roles', () => {
+  const all = rootFields.map((root) => root.name)
+  const reading = rootFields.filter((root) => root.kind !== 'mutation').map((root) => root.name)
+  const operator = ['createProject']
+  const mayNot: Record<Role, string[]> = {
+    admin: operator,
+    developer: [...operator, 'createApiKey', 'revokeApiKey'],
+    approver: all.filter((name) => !reading.includes(name)),
+    caller: all.filter(
+      (name) =>
+        ![
+          'agent',
+          'agents',
+          'tool',
+          'tools',
+          'toolCall',
+          'generation',
+          'generations',
+          'generationEvents',
+        ].includes(name) &&
+        !['projectEvents', 'project', 'node', 'nodes', 'viewer', 'callTool', 'startGeneration'].includes(
+          name,
+        ) &&
+        !['submitToolOutputs', 'cancelGeneration'].includes(name),
+    ),
+    viewer: all.filter((name) => !reading.includes(name)),
+  }
+  /** What takes things away comes last, so that they are there for the others. */
+  const ordered = rootFields.toSorted((a, b) => Number(destroys(a)) - Number(destroys(b)))
+
+  test.each(roles.map((role) => [role]))('%s may do exactly what is said of it', async (role) => {
+    const project = await furnish(h, `for_${role}`, upstream.url)
+    const key = await secretOf({ role: role.toUpperCase() }, project.key)
+    const refused: string[] = []
+    for (const root of ordered) {
+      const refusal = await refusalOf(root, minimalArguments(root, ownerOf(project)), key)
+      if (refusal) expect([root.name, refusal.extensions.code]).toEqual([root.name, 'FORBIDDEN'])
+      if (refusal) refused.push(root.name)
+    }
+    expect(refused.sort()).toEqual(mayNot[role].toSorted())
+  })
+
+  function destroys({ name }: RootField): boolean {
+    return /^(delete|revoke|cancel)/.test(name)
+  }
+})
+
+describe('a key that makes keys', () => {
+  const maker = (...more: object[]) =>
+    secretOf({
+      policy: {
+        statement: [
+          statement('Allow', ['keys:Create', 'keys:Get', 'tools:Get'], ['key/*', 'tool/*']),
+          ...more,
+        ],
+      },
+    })
+
+  test.each([
+    ['a role that may more', { role: 'VIEWER' }],
+    ['an action that it lacks', { policy: { statement: [statement('Allow', ['tools:List'], ['tool/*'])] } }],
+    [
+      'a pattern of actions of which it has only some',
+      { policy: { statement: [statement('Allow', ['tools:*'], ['tool/*'])] } },
+    ],
+    [
+      'all resources instead of its own',
+      { policy: { statement: [statement('Allow', ['tools:Get'], ['*'])] } },
+    ],
+    [
+      'a wider pattern of resources',
+      { policy: { statement: [statement('Allow', ['tools:Get'], ['tool*'])] } },
+    ],
+    [
+      'more than it has in a second statement',
+      { policy: { statement: [statement('Allow', ['tools:Get'], ['tool/a']), statement('Allow', ['*'])] } },
+    ],
+  ])('cannot hand out %s', async (_what, input) => {
+    const secret = await maker()
+    await expect(makeKey(input, secret)).rejects.toThrow(/FORBIDDEN.*keys:Create/)
+  })
+
+  test('can hand out what it has and less', async () => {
+    const secret = await maker()
+    const less = await secretOf(
+      { policy: { statement: [statement('Allow', ['tools:Get'], [`tool/${home.ids['tool_']}`])] } },
+      secret,
+    )
+    const seen = await h.gql('query($id: ID!) { tool(id: $id) { id } }', { id: home.ids['tool_'] }, less)
+    expect(seen.data['tool'].id).toBe(home.ids['tool_'])
+  })
+
+  test('is bound by its denials, and so are the keys that it makes and that those make', async () => {
+    const policy = { statement: [statement('Allow', ['*']), statement('Deny', ['secrets:*', 'tools:Get'])] }
+    const first = await secretOf({ policy })
+    const second = await secretOf({ role: 'ADMIN' }, first)
+    const third = await secretOf({ policy: { statement: [statement('Allow', ['*'])] } }, second)
+    for (const secret of [first, second, third]) {
+      const denied = await h.gql('{ secrets { nodes { id } } }', {}, secret)
+      expect(denied.errors![0]!.extensions).toEqual({ code: 'FORBIDDEN', action: 'secrets:List' })
+      expect((await h.gql('{ tools { nodes { id } } }', {}, secret)).errors).toBeUndefined()
+    }
+  })
+
+  test('a denial wins in whatever order it stands, and only where it is said', async () => {
+    const other = home.ids['tool_']
+    const policy = {
+      statement: [statement('Deny', ['tools:Get'], [`tool/${other}`]), statement('Allow', ['tools:*'])],
+    }
+    const secret = await secretOf({ policy })
+    const { data, errors } = await h.gql(
+      'query($id: ID!) { tool(id: $id) { id } tools { nodes { id } } }',
+      { id: other },
+      secret,
+    )
+    expect(data['tool']).toBeNull()
+    expect(errors![0]!.extensions).toEqual({ code: 'FORBIDDEN', action: 'tools:Get' })
+    expect(data['tools'].nodes.length).toBe(2)
+  })
+
+  test('belongs to one project and cannot make keys for another, and nobody but the operator makes operators', async () => {
+    const elsewhere = await h.mutate('createProject', { name: 'elsewhere' }, 'project { id }')
+    const refused = await makeKey({ role: 'VIEWER', projectId: elsewhere['project'].id })
+    expect(refused['__typename']).toBe('NotFoundError')
+    const secret = await secretOf({ role: 'ADMIN', projectId: elsewhere['project'].id }, adminKey)
+    const seen = await h.gql('{ projects { nodes { id } } }', {}, secret)
+    expect(seen.data['projects'].nodes).toEqual([{ id: elsewhere['project'].id }])
+  })
+
+  test("an admin of the operator's own project cannot revoke the operator's key", async () => {
+    const admin = await secretOf({ role: 'ADMIN' }, adminKey)
+    const operator = await h.gql('{ viewer { id } }')
+    const revoke = h.mutate('revokeApiKey', { id: operator.data['viewer'].id }, 'apiKey { id }', admin)
+    await expect(revoke).rejects.toThrow(/FORBIDDEN/)
+    expect((await h.gql('{ viewer { id } }')).errors).toBeUndefined()
+  })
+})
+
+describe('a policy is checked when it is written', () => {
+  const path = (...rest: string[]) => ['input', 'policy', 'statement', ...rest]
+  test.each([
+    [
+      'an action that does not exist',
+      [statement('Allow', ['tools:Get', 'tools:Explode'])],
+      path('0', 'action', '1'),
+    ],
+    ['a pattern that fits no action', [statement('Allow', ['nothing:*'])], path('0', 'action', '0')],
+    ['an unknown effect', [{ effect: 'Maybe', action: ['*'], resource: ['*'] }], path('0', 'effect')],
+    ['no resource', [{ effect: 'Allow', action: ['*'] }], path('0', 'resource')],
+    ['an empty list of actions', [statement('Allow', [])], path('0', 'action')],
+    ['no statement at all', [], path()],
+    [
+      'a denial of what does not exist',
+      [statement('Allow', ['*']), statement('Deny', ['x'])],
+      path('1', 'action', '0'),
+    ],
+  ])('and %s is told with its path', async (_what, given, where) => {
+    const refused = await makeKey({ policy: { statement: given } })
+    expect(refused).toMatchObject({ __typename: 'ValidationError', issues: [{ path: where }] })
+  })
+
+  test.each([
+    ['neither', {}],
+    ['both', { role: 'VIEWER', policy: { statement: [statement('Allow', ['*'])] } }],
+  ])('%s of role and policy is refused', async (_what, input) => {
+    expect(await makeKey(input)).toMatchObject({
+      __typename: 'ValidationError',
+      issues: [{ path: ['input', 'role'] }],
+    })
+  })
+})

@@ -1,0 +1,93 @@
+/** The schema as a contract: the committed file is what the server serves, and its conventions hold everywhere. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isIntrospectionType,
+  isNonNullType,
+  isObjectType,
+  isSpecifiedScalarType,
+  isUnionType,
+  getNamedType,
+  lexicographicSortSchema,
+  printSchema,
+  type GraphQLArgument,
+} from 'graphql'
+import { expect, test } from 'vitest'
+import { schemaOf } from '../../../src/api/graphql/schema.ts'
+
+const file = join(import.meta.dirname, '../../../docs/schema.graphql')
+const schema = schemaOf()
+const types = Object.values(schema.getTypeMap()).filter(
+  (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
+)
+const mutations = Object.values(schema.getMutationType()!.getFields())
+const errorType = schema.getType('Error')
+if (!isInterfaceType(errorType)) throw new Error('Error is no interface')
+
+test('docs/schema.graphql is the schema that is served; "npm run schema" writes it anew', async () => {
+  const printed = `${printSchema(lexicographicSortSchema(schema))}\n`
+  if (process.env['UPDATE']) await writeFile(file, printed)
+  expect(await readFile(file, 'utf8')).toBe(printed)
+})
+
+test('every type, field, argument, input field and enum value is described', () => {
+  const silent: string[] = []
+  const look = (path: string, { description }: { description?: string | null }) => {
+    if (!description?.trim()) silent.push(path)
+  }
+  for (const type of types) {
+    look(type.name, type)
+    if (isEnumType(type)) type.getValues().forEach((value) => look(`${type.name}.${value.name}`, value))
+    if (!isObjectType(type) && !isInterfaceType(type) && !isInputObjectType(type)) continue
+    for (const field of Object.values(type.getFields())) {
+      look(`${type.name}.${field.name}`, field)
+      if ('args' in field)
+        field.args.forEach((arg: GraphQLArgument) => look(`${type.name}.${field.name}(${arg.name}:)`, arg))
+    }
+  }
+  expect(silent).toEqual([])
+})
+
+test('every mutation takes exactly one input, which is required and named after it', () => {
+  expect(mutations.length).toBeGreaterThan(10)
+  for (const { name, args } of mutations) {
+    const pascal = name[0]!.toUpperCase() + name.slice(1)
+    expect(args.map((arg) => `${arg.name}: ${String(arg.type)}`)).toEqual([`input: ${pascal}Input!`])
+  }
+})
+
+test('every mutation answers a union of its payload and errors, ValidationError always among them', () => {
+  for (const { name, type } of mutations) {
+    const pascal = name[0]!.toUpperCase() + name.slice(1)
+    const union = getNamedType(type)
+    expect(isNonNullType(type), name).toBe(true)
+    if (!isUnionType(union)) throw new Error(`${name} answers no union`)
+    expect(union.name).toBe(`${pascal}Result`)
+    const errors = union.getTypes().filter((member) => member.getInterfaces().includes(errorType))
+    const others = union.getTypes().filter((member) => !errors.includes(member))
+    expect(others.map((member) => member.name)).toEqual([`${pascal}Payload`])
+    expect(errors.map((member) => member.name)).toContain('ValidationError')
+  }
+})
+
+test('whatever is called an error of a mutation implements Error', () => {
+  const named = types
+    .filter(isObjectType)
+    .filter((type) => /(?:Error|Conflict)$/.test(type.name) && type.name !== 'GenerationError')
+  expect(named.length).toBeGreaterThan(5)
+  for (const type of named) expect(type.getInterfaces().map(String), type.name).toContain('Error')
+})
+
+test('lists that grow are connections with a cursor on every edge', () => {
+  const connections = types.filter(isObjectType).filter((type) => type.name.endsWith('Connection'))
+  expect(connections.length).toBeGreaterThan(5)
+  for (const type of connections) {
+    const fields = type.getFields()
+    expect(Object.keys(fields).sort(), type.name).toEqual(['edges', 'nodes', 'pageInfo'])
+    expect(String(fields['edges']!.type)).toMatch(/^\[\w+Edge!\]!$/)
+    expect(String(fields['nodes']!.type)).toMatch(/^\[\w+!\]!$/)
+  }
+})

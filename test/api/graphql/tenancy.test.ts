@@ -1,0 +1,154 @@
+/** Another project's things do not exist: every id in every place of the schema, answered as if it were missing. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isInterfaceType } from 'graphql'
+import { idPrefixes } from '../../../src/core/ids.ts'
+import { query } from '../../../src/store/db/database.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { extras, furnish, type FurnishedProject } from './furnished-project.ts'
+import { argumentsWith, documentOf, placesOf, rootFields, schema, type RootField } from './minimal-input.ts'
+
+let h: Harness
+let upstream: Loopback
+let own: FurnishedProject
+let foreign: FurnishedProject
+
+beforeAll(async () => {
+  upstream = await startLoopback((_request, response) => void response.end('{}'))
+  h = await openHarness()
+  own = await furnish(h, 'mine', upstream.url)
+  foreign = await furnish(h, 'theirs', upstream.url)
+})
+afterAll(async () => {
+  await h?.stop()
+  await upstream?.close()
+})
+
+/** The whole answer as text, over SSE for subscriptions, which end here because they are refused. */
+async function answer(root: RootField, variables: object): Promise<string> {
+  const stream = root.kind === 'subscription'
+  const response = await fetch(`${h.url}/graphql`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${own.key}`,
+      ...(stream ? { accept: 'text/event-stream' } : {}),
+    },
+    body: JSON.stringify({ query: documentOf(root), variables }),
+    signal: AbortSignal.timeout(10_000),
+  })
+  return `${response.status} ${await response.text()}`
+}
+
+/** An id of the same shape that nothing has. */
+function missing(id: string): string {
+  return id.slice(0, -6) + [...id.slice(-6)].map((char) => (char === '0' ? '1' : '0')).join('')
+}
+
+/** Everything that the foreign project has in any table. */
+async function holdings(): Promise<string> {
+  const { db } = h.app.house
+  const tables = await query<{ name: string }>(
+    db,
+    sql`select table_name as name from information_schema.columns
+      where table_schema = 'public' and column_name = 'project_id' order by 1`,
+  )
+  expect(tables.length).toBeGreaterThan(8)
+  const rows = []
+  for (const { name } of tables)
+    rows.push(
+      await query(
+        db,
+        sql`select ${name} as t, to_jsonb(x) as row from ${sql.raw(name)} x where project_id = ${foreign.id} order by 2`,
+      ),
+    )
+  rows.push(await query(db, sql`select to_jsonb(x) as row from projects x where id = ${foreign.id}`))
+  return JSON.stringify(rows)
+}
+
+const places = rootFields.flatMap((root) =>
+  placesOf(root, ['ID']).map((path) => [`${root.name}(${path.join('.')})`, root, path] as const),
+)
+
+test('the schema has ids in many places, so that this file passes on something', () => {
+  expect(places.length).toBeGreaterThan(35)
+})
+
+describe('a foreign id is answered word for word like a missing one, and nothing is written', () => {
+  test.each(places)('in %s', async (_name, root, path) => {
+    const before = await holdings()
+    // An output for a call that is not there changes nothing, so that the same question has the same answer twice.
+    const nothing = { toolCallId: missing(own.ids['call_']!), output: 'o' }
+    const arguments_ = { ids: own.ids, extras: { ...extras, ToolOutputInput: nothing } }
+    for (const id of Object.values(foreign.ids)) {
+      const theirs = await answer(root, argumentsWith(root, arguments_, path, id))
+      const nobodys = await answer(root, argumentsWith(root, arguments_, path, missing(id)))
+      const plain = (text: string) => text.replace(/\bn\d+\b/g, 'n')
+      expect(plain(theirs.replaceAll(id, '<id>')), id).toBe(plain(nobodys.replaceAll(missing(id), '<id>')))
+      expect(theirs, id).not.toMatch(/theirs|INTERNAL|FORBIDDEN/)
+    }
+    expect(await holdings()).toBe(before)
+  })
+
+  test('the own id in the same place is seen, so that the answers above mean something', async () => {
+    const query_ = rootFields.filter((root) => root.kind === 'query' && root.name !== 'nodes')
+    for (const root of query_.filter(
+      (one) => placesOf(one, ['ID']).length === 1 && one.field.args.length === 1,
+    )) {
+      const ids = root.name === 'node' ? nodeIds(own) : [own.ids[prefixIn(root)]!]
+      for (const id of ids)
+        expect(
+          await answer(root, argumentsWith(root, { ids: own.ids, extras }, placesOf(root, ['ID'])[0]!, id)),
+        ).toContain(`"id":"${id}"`)
+    }
+  })
+})
+
+function prefixIn(root: RootField): string {
+  return /Begins with (\w+_)/.exec(root.field.args[0]!.description!)![1]!
+}
+
+function nodeIds({ ids }: FurnishedProject): string[] {
+  return ['proj_', 'key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_'].map((prefix) => ids[prefix]!)
+}
+
+test('every kind of node is among the ids that are tried', () => {
+  const node = schema.getType('Node')
+  if (!isInterfaceType(node)) throw new Error('Node is no interface')
+  const kinds = schema.getPossibleTypes(node).length
+  // HttpTool and ClientTool share a prefix.
+  expect(nodeIds(foreign)).toHaveLength(kinds - 1)
+  for (const prefix of Object.values(idPrefixes))
+    expect(foreign.ids[`${prefix}_`], prefix).toEqual(expect.any(String))
+})
+
+test('lists hold only what is our own, whatever is asked', async () => {
+  const lists = rootFields.filter((root) => root.field.args.some((arg) => arg.name === 'first'))
+  expect(lists.length).toBeGreaterThan(5)
+  for (const root of lists) {
+    const text = await answer(root, {})
+    expect(text, root.name).toContain('mine')
+    expect(text, root.name).not.toContain('theirs')
+  }
+})
+
+test('a cursor of a foreign stream is BAD_CURSOR, and one of a foreign list leads nowhere foreign', async () => {
+  const theirs = await h.gql(
+    `{ generation(id: "${foreign.ids['gen_']}") { events { endCursor } } tools { pageInfo { endCursor startCursor } } }`,
+    {},
+    foreign.key,
+  )
+  const after = theirs.data['generation'].events.endCursor
+  const events = rootFields.filter((root) => root.kind === 'subscription')
+  for (const root of events) {
+    const variables = { generationId: own.ids['gen_'], after }
+    expect(await answer(root, variables), root.name).toContain('"BAD_CURSOR"')
+  }
+  const page = await h.gql(
+    'query($a: String, $id: ID!) { tools(after: $a) { nodes { name } } generation(id: $id) { id } }',
+    { a: theirs.data['tools'].pageInfo.startCursor, id: own.ids['gen_'] },
+    own.key,
+  )
+  expect(JSON.stringify(page)).not.toContain('theirs')
+})

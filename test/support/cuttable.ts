@@ -1,0 +1,44 @@
+/** A wire that a test can cut: a TCP proxy on loopback in front of a server. */
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+
+export interface Cuttable {
+  /** The server's address by way of this wire, without a slash at the end. */
+  url: string
+  /** Ends every connection at once, in the middle of whatever it carries; answers how many. */
+  cut(): number
+  close(): Promise<void>
+}
+
+/** Listens on a free port and passes everything on to the server at `target`. */
+export async function startCuttable(target: string): Promise<Cuttable> {
+  const port = Number(new URL(target).port)
+  const pairs = new Set<[Socket, Socket]>()
+  const server = createServer((near) => {
+    const pair: [Socket, Socket] = [near, connect(port, '127.0.0.1')]
+    pairs.add(pair)
+    const end = () => {
+      pairs.delete(pair)
+      for (const socket of pair) socket.destroy()
+    }
+    for (const socket of pair) socket.on('error', end).on('close', end)
+    pair[0].pipe(pair[1]).pipe(pair[0])
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const cut = () => {
+    const open = [...pairs]
+    for (const [near, far] of open) {
+      near.destroy()
+      far.destroy()
+    }
+    return open.length
+  }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        cut()
+      }),
+  }
+}

@@ -1,0 +1,60 @@
+/** Writes generations and their events as the loop does, without a loop: at full speed and of any length. */
+import { sql } from 'drizzle-orm'
+import { atomically, query, type Database } from '../../src/store/db/database.ts'
+import type { Bell } from '../../src/store/events/bell.ts'
+import { insertGenerationEvents, type NewEvent } from '../../src/store/events/log.ts'
+
+export interface Desk {
+  db: Database
+  bell: Bell
+}
+
+/** Inserts generations that no worker will ever look at; answers their ids. */
+export async function makeGenerations(db: Database, projectId: string, count: number): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    db,
+    sql`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input,
+        requested_by, deadline_at)
+      select 'gen_' || md5(random()::text || n), ${projectId}, 'agt_none', 1, 'thread_none', 'WAITING', '{}', '[]',
+        'key_none', now() + interval '1 day'
+      from generate_series(1, ${count}::int) as n returning id`,
+  )
+  return rows.map((row) => row.id)
+}
+
+/** Appends under the row's lock, in one statement, and rings after the commit. Answers the newest number. */
+export async function append(desk: Desk, projectId: string, id: string, events: NewEvent[]): Promise<number> {
+  const rows = await query<{ seq: number }>(
+    desk.db,
+    sql`with g as (update generations set last_seq = last_seq + ${events.length}::int where id = ${id}
+        returning id, project_id, last_seq), e as (${insertGenerationEvents(events)})
+      select last_seq as seq from g`,
+  )
+  const seq = rows[0]!.seq
+  desk.bell.ring([{ kind: 'news', generationId: id, projectId, seq }])
+  return seq
+}
+
+/** The same in a transaction that stays open for a while after it has taken its number. */
+export async function appendSlowly(
+  desk: Desk,
+  projectId: string,
+  id: string,
+  events: NewEvent[],
+  hold: () => Promise<unknown>,
+): Promise<void> {
+  await atomically(desk.db, async (tx) => {
+    await append({ db: tx, bell: { ...desk.bell, ring: () => {} } }, projectId, id, events)
+    await hold()
+  })
+  desk.bell.ring([{ kind: 'news', generationId: id, projectId, seq: null }])
+}
+
+/** Events that tell nothing in particular; the last one ends the stream when it is `closing`. */
+export function someEvents(count: number, closing = false): NewEvent[] {
+  return Array.from({ length: count }, (_, i): NewEvent =>
+    closing && i === count - 1
+      ? { type: 'GENERATION_COMPLETED', data: { stopReason: 'END_TURN' } }
+      : { type: 'MESSAGE_COMMITTED', data: { stepIndex: i } },
+  )
+}

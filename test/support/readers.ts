@@ -1,0 +1,123 @@
+/** The three ways to follow a generation as a stranger does, each with a cursor and each coming back after a cut. */
+import { createClient } from 'graphql-ws'
+import { WebSocket } from 'ws'
+import { ask } from './ask.ts'
+
+export interface Following {
+  url: string
+  key: string
+  generationId: string
+  /** Ends the waiting when the test is over. */
+  signal: AbortSignal
+}
+
+/** Follows until the last event and answers all cursors in the order in which they came. */
+export type Reader = (from: Following) => Promise<string[]>
+
+const last = 'GENERATION_COMPLETED'
+const document =
+  'subscription($id: ID!, $after: String) { generationEvents(generationId: $id, after: $after) { type cursor } }'
+const pause = () => new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 30))
+
+interface Told {
+  type: string
+  cursor: string
+}
+
+/** Notes an event; true when it was the last. Text on its way is no event of the log. */
+function note(cursors: string[], event: Told): boolean {
+  if (event.type !== 'TEXT_DELTA') cursors.push(event.cursor)
+  return event.type === last
+}
+
+/** graphql-ws, which reconnects by itself and sends the same variables object with a newer cursor. */
+export const readBySocket: Reader = async ({ url, key, generationId, signal }) => {
+  const cursors: string[] = []
+  const variables: Record<string, unknown> = { id: generationId }
+  const client = createClient({
+    url: `${url.replace('http', 'ws')}/graphql`,
+    webSocketImpl: WebSocket,
+    connectionParams: { authorization: `Bearer ${key}` },
+    retryAttempts: Infinity,
+    shouldRetry: () => !signal.aborted,
+    retryWait: async () => void (await pause()),
+  })
+  const once = () =>
+    new Promise<boolean>((resolve) => {
+      let ended = false
+      client.subscribe<{ generationEvents: Told }>(
+        { query: document, variables },
+        {
+          next: ({ data }) => {
+            if (!data) return
+            variables['after'] = data.generationEvents.cursor
+            ended = note(cursors, data.generationEvents)
+          },
+          // The database may be away when the stream opens: an error of this operation, not of the connection.
+          error: () => resolve(false),
+          complete: () => resolve(ended),
+        },
+      )
+    })
+  while (!signal.aborted && !(await once())) await pause()
+  await Promise.resolve(client.dispose()).catch(() => {})
+  return cursors
+}
+
+/** Server-sent events over fetch. */
+export const readBySse: Reader = async ({ url, key, generationId, signal }) => {
+  const cursors: string[] = []
+  while (!signal.aborted) {
+    const variables = { id: generationId, after: cursors.at(-1) ?? null }
+    try {
+      const response = await fetch(`${url}/graphql`, {
+        method: 'POST',
+        signal,
+        headers: {
+          accept: 'text/event-stream',
+          'content-type': 'application/json',
+          authorization: `Bearer ${key}`,
+        },
+        body: JSON.stringify({ query: document, variables }),
+      })
+      for await (const data of sseData(response)) {
+        const event = (JSON.parse(data) as { data?: { generationEvents: Told } }).data?.generationEvents
+        if (event && note(cursors, event)) return cursors
+      }
+    } catch {
+      // The wire was cut.
+    }
+    await pause()
+  }
+  return cursors
+}
+
+async function* sseData(response: Response): AsyncGenerator<string> {
+  let rest = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    const frames = (rest + decoder.decode(chunk, { stream: true })).split('\n\n')
+    rest = frames.pop()!
+    for (const frame of frames) {
+      const data = frame.split('\n').find((row) => row.startsWith('data: {'))
+      if (data) yield data.slice('data: '.length)
+    }
+  }
+}
+
+/** The query with the same cursors, asked again and again. */
+export const readByPolling: Reader = async ({ url, key, generationId, signal }) => {
+  const cursors: string[] = []
+  const query =
+    'query($id: ID!, $after: String) { generation(id: $id) { events(after: $after, first: 50) { nodes { type cursor } } } }'
+  while (!signal.aborted) {
+    const variables = { id: generationId, after: cursors.at(-1) ?? null }
+    const nodes = await ask(url, key, query, variables).then(
+      ({ data }) => (data?.['generation']?.events.nodes ?? []) as Told[],
+      () => [],
+    )
+    for (const node of nodes) if (note(cursors, node)) return cursors
+    if (nodes.length < 50) await pause()
+  }
+  return cursors
+}
