@@ -66,5 +66,7 @@ test('an $id of one schema never resolves a $ref of another', () => {
   const [one, two] = ['object', 'string'].map((type) => compileSchema({ $id: 'urn:gatehouse:one', type }))
   expect(one).toMatchObject({ ok: true })
   expect(two).toMatchObject({ ok: true })
-  expect(issuesOf({ $id: 'urn:gatehouse:two', $ref: 'urn:gatehouse:one' }, 1)).toMatchObject({ path: ['at', '$ref'] })
+  expect(issuesOf({ $id: 'urn:gatehouse:two', $ref: 'urn:gatehouse:one' }, 1)).toMatchObject({
+    path: ['at', '$ref'],
+  })
 })

@@ -1,7 +1,7 @@
 /** Lists as Relay connections with keyset cursors: one set of types for each node, one way to page. */
 import { resolveCursorConnection } from '@pothos/plugin-relay'
 import type { ObjectRef, InterfaceRef } from '@pothos/core'
-import { decodePlace, encodePlace, type Page } from '../../core/page.ts'
+import { badCursor, decodePlace, encodePlace, type Page, type PlaceInList } from '../../core/page.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { builder, pageSizes } from './builder.ts'
 
@@ -56,10 +56,20 @@ export function page<Row extends { id: string; createdAt: Date }>(
       load({
         limit,
         inverted,
-        after: after ? decodePlace(after) : undefined,
-        before: before ? decodePlace(before) : undefined,
+        after: after ? placeOf(after) : undefined,
+        before: before ? placeOf(before) : undefined,
       }),
   ) as Promise<never>
+}
+
+/** The last moment that every database can hold and JavaScript writes with four digits of a year. */
+const lastMoment = Date.parse('9999-12-31T23:59:59.999Z')
+
+/** Nobody was given a cursor beyond these years; the database would stumble over it. */
+function placeOf(cursor: string): PlaceInList {
+  const place = decodePlace(cursor)
+  if (place.at < 0 || place.at > lastMoment) throw badCursor()
+  return place
 }
 
 function isGiven<T>(value: T | null | undefined): value is T {

@@ -1,10 +1,7 @@
 /** The types of generations and steps on the wire. */
 import {
   encodeCursor,
-  failureCodes,
-  generationStatuses,
   readEvents,
-  stopReasons,
   textOf,
   type Generation,
   type Step,
@@ -12,69 +9,17 @@ import {
 import type { ToolCall } from '../../domain/tools/index.ts'
 import { pageSizes } from './builder.ts'
 import { hasPrefix } from './connections.ts'
-import { described } from './described.ts'
 import type { EventTypes } from './events.ts'
+import { addGenerationEnums, type GenerationEnums } from './generation-enums.ts'
 import type { FactShape, Refs } from './refs.ts'
 
 /** Implements Generation and Step with all that hangs on them; answers the enums that queries need too. */
 export function addGenerationTypes(refs: Refs, events: EventTypes): GenerationEnums {
-  const enums = addEnums(refs)
+  const enums = addGenerationEnums(refs)
   addStepType(refs)
   addGenerationType(refs, enums)
   addLog(refs, events)
   return enums
-}
-
-export type GenerationEnums = ReturnType<typeof addEnums>
-
-function addEnums(refs: Refs) {
-  const { builder } = refs
-  return {
-    status: builder.enumType('GenerationStatus', {
-      description: 'Where a generation stands. The last four are final.',
-      values: described(generationStatuses, statusDescriptions),
-    }),
-    stopReason: builder.enumType('StopReason', {
-      description: 'Why a completed generation ended.',
-      values: described(stopReasons, stopMeanings),
-    }),
-    failure: builder.enumType('GenerationFailureCode', {
-      description: 'Why a generation failed.',
-      values: described(failureCodes, failureMeanings),
-    }),
-  }
-}
-
-const stopMeanings: Record<(typeof stopReasons)[number], string> = {
-  END_TURN: 'The model had no more to say.',
-  STOP_CONDITION: 'A stop condition of the agent was met.',
-  MAX_STEPS: 'maxSteps was reached.',
-  LENGTH: "The model's answer was cut at maxOutputTokens or at the model's own limit.",
-  CONTENT_FILTER: 'The provider stopped the answer.',
-  BUDGET: 'A budget of tokens was used up.',
-}
-
-const failureMeanings: Record<(typeof failureCodes)[number], string> = {
-  MODEL_NOT_CONFIGURED: 'The model or its provider is not set up here.',
-  MODEL_AUTH: "The provider refused the installation's key.",
-  MODEL_RATE_LIMITED: 'The provider refused too many requests, also when asked again.',
-  MODEL_UNAVAILABLE: 'The provider did not answer, also when asked again.',
-  MODEL_BAD_REQUEST: 'The provider refused the request itself.',
-  CONTEXT_OVERFLOW: 'The conversation does not fit the model.',
-  OUTPUT_SCHEMA_VIOLATION: 'The answer did not fit outputSchema, also after a repair.',
-  TEXT_ENCODED_TOOL_CALL: 'The model wrote its tool calls as text, also after a repair.',
-  INTERNAL: 'A fault of the server.',
-}
-
-const statusDescriptions: Record<(typeof generationStatuses)[number], string> = {
-  QUEUED: 'Waits for a worker.',
-  RUNNING: 'A worker has it.',
-  REQUIRES_ACTION: 'Waits for submitToolOutputs.',
-  AWAITING_APPROVAL: 'Waits for a verdict on a gated call.',
-  COMPLETED: 'Done; see stopReason.',
-  FAILED: 'See error.',
-  CANCELLED: 'Cancelled by cancelGeneration.',
-  EXPIRED: 'Its time, or that of a client output, is over.',
 }
 
 const kindNotice = 'openai, anthropic, google, compatible, or rehearsal: rule-based and not an AI.'

@@ -75,7 +75,8 @@ function variableFaults({ schema, variableValues }: Operation, operation: Operat
 }
 
 /** These speak of the schema only; every other message of a scalar or an enum repeats the value. */
-const aboutTheSchema = /^(?:Expected non-nullable type |Expected type "\w+" to be |Field "|Exactly one )/
+const aboutTheSchema =
+  /^(?:Expected non-nullable type |Expected type "\w+" to be |Expected JSON of |Field "|Exactly one )/
 
 function ruleOf(message: string, type: GraphQLInputType): string {
   if (aboutTheSchema.test(message)) return message.replace(/ Did you mean .*$/s, '').slice(0, 200)

@@ -2,7 +2,7 @@
 import { GraphQLError, Kind, type ValueNode } from 'graphql'
 import { DateTimeResolver } from 'graphql-scalars'
 import type { Json, JsonObject } from '../../core/json.ts'
-import { isJsonObject } from '../../core/json.ts'
+import { isJsonObject, jsonTooBig } from '../../core/json.ts'
 import type { Builder } from './builder.ts'
 
 export function addScalars(builder: Builder): void {
@@ -13,7 +13,7 @@ export function addScalars(builder: Builder): void {
   builder.scalarType('JSON', {
     description: 'Any JSON value: what tools and clients give back.',
     serialize: (value) => value,
-    parseValue: (value) => value as Json,
+    parseValue: (value) => bounded(value),
     parseLiteral: (node, variables) => literal(node, variables ?? {}),
   })
   builder.scalarType('JSONObject', {
@@ -30,8 +30,17 @@ export function addScalars(builder: Builder): void {
   })
 }
 
+/** Deeper JSON would overflow the stack of whoever walks it by recursion. Every operation has its own, lower limit. */
+const maxDepth = 500
+
+function bounded(value: unknown): Json {
+  if (jsonTooBig(value, { maxDepth, maxBytes: Infinity }))
+    throw new GraphQLError(`Expected JSON of at most ${maxDepth} levels.`)
+  return value as Json
+}
+
 function object(value: unknown, what: string): JsonObject {
-  if (isJsonObject(value)) return value
+  if (isJsonObject(value)) return bounded(value) as JsonObject
   throw new GraphQLError(`Expected ${what}.`)
 }
 

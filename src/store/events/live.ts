@@ -81,6 +81,8 @@ interface Topic {
   sinks: Set<Sink>
   /** Where the next read starts; null until a subscriber has reached the end of the table. */
   at: Position | null
+  /** Between here and `at` there is no event: whoever has come this far has missed nothing. */
+  handed: Position | null
   reading: boolean
   again: boolean
   deltas: Delta[]
@@ -120,7 +122,7 @@ export function startLive(db: Database, bell: Bell, backstopMs = 1000): Live {
     },
     caughtUp(source, at) {
       const topic = topics.get(source.key)
-      if (topic) topic.at ??= at
+      if (topic?.at === null) topic.at = topic.handed = at
     },
     topicCount: () => topics.size,
     close() {
@@ -133,7 +135,7 @@ export function startLive(db: Database, bell: Bell, backstopMs = 1000): Live {
 }
 
 function newTopic(source: Source): Topic {
-  return { source, sinks: new Set(), at: null, reading: false, again: false, deltas: [] }
+  return { source, sinks: new Set(), at: null, handed: null, reading: false, again: false, deltas: [] }
 }
 
 function onHint(topics: Map<string, Topic>, hint: Hint): void {
@@ -184,11 +186,10 @@ async function follow(topic: Topic): Promise<void> {
 }
 
 function handRound(topic: Topic, page: EventPage): void {
-  let previous = topic.at!
   for (const event of page.events) {
     const at = topic.source.positionOf(event)
-    for (const sink of topic.sinks) sink.push({ event, at, previous })
-    previous = at
+    for (const sink of topic.sinks) sink.push({ event, at, previous: topic.handed! })
+    topic.handed = at
   }
   if (isAfter(page.end, topic.at!)) topic.at = page.end
 }

@@ -13,21 +13,22 @@ export interface StreamOptions {
   deltas: boolean
   /** The stream ends after an event for which this is true. */
   isLast?: (event: EventRow) => boolean
+  /** While the database is away: how long between tries, in milliseconds, and for how many. */
+  patience?: { pauseMs: number; tries: number }
 }
 
 export type StreamItem = { event: EventRow } | { delta: Delta }
 
 const pageSize = 200
-/** While the database is away: how long between tries and for how many, in milliseconds. */
-const retryMs = 250
-const maxTries = 240
+/** A minute: longer than a database takes to come back. */
+const defaultPatience = { pauseMs: 250, tries: 240 }
 
 /**
  * Opens the stream. The sink is attached before the first read, so nothing falls between table and live. The iterator
  * is written by hand, not as `async function*`: its `return()` must end a pending `next()` at once and free the sink.
  */
 export function openStream(live: Live, options: StreamOptions): AsyncIterableIterator<StreamItem> {
-  const { source, types } = options
+  const { source, types, patience = defaultPatience } = options
   const sink = live.attach(source)
   let at = options.after
   let page: EventRow[] = []
@@ -53,11 +54,11 @@ export function openStream(live: Live, options: StreamOptions): AsyncIterableIte
       if (page.length === 0) at = isAfter(read.end, at) ? read.end : at
       live.caughtUp(source, read.end)
     } catch (error) {
-      if (++failures > maxTries) {
+      if (++failures > patience.tries) {
         finish()
         throw error
       }
-      await new Promise((resolve) => setTimeout(resolve, retryMs))
+      await new Promise((resolve) => setTimeout(resolve, patience.pauseMs))
     }
   }
 

@@ -127,6 +127,8 @@ describe.each([
     ['an unknown version', cursor([2, 1, 'a'])],
     ['a time that is no number', cursor([1, '1', 'a'])],
     ['a time beyond all dates', cursor([1, 9e15, 'a'])],
+    ['a time that only JavaScript knows', cursor([1, 8.64e15 - 1, 'a'])],
+    ['a time before all others', cursor([1, -8.64e15 + 1, 'a'])],
     ['an id that is no text', cursor([1, 1, 7])],
     ['a quote and SQL', cursor([1, "1'; drop table agents; --", 'a'])],
     ['an offset of another server', Buffer.from('OffsetConnection:3').toString('base64')],
@@ -138,12 +140,8 @@ describe.each([
     }
   })
 
-  test.skipIf(!answers)('a cursor at the end of time and one with a NUL do no harm', async () => {
-    expect(ids(await page({ first: 100, after: cursor([1, 8.64e15 - 1, 'z']) }))).toEqual(newestFirst)
+  test.skipIf(!answers)('a cursor with a character that cannot be stored does no harm', async () => {
     const { status, errors } = await h.gql(list, { after: cursor([1, 1, '\u0000']) })
-    expect([status, errors?.[0]?.extensions?.['code'] ?? 'fine']).toEqual([
-      200,
-      expect.stringMatching(/INVALID|BAD_CURSOR|fine/),
-    ])
+    expect([status, errors?.[0]?.extensions?.['code']]).toEqual([200, 'INVALID'])
   })
 })

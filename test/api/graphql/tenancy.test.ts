@@ -43,7 +43,7 @@ async function answer(root: RootField, variables: object): Promise<string> {
 
 /** An id of the same shape that nothing has. */
 function missing(id: string): string {
-  return id.slice(0, -6) + [...id.slice(-6)].map((char) => (char === '0' ? '1' : '0')).join('')
+  return id.slice(0, -6) + id.slice(-6).replace(/./g, (char) => (char === '0' ? '1' : '0'))
 }
 
 /** Everything that the foreign project has in any table. */

@@ -1,0 +1,118 @@
+/** One event to many subscribers: ours against a raw broadcast of the same bytes in the same run. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { WebSocket, WebSocketServer } from 'ws'
+import { key, openHouse, type BenchHouse } from './house.ts'
+import { ms, percentile, show } from './table.ts'
+
+const rounds = 20
+/** Opened at once; the rest waits. */
+const batch = 200
+
+interface Crowd {
+  /** Resolves with the latencies when everybody has heard the message that `send` causes. */
+  round(send: () => Promise<void>): Promise<number[]>
+  close(): void
+}
+
+/** `count` sockets that count what arrives after the handshake. */
+async function gather(
+  url: string,
+  count: number,
+  greet: (socket: WebSocket) => Promise<void>,
+): Promise<Crowd> {
+  const sockets: WebSocket[] = []
+  let heard: ((at: number) => void) | null = null
+  for (let i = 0; i < count; i += batch)
+    await Promise.all(
+      Array.from({ length: Math.min(batch, count - i) }, async () => {
+        const socket = new WebSocket(url, 'graphql-transport-ws')
+        await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
+        await greet(socket)
+        socket.on('message', () => heard?.(performance.now()))
+        sockets.push(socket)
+      }),
+    )
+  return {
+    round: (send) =>
+      new Promise((resolve, reject) => {
+        const times: number[] = []
+        const began = performance.now()
+        heard = (at) => {
+          times.push(at - began)
+          if (times.length === count) resolve(times)
+        }
+        send().catch(reject)
+      }),
+    close: () => sockets.forEach((socket) => socket.terminate()),
+  }
+}
+
+async function ours(count: number): Promise<number[]> {
+  const house = await openHouse('postgres')
+  const crowd = await gather(`${house.app.url.replace('http', 'ws')}/graphql`, count, async (socket) => {
+    socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${key}` } }))
+    await new Promise((resolve) => socket.once('message', resolve))
+    const payload = { query: 'subscription { projectEvents(types: [AGENT_CREATED]) { cursor type } }' }
+    socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload }))
+  })
+  // The last subscriptions must be open before the first event.
+  await new Promise((resolve) => setTimeout(resolve, 2000))
+  let n = 0
+  const times = await repeat(crowd, () => createAgent(house, ++n))
+  crowd.close()
+  await house.close()
+  return times
+}
+
+async function createAgent(house: BenchHouse, n: number): Promise<void> {
+  const query = 'mutation($i: CreateAgentInput!) { createAgent(input: $i) { __typename } }'
+  await house.gql(query, { i: { name: `agent ${n}` } })
+}
+
+async function raw(count: number): Promise<number[]> {
+  const server = createServer()
+  const wss = new WebSocketServer({ server, perMessageDeflate: false })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const crowd = await gather(
+    `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    count,
+    async () => {},
+  )
+  const cursor = Buffer.alloc(90).toString('base64url')
+  const message = JSON.stringify({
+    id: '1',
+    type: 'next',
+    payload: { data: { projectEvents: { cursor, type: 'AGENT_CREATED' } } },
+  })
+  const times = await repeat(crowd, async () => {
+    for (const client of wss.clients) client.send(message)
+  })
+  crowd.close()
+  server.close()
+  return times
+}
+
+async function repeat(crowd: Crowd, send: () => Promise<void>): Promise<number[]> {
+  await crowd.round(send)
+  const times: number[] = []
+  for (let i = 0; i < rounds; i++) times.push(...(await crowd.round(send)))
+  return times
+}
+
+export async function measureFanout(): Promise<void> {
+  const rows = []
+  for (const count of [1000, 10_000]) {
+    const [ownTimes, rawTimes] = [await ours(count), await raw(count)]
+    const [own99, raw99] = [percentile(ownTimes, 0.99), percentile(rawTimes, 0.99)]
+    rows.push({
+      subscribers: count,
+      'ours p50 ms': ms(percentile(ownTimes, 0.5)),
+      'ours p99 ms': ms(own99),
+      'raw p50 ms': ms(percentile(rawTimes, 0.5)),
+      'raw p99 ms': ms(raw99),
+      'p99 ratio': Number((own99 / raw99).toFixed(2)),
+    })
+  }
+  show('Fan-out of one event (ours: from the mutation to every subscriber; raw: from the send)', rows)
+}

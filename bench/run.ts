@@ -1,0 +1,25 @@
+/** Runs the measurements named as arguments, or all: generations, query, fanout, scale. Prints tables, writes nothing. */
+import { cpus } from 'node:os'
+import { measureFanout } from './fanout.ts'
+import { measureGenerations } from './generations.ts'
+import { measureQuery } from './query.ts'
+import { measureScale } from './scale.ts'
+
+const parts = {
+  generations: measureGenerations,
+  query: measureQuery,
+  fanout: measureFanout,
+  scale: measureScale,
+}
+const named = process.argv.slice(2)
+const unknown = named.filter((name) => !(name in parts))
+if (unknown.length > 0) {
+  console.error(`Unknown: ${unknown.join(', ')}. There are ${Object.keys(parts).join(', ')}.`)
+  process.exit(1)
+}
+console.log(
+  `Node ${process.version}, ${cpus().length} cores. Ratios against a peer in the same run; times are of this machine only.`,
+)
+for (const [name, measure] of Object.entries(parts))
+  if (named.length === 0 || named.includes(name)) await measure()
+process.exit(0)

@@ -1,0 +1,26 @@
+/** Small tools of the measurements: percentiles, a table, bounded parallel work. */
+
+export function percentile(values: number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
+
+/** Prints rows with the same columns. */
+export function show(title: string, rows: Record<string, string | number>[]): void {
+  console.log(`\n${title}`)
+  console.table(rows)
+}
+
+export const ms = (value: number) => Number(value.toFixed(1))
+
+/** Runs `work` `total` times, `lanes` at once; answers the seconds it took. */
+export async function inLanes(total: number, lanes: number, work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now()
+  let left = total
+  await Promise.all(
+    Array.from({ length: lanes }, async () => {
+      while (left-- > 0) await work()
+    }),
+  )
+  return (performance.now() - started) / 1000
+}

@@ -1,0 +1,412 @@
+/** Faulty inputs for every mutation: each is told by its path and without its value, and nothing is half-written. */
+import { sql } from 'drizzle-orm'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../../src/store/db/database.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { extras, furnish, type FurnishedProject } from './furnished-project.ts'
+import {
+  argumentsWith,
+  documentOf,
+  minimalArguments,
+  placesOf,
+  rootFields,
+  type RootField,
+} from './minimal-input.ts'
+
+let h: Harness
+let upstream: Loopback
+let home: FurnishedProject
+let before: string
+
+beforeAll(async () => {
+  upstream = await startLoopback((_request, response) => void response.end('{}'))
+  h = await openHarness()
+  home = await furnish(h, 'home', upstream.url)
+  before = await rows()
+})
+afterAll(async () => {
+  await h?.stop()
+  await upstream?.close()
+})
+
+// One test that fails leaves rows; the others are still right.
+afterEach(async () => {
+  before = await rows()
+})
+
+const mutations = rootFields.filter((root) => root.kind === 'mutation')
+const byName = (name: string) => mutations.find((root) => root.name === name)!
+const own = () => ({ ids: home.ids, extras })
+
+/** How many rows every table has: whatever was refused must not have left one. */
+async function rows(): Promise<string> {
+  const { db } = h.app.house
+  const tables = await query<{ name: string }>(
+    db,
+    sql`select table_name as name from information_schema.tables where table_schema = 'public' order by 1`,
+  )
+  const counts = await Promise.all(
+    tables.map(async ({ name }) => {
+      const [count] = await query<{ n: number }>(db, sql`select count(*)::int as n from ${sql.raw(name)}`)
+      return `${name}: ${count!.n}`
+    }),
+  )
+  return counts.join('\n')
+}
+
+interface Answered {
+  code: string
+  paths: string[]
+  text: string
+}
+
+/** What a mutation answered, whether as a union member or as a refusal of the whole operation. */
+async function send(root: RootField, variables: object, nested = ''): Promise<Answered> {
+  const response = await fetch(`${h.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${home.key}` },
+    // Too deep for JSON.stringify: it goes in as text.
+    body: JSON.stringify({ query: documentOf(root), variables }).replace('"NESTED"', nested),
+  })
+  const { data, errors } = (await response.json()) as any
+  const text = JSON.stringify({ data, errors })
+  if (errors) {
+    const { code, issues = [] } = errors[0]!.extensions as any
+    return { code, paths: issues.map((issue: any) => issue.path.join('.')), text }
+  }
+  const { __typename: type, code, issues = [], outcomes = [] } = data[root.name]
+  const refused = outcomes.find((outcome: any) => outcome.status === 'REFUSED')
+  const shown = code ?? (refused ? refused.error.code : type)
+  return { code: shown, paths: issues.map((issue: any) => issue.path.join('.')), text }
+}
+
+/** What every scalar can be faulty with; the words must not come back. */
+const wrong: Record<string, unknown[]> = {
+  ID: [{ a: 'ECHOED' }, ['ECHOED', 'x'], true, 1.5],
+  String: [{ a: 'ECHOED' }, 424242, true],
+  Int: ['ECHOED', 1.5, 2 ** 40, { a: 1 }],
+  Float: ['ECHOED', { a: 1 }],
+  Boolean: ['ECHOED', 424242],
+  DateTime: ['ECHOED', 424242.5, {}],
+  JSONObject: ['ECHOED', 424242, ['ECHOED']],
+  JSONSchema: ['ECHOED', 424242, ['ECHOED']],
+}
+
+const places = (scalars: string[]) =>
+  mutations.flatMap((root) =>
+    placesOf(root, scalars).map((path) => [`${root.name}(${path.join('.')})`, root, path] as const),
+  )
+
+test('the smallest input of every mutation is right, so that only the fault decides below', async () => {
+  for (const root of mutations) {
+    // An output would end the run that waits, which others below still need.
+    const harmful = /^(delete|revoke|cancel|submit)/.test(root.name) || root.name === 'createProject'
+    if (!harmful)
+      expect((await send(root, minimalArguments(root, own()))).code, root.name).toMatch(/Payload$/)
+  }
+  // The run that was started ends before rows are counted.
+  const started = await h.gql('{ generations(first: 10) { nodes { id status } } }', {}, home.key)
+  for (const { id, status } of started.data['generations'].nodes)
+    if (status !== 'REQUIRES_ACTION') await h.until(id, ['COMPLETED', 'REQUIRES_ACTION', 'FAILED'])
+  before = await rows()
+})
+
+describe.each(Object.keys(wrong))('a value that is no %s', (scalar) => {
+  const found = places([scalar])
+  test.skipIf(found.length === 0).each(found)('is refused in %s', async (_name, root, path) => {
+    for (const value of wrong[scalar]!) {
+      const { code, paths, text } = await send(root, argumentsWith(root, own(), [...path], value))
+      expect([code, paths[0]], text).toEqual(['INVALID', expect.stringContaining(String(path[1] ?? path[0]))])
+      expect(text).not.toMatch(/ECHOED|424242/)
+    }
+    expect(await rows()).toBe(before)
+  })
+})
+
+describe('an id that nothing has', () => {
+  test.each(places(['ID']))('is told in %s', async (_name, root, path) => {
+    // At a submission these are a hint for the next step only, which is judged when that begins.
+    if (root.name === 'submitToolOutputs' && path.includes('activeToolIds')) return
+    for (const id of ['tool_000000000000000000000000', 'nothing']) {
+      const { code } = await send(root, argumentsWith(root, own(), path, id))
+      expect(code, `${root.name} ${id}`).toMatch(/^(NOT_FOUND|INVALID)$/)
+    }
+    expect(await rows()).toBe(before)
+  })
+})
+
+describe('JSON that is too deep or too large', () => {
+  const deep = (levels: number) => '{"properties":'.repeat(levels) + '{}' + '}'.repeat(levels)
+  const large = JSON.stringify({ a: 'ECHOED'.repeat(150_000) })
+
+  test.each(places(['JSON', 'JSONObject', 'JSONSchema']))('is refused in %s', async (_name, root, path) => {
+    const variables = argumentsWith(root, own(), path, 'NESTED') as any
+    if (path.includes('policy')) delete variables.input.role
+    for (const nested of [deep(150), deep(5000), deep(50_000), large]) {
+      // An output may have a mebibyte.
+      if (path.at(-1) === 'output' && nested === large) continue
+      const { code, paths, text } = await send(root, variables, nested)
+      expect(code, text.slice(0, 500)).toBe('INVALID')
+      if (root.name !== 'submitToolOutputs') expect(paths[0]).toContain(String(path.at(-1)))
+      expect(text).not.toContain('ECHOED')
+      expect(text.length).toBeLessThan(20_000)
+    }
+    expect(await rows()).toBe(before)
+  })
+})
+
+describe('a text that is too long', () => {
+  const long = 'ECHOED'.repeat(100_000)
+  test.each(places(['String']))('is refused in %s', async (_name, root, path) => {
+    const { code, paths, text } = await send(root, argumentsWith(root, own(), path, long))
+    expect(code, text.slice(0, 500)).toMatch(/^(INVALID|DeleteSecretPayload|DeleteProviderPayload)$/)
+    if (code === 'INVALID') expect(paths[0]).toContain(String(path[1]))
+    expect(text).not.toContain('ECHOEDECHOED')
+    expect(await rows()).toBe(before)
+  })
+})
+
+const object = { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false }
+const client = (inputSchema: object) => ({ client: { inputSchema } })
+const http = (more: object) => ({
+  http: { url: 'http://127.0.0.1:9/{a}', method: 'GET', inputSchema: object, ...more },
+})
+
+describe('a tool is checked before it is saved', () => {
+  const at = (...rest: string[]) => ['input', ...rest].join('.')
+  test.each([
+    [
+      'a schema that does not compile',
+      { config: client({ type: 'objekt' }) },
+      at('config', 'client', 'inputSchema', 'type'),
+    ],
+    [
+      'a schema with a reference to nowhere',
+      { config: client({ $ref: '#/$defs/none' }) },
+      at('config', 'client', 'inputSchema'),
+    ],
+    [
+      'a schema with a reference to another server',
+      { config: client({ $ref: 'https://x.example/s' }) },
+      at('config', 'client', 'inputSchema', '$ref'),
+    ],
+    [
+      'a pattern that is no regular expression',
+      { config: client({ properties: { a: { pattern: '(' } } }) },
+      at('config', 'client', 'inputSchema'),
+    ],
+    [
+      'an unknown draft',
+      { config: client({ $schema: 'https://example.org/none' }) },
+      at('config', 'client', 'inputSchema', '$schema'),
+    ],
+    [
+      'arguments that are no object',
+      { config: client({ type: 'array' }) },
+      at('config', 'client', 'inputSchema', 'type'),
+    ],
+    [
+      'an output schema that does not compile',
+      { config: client(object), outputSchema: { type: 7 } },
+      at('outputSchema', 'type'),
+    ],
+    [
+      'a preset of a wrong type',
+      { config: client(object), presetParameters: { a: 7 } },
+      at('presetParameters', 'a'),
+    ],
+    ['an address that is none', { config: http({ url: 'nonsense' }) }, at('config', 'http', 'url')],
+    [
+      'an address of another protocol',
+      { config: http({ url: 'file:///etc/passwd' }) },
+      at('config', 'http', 'url'),
+    ],
+    [
+      'a password in the address',
+      { config: http({ url: 'http://u:p@127.0.0.1/' }) },
+      at('config', 'http', 'url'),
+    ],
+    [
+      'a placeholder that is no argument',
+      { config: http({ url: 'http://127.0.0.1/{b}' }) },
+      at('config', 'http', 'url'),
+    ],
+    [
+      'a header that is none',
+      { config: http({ headers: { 'bad name': 'x' } }) },
+      at('config', 'http', 'headers', 'bad name'),
+    ],
+    [
+      'a header with a line break',
+      { config: http({ headers: { x: 'a\r\nb' } }) },
+      at('config', 'http', 'headers', 'x'),
+    ],
+    [
+      'a header that is no text',
+      { config: http({ headers: { x: 7 } }) },
+      at('config', 'http', 'headers', 'x'),
+    ],
+    [
+      'a secret that does not exist',
+      { config: http({ headers: { x: '{{secret:NONE}}' } }) },
+      at('config', 'http', 'headers', 'x'),
+    ],
+    ['a time of zero', { config: client(object), timeoutMs: 0 }, at('timeoutMs')],
+    ['an empty name', { name: '', config: client(object) }, at('name')],
+    ['a name with a space', { name: 'a b', config: client(object) }, at('name')],
+    ['a name that begins with a digit', { name: '1a', config: client(object) }, at('name')],
+    ['a name of 65 letters', { name: 'a'.repeat(65), config: client(object) }, at('name')],
+  ])('%s', async (_what, input, path) => {
+    const { code, paths, text } = await send(byName('createTool'), { input: { name: 'fresh', ...input } })
+    expect(code, text).toBe('INVALID')
+    expect(
+      paths.some((found) => found.startsWith(path)),
+      paths.join(),
+    ).toBe(true)
+    expect(await rows()).toBe(before)
+  })
+
+  test('no kind, two kinds and a kind that is null are refused', async () => {
+    const both = { ...client(object), ...http({}) }
+    for (const config of [{}, both, { client: null }, { client: { inputSchema: {} }, http: null }]) {
+      const { code, paths } = await send(byName('createTool'), { input: { name: 'fresh', config } })
+      expect([code, paths[0]]).toEqual(['INVALID', expect.stringContaining('input.config')])
+    }
+    expect(await rows()).toBe(before)
+  })
+
+  test('another kind is refused at an update, and so is an old version', async () => {
+    const id = home.ids['tool_']
+    const kind = await send(byName('updateTool'), { input: { id, config: client(object) } })
+    expect([kind.code, kind.paths]).toEqual(['INVALID', ['input.config']])
+    const version = await send(byName('updateTool'), { input: { id, title: 't', expectedVersion: 999 } })
+    expect(version.code).toBe('CONFLICT')
+    expect(await rows()).toBe(before)
+  })
+})
+
+describe('a name that is taken', () => {
+  test.each([
+    ['createTool', () => ({ name: 'home_http', config: client(object) })],
+    ['createAgent', () => ({ name: 'home agent' })],
+    ['updateTool', () => ({ id: home.ids['tool_'], name: 'home_client' })],
+  ])('is refused by %s', async (name, input) => {
+    expect((await send(byName(name), { input: input() })).code).toBe('NAME_TAKEN')
+    expect(await rows()).toBe(before)
+  })
+})
+
+describe('an agent or a run is checked before it is saved', () => {
+  const faults: [string, object, string][] = [
+    ['tools that it does not have', { activeToolIds: ['tool_x'] }, 'input.activeToolIds.0'],
+    ['a rule without a step', { stepRules: [{}] }, 'input.stepRules.0'],
+    ['a rule with a step and a range', { stepRules: [{ step: 1, toStep: 2 }] }, 'input.stepRules.0'],
+    [
+      'a range that ends before it begins',
+      { stepRules: [{ fromStep: 3, toStep: 2 }] },
+      'input.stepRules.0.toStep',
+    ],
+    ['a step of zero', { stepRules: [{ step: 0 }] }, 'input.stepRules.0.step'],
+    ['a choice of an unknown tool', { toolChoice: { tool: 'nothing' } }, 'input.toolChoice'],
+    ['a choice without an end', { toolChoice: { mode: 'REQUIRED' } }, 'input.toolChoice.mode'],
+    ['an end at an unknown tool', { stopConditions: [{ hasToolCall: 'nothing' }] }, 'input.stopConditions'],
+    ['no steps', { maxSteps: 0 }, 'input.maxSteps'],
+    ['too many steps', { maxSteps: 101 }, 'input.maxSteps'],
+    ['a temperature beyond two', { temperature: 2.1 }, 'input.temperature'],
+    ['a model without a provider', { model: 'gpt' }, 'input.model'],
+    ['an output schema that does not compile', { outputSchema: { type: 'x' } }, 'input.outputSchema.type'],
+    ['a budget of nothing', { budget: { tokensPerDay: 0 } }, 'input.budget.tokensPerDay'],
+    ['a wait that is too short', { clientTimeoutMs: 1 }, 'input.clientTimeoutMs'],
+  ]
+  test.each(faults)('%s', async (_what, settings, path) => {
+    for (const [name, base] of [
+      ['createAgent', { name: 'fresh' }],
+      ['updateAgent', { id: home.ids['agt_'] }],
+      ['startGeneration', { agentId: home.ids['agt_'], prompt: 'x' }],
+    ] as const) {
+      const { code, paths, text } = await send(byName(name), { input: { ...base, ...settings } })
+      expect([name, code], text).toEqual([name, 'INVALID'])
+      expect(
+        paths.some((found) => found.startsWith(path)),
+        `${name} ${paths.join()}`,
+      ).toBe(true)
+    }
+    expect(await rows()).toBe(before)
+  })
+
+  test('no mode and no tool, and both, are refused as a choice', async () => {
+    for (const toolChoice of [{}, { mode: 'AUTO', tool: 'home_http' }, { mode: null }]) {
+      const { code, paths } = await send(byName('createAgent'), { input: { name: 'fresh', toolChoice } })
+      expect([code, paths[0]]).toEqual(['INVALID', expect.stringContaining('input.toolChoice')])
+    }
+  })
+
+  test.each([
+    ['neither prompt nor messages', {}],
+    ['both', { prompt: 'x', messages: [{ role: 'USER', content: 'x' }] }],
+    ['an empty prompt', { prompt: '' }],
+    ['no messages', { messages: [] }],
+    ['messages that end with the model', { messages: [{ role: 'ASSISTANT', content: 'x' }] }],
+    ['an empty idempotencyKey', { prompt: 'x', idempotencyKey: '' }],
+  ])('a run with %s is refused', async (_what, input) => {
+    const { code } = await send(byName('startGeneration'), { input: { agentId: home.ids['agt_'], ...input } })
+    expect(code).toBe('INVALID')
+    expect(await rows()).toBe(before)
+  })
+})
+
+describe('other inputs', () => {
+  test.each([
+    ['createApiKey', { name: 'k', role: 'VIEWER', expiresAt: '2020-01-01T00:00:00Z' }, 'input.expiresAt'],
+    ['createApiKey', { name: '', role: 'VIEWER' }, 'input.name'],
+    ['createApiKey', { name: 'k', policy: { statement: 'all' } }, 'input.policy.statement'],
+    ['setSecret', { name: 'not legal', value: 'x' }, 'input.name'],
+    ['setSecret', { name: 'S', value: '' }, 'input.value'],
+    ['setProvider', { name: 'builtin', kind: 'OPENAI', defaultModel: 'm' }, 'input.name'],
+    ['setProvider', { name: 'p', kind: 'COMPATIBLE', defaultModel: 'm' }, 'input.baseUrl'],
+    ['setProvider', { name: 'p', kind: 'OPENAI', defaultModel: 'm', baseUrl: 'ftp://x' }, 'input.baseUrl'],
+    ['setProvider', { name: 'p', kind: 'OPENAI', defaultModel: 'm', secretName: 'NONE' }, 'input.secretName'],
+    [
+      'setProvider',
+      { name: 'p', kind: 'OPENAI', defaultModel: 'm', contextWindow: 1 },
+      'input.contextWindow',
+    ],
+  ])('%s with %j', async (name, input, path) => {
+    const { code, paths, text } = await send(byName(name), { input })
+    expect([code, paths[0]], text).toEqual(['INVALID', path])
+    expect(await rows()).toBe(before)
+  })
+
+  test('arguments that do not fit are told by their paths, and nothing is sent', async () => {
+    const asked = upstream.seen.length
+    const input = { toolId: home.ids['tool_'], arguments: { a: 7 } }
+    expect(await send(byName('callTool'), { input })).toMatchObject({
+      code: 'INVALID',
+      paths: ['input.arguments.a'],
+    })
+    const action = { ...input, arguments: { a: 'x' }, action: 'run' }
+    expect(await send(byName('callTool'), { input: action })).toMatchObject({
+      code: 'INVALID',
+      paths: ['input.action'],
+    })
+    expect(upstream.seen.length).toBe(asked)
+    expect(await rows()).toBe(before)
+  })
+
+  test('an unknown field, a missing one and a null where none may stand are told without a suggestion', async () => {
+    for (const input of [
+      { nmae: 'ECHOED', value: 'v' },
+      { name: 'S' },
+      { name: null, value: 'v' },
+      null,
+      [],
+      'ECHOED',
+    ]) {
+      const { code, paths, text } = await send(byName('setSecret'), { input })
+      expect([code, paths[0]], text).toEqual(['INVALID', expect.stringMatching(/^input/)])
+      expect(text).not.toMatch(/ECHOED|Did you mean/)
+    }
+    expect(await rows()).toBe(before)
+  })
+})

@@ -1,0 +1,129 @@
+/** A project's feed under concurrent transactions: whoever commits late is neither skipped nor told twice. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connect, type Connection } from '../../../src/store/db/connect.ts'
+import { query } from '../../../src/store/db/database.ts'
+import { migrate } from '../../../src/store/db/migrate.ts'
+import { localBell, type Bell } from '../../../src/store/events/bell.ts'
+import { feedSource, startLive, type Live } from '../../../src/store/events/live.ts'
+import { readFeed, type EventRow } from '../../../src/store/events/log.ts'
+import { beginning, type Position } from '../../../src/store/events/position.ts'
+import { openStream } from '../../../src/store/events/stream.ts'
+import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
+import { append, appendSlowly, makeGenerations, someEvents } from '../../support/log-writer.ts'
+
+describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
+  let connection: Connection
+  let drop: () => Promise<void>
+  let bell: Bell
+  let live: Live
+  const desk = () => ({ db: connection.db, bell })
+
+  beforeAll(async () => {
+    if (!hasPostgres) return
+    const made = await postgresDatabase()
+    drop = made.drop
+    connection = await connect({ kind: 'postgres', url: made.url, poolSize: 12 })
+    await migrate(connection)
+    bell = localBell()
+    live = startLive(connection.db, bell)
+  })
+  afterAll(async () => {
+    live?.close()
+    await connection?.close()
+    await drop?.()
+  })
+
+  const placeOf = (event: EventRow) => `${event.generationId}/${event.seq}`
+
+  /** Follows the feed until it has told as many events as there are; answers their places. */
+  async function follow(projectId: string, count: number, types: string[] | null = null): Promise<string[]> {
+    const source = feedSource(connection.db, projectId)
+    const stream = openStream(live, { source, after: beginning, deltas: false, types })
+    const places: string[] = []
+    for await (const item of stream) {
+      if ('event' in item) places.push(placeOf(item.event))
+      if (places.length === count) break
+    }
+    return places
+  }
+
+  async function inTable(projectId: string): Promise<string[]> {
+    const rows = await query<{ place: string }>(
+      connection.db,
+      sql`select generation_id || '/' || seq as place from events where project_id = ${projectId}
+        order by commit_order, id`,
+    )
+    return rows.map((row) => row.place)
+  }
+
+  test('an event that is written first and committed last is told first, and nothing before it', async () => {
+    const projectId = 'proj_late'
+    const [slow, quick] = await makeGenerations(connection.db, projectId, 2)
+    let release = () => {}
+    let written = () => {}
+    const hold = new Promise<void>((resolve) => (release = resolve))
+    const begun = new Promise<void>((resolve) => (written = resolve))
+    const late = appendSlowly(desk(), projectId, slow!, someEvents(1), () => (written(), hold))
+    await begun
+    await append(desk(), projectId, quick!, someEvents(1))
+    const before = await readFeed(connection.db, projectId, beginning, 100)
+    expect(before.events, 'a reader must not pass a transaction that is still running').toEqual([])
+    expect(before.unsettled).toBe(true)
+    const told = follow(projectId, 2)
+    release()
+    await late
+    expect(await told).toEqual([`${slow}/1`, `${quick}/1`])
+    const after = await readFeed(connection.db, projectId, before.end, 100)
+    expect(after.events.map(placeOf)).toEqual([`${slow}/1`, `${quick}/1`])
+  })
+
+  test.each([
+    ['every kind', null],
+    ['one kind of two', ['MESSAGE_COMMITTED']],
+  ])('writers with transactions of any length lose nothing to a reader of %s', async (_name, types) => {
+    const projectId = `proj_race_${types ? 'some' : 'all'}`
+    const ids = await makeGenerations(connection.db, projectId, 8)
+    const rounds = 60
+    const told = follow(projectId, ids.length * rounds, types)
+    await Promise.all(
+      ids.map(async (id) => {
+        for (let i = 0; i < rounds; i++) {
+          const hold = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 12))
+          if (Math.random() < 0.5) await appendSlowly(desk(), projectId, id, someEvents(1), hold)
+          else await append(desk(), projectId, id, someEvents(1))
+        }
+      }),
+    )
+    expect(await told).toEqual(await inTable(projectId))
+    expect(live.topicCount()).toBe(0)
+  })
+
+  test('pages of any size, read while others write, add up to the whole in one order', async () => {
+    const projectId = 'proj_pages'
+    const ids = await makeGenerations(connection.db, projectId, 6)
+    let writing = true
+    const writers = Promise.all(
+      ids.map(async (id) => {
+        for (let i = 0; i < 50; i++)
+          await appendSlowly(
+            desk(),
+            projectId,
+            id,
+            someEvents(1 + (i % 3)),
+            () => new Promise((r) => setTimeout(r, Math.random() * 6)),
+          )
+      }),
+    ).then(() => (writing = false))
+    const places: string[] = []
+    let at: Position = beginning
+    for (let more = true; writing || more;) {
+      const page = await readFeed(connection.db, projectId, at, 1 + Math.floor(Math.random() * 9))
+      places.push(...page.events.map(placeOf))
+      at = page.end
+      more = page.more || page.unsettled || page.events.length > 0
+    }
+    await writers
+    expect(places).toEqual(await inTable(projectId))
+  })
+})

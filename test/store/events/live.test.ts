@@ -1,0 +1,202 @@
+/** What one process owes its subscribers: bounded memory, nobody delayed, nothing left behind, and ten thousand of them. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { localBell, type Bell, type Hint } from '../../../src/store/events/bell.ts'
+import {
+  feedSource,
+  generationSource,
+  startLive,
+  type Live,
+  type Source,
+} from '../../../src/store/events/live.ts'
+import { beginning } from '../../../src/store/events/position.ts'
+import { openStream, type StreamItem } from '../../../src/store/events/stream.ts'
+import { connect, type Connection } from '../../../src/store/db/connect.ts'
+import { migrate } from '../../../src/store/db/migrate.ts'
+import { hasPostgres, memoryDatabase, postgresDatabase } from '../../support/databases.ts'
+import { append, makeGenerations, someEvents } from '../../support/log-writer.ts'
+
+const projectId = 'proj_live'
+let connection: Connection
+let bell: Bell
+let live: Live
+
+beforeAll(async () => {
+  connection = await connect(await memoryDatabase())
+  bell = localBell()
+  live = startLive(connection.db, bell)
+})
+afterAll(async () => {
+  live?.close()
+  await connection?.close()
+})
+
+function open(id: string, hub = live, db = connection.db) {
+  return openStream(hub, {
+    source: generationSource(db, id),
+    after: beginning,
+    deltas: true,
+    isLast: (event) => event.type === 'GENERATION_COMPLETED',
+  })
+}
+
+async function numbersOf(stream: AsyncIterableIterator<StreamItem>): Promise<number[]> {
+  const numbers: number[] = []
+  for await (const item of stream) if ('event' in item) numbers.push(item.event.seq!)
+  return numbers
+}
+
+const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
+
+test('a subscriber that stands still delays nobody, and gets everything when it goes on', async () => {
+  const desk = { db: connection.db, bell }
+  const [id] = await makeGenerations(connection.db, projectId, 1)
+  const still = open(id!)
+  await append(desk, projectId, id!, someEvents(1))
+  expect(await still.next()).toMatchObject({ value: { event: { seq: 1 } } })
+  const quick = numbersOf(open(id!))
+  for (let i = 0; i < 300; i++) await append(desk, projectId, id!, someEvents(10))
+  await append(desk, projectId, id!, someEvents(1, true))
+  expect(await quick).toEqual(upTo(3002))
+  expect(await numbersOf(still)).toEqual(upTo(3002).slice(1))
+  expect(live.topicCount()).toBe(0)
+})
+
+test('what waits for a subscriber that stands still is bounded, whatever is rung', async () => {
+  const desk = { db: connection.db, bell }
+  const [id] = await makeGenerations(connection.db, projectId, 1)
+  const source = generationSource(connection.db, id!)
+  const sink = live.attach(source)
+  live.caughtUp(source, beginning)
+  const delta: Hint = {
+    kind: 'delta',
+    generationId: id!,
+    projectId,
+    after: 0,
+    stepIndex: 1,
+    attempt: 1,
+    offset: 0,
+    text: 'x',
+  }
+  for (let i = 0; i < 5000; i++) bell.ring([delta])
+  let waiting = 0
+  while (sink.shift()) waiting++
+  expect(waiting).toBeLessThanOrEqual(256)
+  expect(sink.behind, 'it knows that it must go back to the table').toBe(true)
+  await append(desk, projectId, id!, someEvents(1))
+  live.detach(source, sink)
+  expect(live.topicCount()).toBe(0)
+})
+
+test('a text on its way never comes before the events that it follows, nor after a newer one', async () => {
+  const desk = { db: connection.db, bell }
+  const [id] = await makeGenerations(connection.db, projectId, 1)
+  const order: string[] = []
+  const reading = (async () => {
+    for await (const item of open(id!))
+      order.push('event' in item ? `event ${item.event.seq}` : `text after ${item.delta.after}`)
+  })()
+  for (let seq = 1; seq <= 40; seq++) {
+    await append(desk, projectId, id!, someEvents(1))
+    const delta = { kind: 'delta', generationId: id!, projectId, after: seq } as const
+    bell.ring([{ ...delta, stepIndex: 1, attempt: 1, offset: 0, text: 'x' }])
+  }
+  await append(desk, projectId, id!, someEvents(1, true))
+  await reading
+  let newest = 0
+  for (const line of order) {
+    const number = Number(line.split(' ').at(-1))
+    if (line.startsWith('event')) newest = number
+    else expect(number, order.join(', ')).toBe(newest)
+  }
+  expect(order.filter((line) => line.startsWith('text')).length).toBeGreaterThan(0)
+})
+
+test('subscribers of a quiet feed are handed a new event: none goes back to the table for it', async () => {
+  const desk = { db: connection.db, bell }
+  const [id] = await makeGenerations(connection.db, 'proj_quiet', 1)
+  const [elsewhere] = await makeGenerations(connection.db, 'proj_loud', 1)
+  const hub = startLive(connection.db, bell, 5)
+  let reads = 0
+  let hubReads = 0
+  const streams = Array.from({ length: 20 }, (_, i) => {
+    const source = feedSource(connection.db, 'proj_quiet')
+    // The hub reads by the first one's source.
+    const read = async (...args: Parameters<Source['read']>) => {
+      const page = await source.read(...args)
+      if (i === 0) hubReads++
+      else reads++
+      return page
+    }
+    return openStream(hub, { source: { ...source, read }, after: beginning, deltas: false })
+  })
+  const first = Promise.all(streams.map((stream) => stream.next()))
+  await append(desk, 'proj_quiet', id!, someEvents(1))
+  await first
+  for (let round = 0; round < 5; round++) {
+    const next = Promise.all(streams.map((stream) => stream.next()))
+    const before = reads
+    // The end of what is settled moves on, although nothing happens in this project.
+    await append(desk, 'proj_loud', elsewhere!, someEvents(1))
+    const looked = hubReads
+    await expect.poll(() => hubReads, { interval: 5 }).toBeGreaterThan(looked + 1)
+    await append(desk, 'proj_quiet', id!, someEvents(1))
+    await next
+    if (round > 0) expect(reads, `round ${round}`).toBe(before)
+  }
+  await Promise.all(streams.map((stream) => stream.return!()))
+  hub.close()
+})
+
+test('ending a stream ends a pending wait at once and frees its sink', async () => {
+  const ids = await makeGenerations(connection.db, projectId, 20)
+  const streams = ids.map((id) => open(id))
+  const pending = streams.map((stream) => stream.next())
+  expect(live.topicCount()).toBe(20)
+  await Promise.all(streams.map((stream) => stream.return!()))
+  expect(await Promise.all(pending)).toEqual(ids.map(() => ({ done: true, value: undefined })))
+  expect(live.topicCount()).toBe(0)
+  await expect(streams[0]!.throw!(new Error('enough'))).rejects.toThrow('enough')
+  expect(await streams[0]!.next()).toEqual({ done: true, value: undefined })
+})
+
+test('a stream that cannot read its table for good says so and frees its sink', async () => {
+  const [id] = await makeGenerations(connection.db, projectId, 1)
+  const source = { ...generationSource(connection.db, id!), read: () => Promise.reject(new Error('away')) }
+  const stream = openStream(live, {
+    source,
+    after: beginning,
+    deltas: false,
+    patience: { pauseMs: 1, tries: 3 },
+  })
+  await expect(stream.next()).rejects.toThrow('away')
+  expect(live.topicCount()).toBe(0)
+})
+
+test(
+  'ten thousand subscribers of a thousand generations each get every event',
+  { timeout: 120_000 },
+  async () => {
+    const made = hasPostgres ? await postgresDatabase() : null
+    const own = made ? await connect({ kind: 'postgres', url: made.url, poolSize: 10 }) : connection
+    if (made) await migrate(own)
+    const hub = startLive(own.db, bell)
+    try {
+      const desk = { db: own.db, bell }
+      const ids = await makeGenerations(own.db, projectId, 1000)
+      const began = performance.now()
+      const streams = ids.flatMap((id) => Array.from({ length: 10 }, () => open(id, hub, own.db)))
+      expect(hub.topicCount()).toBe(1000)
+      const reading = streams.map((stream) => numbersOf(stream))
+      // Some is written while they are still reading the table, some when they listen.
+      for (const events of [someEvents(1), someEvents(2), someEvents(1, true)])
+        await Promise.all(ids.map((id) => append(desk, projectId, id, events)))
+      const all = await Promise.all(reading)
+      expect(all.filter((numbers) => numbers.join() !== '1,2,3,4')).toEqual([])
+      expect(hub.topicCount()).toBe(0)
+      console.log(`10,000 subscribers, 40,000 deliveries: ${Math.round(performance.now() - began)} ms`)
+    } finally {
+      hub.close()
+      if (made) await own.close().then(() => made.drop())
+    }
+  },
+)

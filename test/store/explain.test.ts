@@ -1,0 +1,189 @@
+/** The statements that run all the time use indexes, whatever the size of the tables: PostgreSQL says how it would run them. */
+import { sql, type SQL } from 'drizzle-orm'
+import { PgDialect } from 'drizzle-orm/pg-core'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { claimGenerations } from '../../src/domain/generations/claim.ts'
+import { loadGenerations } from '../../src/domain/generations/read.ts'
+import { loadCallsOf } from '../../src/domain/tools/tool-call.ts'
+import { connect, type Connection } from '../../src/store/db/connect.ts'
+import type { Database } from '../../src/store/db/database.ts'
+import { listPage } from '../../src/store/db/keyset.ts'
+import { migrate } from '../../src/store/db/migrate.ts'
+import { auditEntries } from '../../src/store/db/tables/audit.ts'
+import { generations } from '../../src/store/db/tables/generations.ts'
+import { toolCalls } from '../../src/store/db/tables/tools.ts'
+import { newestSeqs, readFeed, readGeneration } from '../../src/store/events/log.ts'
+import { claim, heartbeat } from '../../src/store/work/work.ts'
+import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+
+const rowsPerTable = 20_000
+const big = ['generations', 'tool_calls', 'events', 'audit_entries']
+
+let connection: Connection
+let reader: postgres.Sql
+let drop = async () => {}
+
+beforeAll(async () => {
+  if (!hasPostgres) return
+  const database = await postgresDatabase()
+  drop = database.drop
+  connection = await connect({ kind: 'postgres', url: database.url, poolSize: 2 })
+  await migrate(connection)
+  reader = postgres(database.url, { max: 1, onnotice: () => {} })
+  await fill(reader)
+})
+afterAll(async () => {
+  await reader?.end()
+  await connection?.close()
+  await drop()
+})
+
+/** Five projects; most rows are old and settled, as in a house that has been lived in. */
+async function fill(db: postgres.Sql): Promise<void> {
+  const n = rowsPerTable
+  await db`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input,
+      requested_by, deadline_at, created_at, wake_at)
+    select 'gen_' || i, 'proj_' || i % 5, 'agt_' || i % 50, 1, 'thr_' || i % 4000,
+      case when i % 400 = 0 then 'QUEUED' else 'COMPLETED' end, '{}', '[]', 'key_1', now() + interval '1 day',
+      now() - i * interval '1 second', case when i % 400 = 0 then now() - interval '1 second' end
+    from generate_series(1, ${n}::int) i`
+  await db`insert into tool_calls (id, project_id, generation_id, step_index, call_index, source, runtime_name, status,
+      requested_by, created_at, wake_at)
+    select 'call_' || i, 'proj_' || i % 5, 'gen_' || i, 1, 1, 'GENERATION', 'tool',
+      case when i % 1000 = 0 then 'UNKNOWN' else 'SUCCEEDED' end, 'key_1', now() - i * interval '1 second',
+      case when i % 500 = 0 then now() - interval '1 second' end
+    from generate_series(1, ${n}::int) i`
+  await db`insert into events (project_id, generation_id, seq, type, data, commit_order)
+    select 'proj_' || i % 5, 'gen_' || i / 20, i % 20 + 1, 'TOOL_CALL_STARTED', '{}', i
+    from generate_series(1, ${n}::int) i`
+  await db`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details, created_at)
+    select 'aud_' || i, 'proj_' || i % 5, 'key_1', 'tools:Call', 'tool/1', 'EXECUTED', '{}', now() - i * interval '1 second'
+    from generate_series(1, ${n}::int) i`
+  await db`vacuum analyze`
+}
+
+interface Statement {
+  text: string
+  values: unknown[]
+}
+
+const dialect = new PgDialect()
+
+/** What a function of the house would send: it gets a database that writes down statements and answers nothing. */
+async function statementsOf(work: (db: Database) => Promise<unknown>): Promise<Statement[]> {
+  const seen: Statement[] = []
+  const note = (statement: { sql: string; params: unknown[] }) =>
+    void seen.push({ text: statement.sql, values: statement.params })
+  const real = connection.db as any
+  const db = new Proxy(real, {
+    get(target, name) {
+      if (name !== 'execute') return target[name]
+      return async (statement: SQL) => {
+        note(dialect.sqlToQuery(statement))
+        return []
+      }
+    },
+  })
+  // Queries of the builder pass through the session, whose logger knows them.
+  const session = real.session
+  const prepare = session.prepareQuery
+  session.prepareQuery = function (
+    this: unknown,
+    query: { sql: string; params: unknown[] },
+    ...rest: unknown[]
+  ) {
+    note(query)
+    return prepare.call(this, query, ...rest)
+  }
+  try {
+    await work(db).catch(() => {})
+  } finally {
+    session.prepareQuery = prepare
+  }
+  return seen
+}
+
+/** The lines of the plan of the only statement that the function sends. */
+async function planOf(work: (db: Database) => Promise<unknown>): Promise<string> {
+  const seen = await statementsOf(work)
+  expect(seen.length).toBe(1)
+  const rows = await reader.unsafe(`explain ${seen[0]!.text}`, seen[0]!.values as never[], { prepare: false })
+  return rows.map((row) => row['QUERY PLAN'] as string).join('\n')
+}
+
+const page = { limit: 21, inverted: false }
+const place = { at: Date.now() - 5_000_000, id: 'gen_5000' }
+
+describe.skipIf(!hasPostgres)('no sequential scan and no sort of a large table', () => {
+  const cases: [string, (db: Database) => Promise<unknown>, RegExp][] = [
+    ['the first page of a list', (db) => listPage(db, generations, 'proj_1', page), /generations_list/],
+    [
+      'a page after a cursor',
+      (db) => listPage(db, generations, 'proj_1', { ...page, after: place }),
+      /generations_list/,
+    ],
+    [
+      'a page before a cursor, from the end',
+      (db) => listPage(db, generations, 'proj_1', { limit: 21, inverted: true, before: place }),
+      /generations_list/,
+    ],
+    ['the list of tool calls', (db) => listPage(db, toolCalls, 'proj_1', page), /tool_calls_list/],
+    [
+      'the list of calls whose outcome is unknown',
+      (db) => listPage(db, toolCalls, 'proj_1', page, sql`status = 'UNKNOWN'`),
+      /tool_calls_unknown/,
+    ],
+    [
+      'the audit',
+      (db) => listPage(db, auditEntries, 'proj_1', { ...page, after: place }),
+      /audit_entries_list/,
+    ],
+    ['nodes by id', (db) => loadGenerations(db, ['gen_1', 'gen_777', 'gen_none']), /generations_pkey/],
+    ['the calls of some generations', (db) => loadCallsOf(db, ['gen_1', 'gen_2']), /tool_calls_place/],
+    ['the claim of generations', (db) => claimGenerations(db, 15_000, 10), /generations_wake/],
+    ['the claim of direct calls', (db) => claim(db, 'tool_calls', 15_000, 10), /tool_calls_wake/],
+    [
+      'the heartbeat',
+      (db) =>
+        heartbeat(db, 'generations', 15_000, [
+          { id: 'gen_1', epoch: 1 },
+          { id: 'gen_2', epoch: 1 },
+        ]),
+      /generations_pkey/,
+    ],
+    [
+      'events of a generation',
+      (db) => readGeneration(db, 'gen_77', { major: 3, minor: 0 }, 200),
+      /events_generation/,
+    ],
+    [
+      'the newest numbers of some generations',
+      (db) => newestSeqs(db, ['gen_1', 'gen_2', 'gen_3']),
+      /events_generation/,
+    ],
+    [
+      'the feed of a project',
+      (db) => readFeed(db, 'proj_1', { major: 19_000, minor: 0 }, 200),
+      /events_feed/,
+    ],
+    [
+      'the feed from the beginning',
+      (db) => readFeed(db, 'proj_1', { major: 0, minor: 0 }, 200),
+      /events_feed/,
+    ],
+    [
+      'the feed with a filter',
+      (db) => readFeed(db, 'proj_1', { major: 0, minor: 0 }, 200, ['TOOL_CALL_STARTED']),
+      /events_feed/,
+    ],
+  ]
+  test.each(cases)('%s', async (_name, work, index) => {
+    const plan = await planOf(work)
+    for (const table of big) expect(plan).not.toMatch(new RegExp(`Seq Scan on ${table}\\b`))
+    expect(plan).toMatch(index)
+    // A sort of a page or of a handful of calls is cheap; one of a whole project is not.
+    const sorted = [...plan.matchAll(/Sort\s+\(.*?rows=(\d+)/g)].map((match) => Number(match[1]))
+    for (const rows of sorted) expect(rows).toBeLessThanOrEqual(1000)
+  })
+})

@@ -1,0 +1,264 @@
+/** What claim, lease and fence must do on every database. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Connection } from '../../src/store/db/connect.ts'
+import { atomically, query } from '../../src/store/db/database.ts'
+import { localBell } from '../../src/store/events/bell.ts'
+import { claim, heartbeat, LeaseLostError, release, type Held } from '../../src/store/work/work.ts'
+import { interrupted, startWorker, type WorkerOptions } from '../../src/store/work/worker.ts'
+import { commit } from '../../src/domain/generations/commit.ts'
+import { makeGenerations, someEvents } from '../support/log-writer.ts'
+
+const leaseMs = 300
+
+export function workSuite(name: string, open: () => Promise<Connection & { drop?(): Promise<void> }>): void {
+  describe(name, () => {
+    let connection: Awaited<ReturnType<typeof open>>
+    const db = () => connection.db
+    beforeAll(async () => {
+      connection = await open()
+    })
+    afterAll(async () => {
+      await connection?.close()
+      await connection?.drop?.()
+    })
+
+    /** Rows that are due now. */
+    async function due(count: number): Promise<string[]> {
+      const ids = await makeGenerations(db(), 'proj_work', count)
+      await query(db(), sql`update generations set wake_at = now() where id in ${ids}`)
+      return ids
+    }
+
+    async function stateOf(id: string) {
+      const rows = await query<{ epoch: number; inMs: number | null; status: string; lastSeq: number }>(
+        db(),
+        sql`select epoch, status, last_seq as "lastSeq",
+          (extract(epoch from wake_at - clock_timestamp()) * 1000)::float8 as "inMs" from generations where id = ${id}`,
+      )
+      return rows[0]!
+    }
+
+    const take = (limit = 100, lease = leaseMs) => claim(db(), 'generations', lease, limit)
+    const untilDue = (id: string) =>
+      expect.poll(async () => (await stateOf(id)).inMs, { timeout: 5000 }).toBeLessThan(0)
+    const rest = () => query(db(), sql`update generations set wake_at = null`)
+
+    test('of many claimers each row goes to one, and the epoch is raised once', async () => {
+      const ids = await due(200)
+      const taken = await Promise.all(Array.from({ length: 16 }, () => take(25)))
+      const all = taken.flat()
+      const more = await take(200)
+      expect([...all, ...more].map((row) => row.id).toSorted()).toEqual(ids.toSorted())
+      expect(new Set(all.map((row) => row.epoch))).toEqual(new Set([1]))
+      expect(await take()).toEqual([])
+      await rest()
+    })
+
+    test('the oldest are taken first, and no more than there is room for', async () => {
+      const ids = await due(3)
+      for (const [i, id] of ids.entries())
+        await query(
+          db(),
+          sql`update generations set wake_at = now() - ${10 - i}::int * interval '1 second' where id = ${id}`,
+        )
+      expect((await take(2)).map((row) => row.id).toSorted()).toEqual(ids.slice(0, 2).toSorted())
+      expect((await take(2)).map((row) => row.id)).toEqual(ids.slice(2))
+      await rest()
+    })
+
+    test('a row that wakes later or never is left alone', async () => {
+      const [later, never] = await due(2)
+      await query(db(), sql`update generations set wake_at = now() + interval '1 hour' where id = ${later!}`)
+      await query(db(), sql`update generations set wake_at = null where id = ${never!}`)
+      expect(await take()).toEqual([])
+      await rest()
+    })
+
+    test('when the lease is over another takes the row, and the writes of the first are refused whole', async () => {
+      const [id] = await due(1)
+      const [first] = (await take()) as [Held]
+      expect(await take(), 'while the lease lasts nobody gets it').toEqual([])
+      await untilDue(id!)
+      const [second] = (await take()) as [Held]
+      expect(second).toMatchObject({ id, epoch: first.epoch + 1 })
+      const change = { set: [sql`status = 'COMPLETED'`], wakeAt: null, events: someEvents(2) }
+      await expect(commit(db(), first, change)).rejects.toThrow(LeaseLostError)
+      expect(await stateOf(id!)).toMatchObject({ status: 'WAITING', lastSeq: 0, epoch: second.epoch })
+      expect(await query(db(), sql`select 1 from events where generation_id = ${id!}`)).toEqual([])
+      expect(await commit(db(), second, { wakeAt: null, release: true, events: someEvents(2) })).toBe(2)
+      await expect(commit(db(), second, change), 'it was given back').rejects.toThrow(LeaseLostError)
+    })
+
+    test('a heartbeat keeps what is held, and only that', async () => {
+      const [kept, parked, lost] = await due(3)
+      const held = (await take()) as Held[]
+      const of = (id: string) => held.find((row) => row.id === id)!
+      await commit(db(), of(parked!), { wakeAt: null, release: true })
+      await query(db(), sql`update generations set epoch = epoch + 1 where id = ${lost!}`)
+      const before = (await stateOf(lost!)).inMs!
+      expect(await heartbeat(db(), 'generations', 60_000, held)).toEqual(new Set([kept]))
+      expect((await stateOf(kept!)).inMs).toBeGreaterThan(50_000)
+      expect((await stateOf(parked!)).inMs, 'a parked row is not woken').toBeNull()
+      expect((await stateOf(lost!)).inMs).toBeLessThanOrEqual(before)
+      expect(await heartbeat(db(), 'generations', leaseMs, [])).toEqual(new Set())
+      await rest()
+    })
+
+    test('a row that is given back is due at once, for another epoch', async () => {
+      const [id] = await due(1)
+      const held = (await take()) as Held[]
+      await release(db(), 'generations', held)
+      expect((await take()) as Held[]).toMatchObject([{ id, epoch: held[0]!.epoch + 2 }])
+      await release(db(), 'generations', held)
+      expect(await take(), 'a second release by the same hand does nothing').toEqual([])
+      await rest()
+    })
+
+    test('a decision at the deadline and the worker that gives up: exactly one of them wins', async () => {
+      const ids = await due(60)
+      const wins = await Promise.all(
+        ids.map(async (id, i) => {
+          await query(
+            db(),
+            sql`update generations set wake_at = now() + interval '40 milliseconds' where id = ${id}`,
+          )
+          const decide = async () => {
+            await new Promise((resolve) => setTimeout(resolve, 30 + (i % 20)))
+            return atomically(db(), async (tx) => {
+              await query(tx, sql`select 1 from generations where id = ${id} for update`)
+              const rows = await query(
+                tx,
+                sql`update generations set stop_reason = 'decided', wake_at = now()
+                  where id = ${id} and stop_reason is null and wake_at > clock_timestamp() returning 1`,
+              )
+              return rows.length
+            })
+          }
+          const expire = async () => {
+            await untilDue(id)
+            const rows = await query(
+              db(),
+              sql`update generations set stop_reason = 'expired'
+                where id = ${id} and stop_reason is null and wake_at <= clock_timestamp() returning 1`,
+            )
+            return rows.length
+          }
+          const [decided, expired] = await Promise.all([decide(), expire()])
+          return decided + expired
+        }),
+      )
+      expect(wins.filter((n) => n !== 1)).toEqual([])
+      await rest()
+    })
+
+    describe('a worker', () => {
+      const options = (more: Partial<WorkerOptions<Held>>): WorkerOptions<Held> => ({
+        db: db(),
+        bell: localBell(),
+        table: 'generations',
+        slots: 4,
+        leaseMs,
+        sweepMs: 20,
+        claim: (limit) => take(limit),
+        run: async () => {},
+        onError: () => {},
+        ...more,
+      })
+      const finish = (held: Held) => commit(db(), held, { wakeAt: null, release: true })
+
+      test('never holds more rows than it has slots, and gets through all of them', async () => {
+        const ids = await due(30)
+        let now = 0
+        let most = 0
+        const done: string[] = []
+        const worker = startWorker(
+          options({
+            run: async (held) => {
+              most = Math.max(most, ++now)
+              await new Promise((resolve) => setTimeout(resolve, 2))
+              await finish(held)
+              done.push(held.id)
+              now--
+            },
+          }),
+        )
+        await expect.poll(() => done.length, { timeout: 10_000 }).toBe(30)
+        expect(done.toSorted()).toEqual(ids.toSorted())
+        expect(most).toBe(4)
+        await worker.stop(100)
+      })
+
+      test('keeps a long work by its heartbeat, and tells the work when the row is lost', async () => {
+        const [id] = await due(1)
+        let lost: Promise<unknown> = Promise.resolve()
+        const begun = new Promise<Held>((resolve) => {
+          const worker = startWorker(
+            options({
+              run: async (held, signal) => {
+                resolve(held)
+                await new Promise((ended) => signal.addEventListener('abort', () => ended(signal.reason)))
+              },
+            }),
+          )
+          lost = expect
+            .poll(() => worker.busy(), { timeout: 10_000 })
+            .toBe(0)
+            .then(() => worker.stop(10))
+        })
+        const held = await begun
+        await new Promise((resolve) => setTimeout(resolve, leaseMs * 2))
+        expect(await stateOf(id!), 'the lease was renewed meanwhile').toMatchObject({ epoch: held.epoch })
+        await query(db(), sql`update generations set epoch = epoch + 1, wake_at = null where id = ${id!}`)
+        await lost
+      })
+
+      test('an interrupt reaches the work and leaves the row where it is; a stop gives the rest back', async () => {
+        const [id] = await due(1)
+        const reasons: unknown[] = []
+        let begun = () => {}
+        const started = new Promise<void>((resolve) => (begun = resolve))
+        const worker = startWorker(
+          options({
+            leaseMs: 60_000,
+            run: async (_held, signal) => {
+              begun()
+              await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+              reasons.push(signal.reason)
+              await new Promise(() => {})
+            },
+          }),
+        )
+        await started
+        worker.interrupt(id!)
+        worker.interrupt('gen_elsewhere')
+        await expect.poll(() => reasons).toEqual([interrupted])
+        expect(worker.busy()).toBe(1)
+        const { epoch } = await stateOf(id!)
+        await worker.stop(10)
+        expect((await stateOf(id!)).epoch).toBe(epoch + 1)
+        expect((await stateOf(id!)).inMs).toBeLessThanOrEqual(0)
+        await rest()
+      })
+
+      test('a work that fails is taken up again when its lease is over', async () => {
+        const [id] = await due(1)
+        const errors: unknown[] = []
+        let runs = 0
+        const worker = startWorker(
+          options({
+            run: async (held) => {
+              if (++runs === 1) throw new Error('unexpected')
+              await finish(held)
+            },
+            onError: (error, failed) => errors.push([String(error), failed]),
+          }),
+        )
+        await expect.poll(() => runs, { timeout: 10_000 }).toBe(2)
+        expect(errors).toEqual([['Error: unexpected', id]])
+        await worker.stop(500)
+        expect((await stateOf(id!)).inMs).toBeNull()
+      })
+    })
+  })
+}
