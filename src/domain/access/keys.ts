@@ -110,20 +110,25 @@ export interface Authenticator {
 
 export function createAuthenticator(house: Pick<House, 'db' | 'bell' | 'clock'>): Authenticator {
   const cache = new Map<string, { principal: Principal | null; until: number }>()
+  let clearings = 0
   const stop = house.bell.listen((hint) => {
-    if (hint.kind === 'reconnected' || (hint.kind === 'signal' && hint.name === 'revoked')) cache.clear()
+    if (hint.kind !== 'reconnected' && !(hint.kind === 'signal' && hint.name === 'revoked')) return
+    clearings++
+    cache.clear()
   })
   const find = async (hash: string) => {
     const now = house.clock.now()
     const known = cache.get(hash)
     if (known && known.until > now) return known.principal
+    const before = clearings
     const [row] = await house.db
       .select()
       .from(apiKeys)
       .where(and(eq(apiKeys.hash, hash), isNull(apiKeys.revokedAt)))
     const principal = row ? principalOf(row) : null
     if (cache.size >= cacheSize) cache.clear()
-    cache.set(hash, { principal, until: now + cacheMs })
+    // What was read before a revocation was heard must not be believed after it.
+    if (before === clearings) cache.set(hash, { principal, until: now + cacheMs })
     return principal
   }
   return {

@@ -56,7 +56,7 @@ export async function startGeneration(ctx: Ctx, input: StartGenerationInput): Pr
   const settings = withOverrides(settingsOf(agent), input)
   if (settings.stopConditions !== agent.stopConditions || settings.toolChoice !== agent.toolChoice)
     await checkTools(ctx.db, agent.projectId, settings)
-  if (given.threadId) await assertThread(ctx, agent, given.threadId)
+  if (typeof given.threadId === 'string') await assertThread(ctx, agent, given.threadId)
   const row = {
     id: newId('generation'),
     agent,

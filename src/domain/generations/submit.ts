@@ -3,7 +3,7 @@ import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import type { ToolResult } from '../../core/content.ts'
-import { AppError, type ErrorCode } from '../../core/errors.ts'
+import { AppError, invalidAt, type ErrorCode } from '../../core/errors.ts'
 import { hashJson, isJsonObject, jsonTooBig, type Json } from '../../core/json.ts'
 import { atomically, query, type Database, jsonb } from '../../store/db/database.ts'
 import { generations } from '../../store/db/tables/generations.ts'
@@ -18,7 +18,13 @@ const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 const shape = z.object({
   generationId: z.string(),
   outputs: z
-    .array(z.object({ toolCallId: z.string().max(60), output: z.unknown(), isError: z.boolean().nullish() }))
+    .array(
+      z.object({
+        toolCallId: z.string().max(60),
+        output: z.unknown().optional(),
+        isError: z.boolean().nullish(),
+      }),
+    )
     .min(1, 'must not be empty')
     .max(100),
   atomic: z.boolean().nullish(),
@@ -51,8 +57,12 @@ export interface Submission {
  */
 export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput): Promise<Submission> {
   const given = check(shape, input)
-  const { id, projectId } = await findGeneration(ctx, given.generationId)
+  const { id, projectId, settings } = await findGeneration(ctx, given.generationId)
   await assertMay(ctx, 'generations:SubmitToolOutputs', projectId, `generation/${id}`)
+  given.activeToolIds?.forEach((toolId, i) => {
+    if (!settings.toolIds.includes(toolId))
+      throw invalidAt(['input', 'activeToolIds', String(i)], "is not one of the agent's toolIds")
+  })
   const done = await atomically(ctx.db, (tx) => apply(tx, id, given))
   const hints = [{ kind: 'news', generationId: id, projectId, seq: done.lastSeq } as const]
   if (done.accepted) ctx.bell.ring(done.resumes ? [...hints, { kind: 'work', table: 'generations' }] : hints)
@@ -119,7 +129,8 @@ async function judgeAll(
   const judged: Judged[] = []
   for (const { toolCallId, output, isError } of given.outputs) {
     const call = calls.find((c) => c.id === toolCallId && c.kind === 'client') ?? null
-    const hash = hashJson({ output: output ?? null, isError: isError ?? false })
+    const tooBig = jsonTooBig(output ?? null, outputLimits)
+    const hash = tooBig ? '' : hashJson({ output: output ?? null, isError: isError ?? false })
     const twin = judged.find((one) => one.outcome.toolCallId === toolCallId)
     const refuse = (code: ErrorCode, message: string) =>
       judged.push({
@@ -130,6 +141,7 @@ async function judgeAll(
       })
     const known = twin?.hash ?? call?.outputHash ?? null
     if (!call) refuse('NOT_FOUND', 'This generation has no client tool call with this id.')
+    else if (tooBig) refuse('INVALID', `output ${tooBig}`)
     else if (known === hash)
       judged.push({ outcome: { toolCallId, status: 'UNCHANGED', error: null }, call, result: null, hash })
     else if (known !== null)
@@ -138,11 +150,9 @@ async function judgeAll(
     else if (call.deadlineAt !== null && call.deadlineAt.getTime() <= now)
       refuse('EXPIRED', 'The time for the output of this call is over.')
     else {
-      const tooBig = jsonTooBig(output ?? null, outputLimits)
       const result = await resultOf(tx, call, (output ?? null) as Json, isError ?? false)
       const broken = codeOf(result) === 'output_schema_violation' && !isError
-      if (tooBig) refuse('INVALID', `output ${tooBig}`)
-      else if (broken)
+      if (broken)
         refuse('INVALID', (result.structuredContent as { error: { message: string } }).error.message)
       else judged.push({ outcome: { toolCallId, status: 'ACCEPTED', error: null }, call, result, hash })
     }

@@ -24,7 +24,7 @@ const leaseMarginMs = 15_000
 const shape = z.object({
   toolId: z.string(),
   action: z.string().nullish(),
-  arguments: z.unknown(),
+  arguments: z.unknown().optional(),
   idempotencyKey: text(200, 1).nullish(),
 })
 

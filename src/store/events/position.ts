@@ -29,13 +29,21 @@ export function encodeCursor(place: EventPlace): string {
   return Buffer.from(JSON.stringify(parts)).toString('base64url')
 }
 
+/** What the column holds: a forged cursor beyond it must not reach the database. */
+const largestSeq = 2 ** 31 - 1
+
 /** Strict; BAD_CURSOR for anything that `encodeCursor` cannot have made. */
 function decodeCursor(cursor: string): EventPlace {
   try {
     const parts = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
     const [version, projectId, generationId, seq, commitOrder, id] = parts
     const numbers = [seq ?? 0, commitOrder, id].every((n) => Number.isSafeInteger(n) && (n as number) >= 0)
-    if (version === 1 && typeof projectId === 'string' && numbers)
+    if (
+      version === 1 &&
+      typeof projectId === 'string' &&
+      numbers &&
+      ((seq as number | null) ?? 0) <= largestSeq
+    )
       return { projectId, generationId, seq, commitOrder, id } as EventPlace
   } catch {
     // falls through to the refusal below
