@@ -61,7 +61,7 @@ async function read(
 
 test(
   'an embedded database whose process is killed again and again loses nothing that was acknowledged',
-  { timeout: 150_000 },
+  { timeout: 240_000 },
   async () => {
     let server = start()
     await server.ready

@@ -47,7 +47,7 @@ function start(): Replica {
 
 test.skipIf(!hasPostgres)(
   'replicas killed and frozen at random lose nothing, double nothing and leave nothing behind',
-  { timeout: 120_000 },
+  { timeout: 200_000 },
   async () => {
     const replicas = [start(), start(), start()]
     closers.push(() => Promise.all(replicas.map((one) => one.kill())))
@@ -64,13 +64,13 @@ test.skipIf(!hasPostgres)(
     closers.push(() => crew.close())
 
     const storm = await strike(replicas, crew, rows)
-    await Promise.race([crew.ended, late(45_000)])
+    await Promise.race([crew.ended, late(120_000)])
     await crew.close()
     const codes = await Promise.all(replicas.map((one) => one.ready.then(() => one.stop())))
     const tally = await judge(rows, crew, outside, generations)
     console.log('chaos on PostgreSQL', { ...storm, ...tally, feedConnections: crew.connections })
     expect(codes, 'the replicas that were left drain on SIGTERM').toEqual([0, 0, 0])
-    expect(storm.kills).toBeGreaterThanOrEqual(4)
+    expect(storm.kills).toBeGreaterThanOrEqual(3)
     expect(storm.freezes).toBeGreaterThanOrEqual(2)
     expect(storm.mostUnfinished, 'the check for orphans looked at live generations').toBeGreaterThan(10)
     expect(tally.unknown, 'calls cut in the middle').toBeGreaterThan(0)
@@ -82,9 +82,9 @@ test.skipIf(!hasPostgres)(
 const strikes = 9
 
 /**
- * Every second or two, at random, a replica that is up is struck; another one always stays. Two of three are killed and
- * started again; the third stands still until others have taken over what it holds, and then goes on as if nothing had
- * happened: it is the one that the fence must refuse.
+ * Every second or two, at random, a replica that is up is struck; another one always stays. Every other one is killed and
+ * started again. The rest stand still until others have taken over what they hold, and then go on as if nothing had
+ * happened: it is them that the fence must refuse.
  */
 async function strike(replicas: Replica[], crew: Crew, rows: (text: string) => Promise<unknown[]>) {
   const storm = { kills: 0, freezes: 0, mostUnfinished: 0 }
@@ -97,11 +97,11 @@ async function strike(replicas: Replica[], crew: Crew, rows: (text: string) => P
     if (ended || up.length < 2) continue
     const victim = up[Math.floor(Math.random() * up.length)]!
     const replica = replicas[victim]!
-    if ((storm.kills + storm.freezes) % 3 === 2) {
+    if ((storm.kills + storm.freezes) % 2 === 1) {
       storm.freezes++
       frozen.add(replica)
       replica.freeze()
-      void pause(leaseMs * 1.7).then(() => {
+      void pause(leaseMs * 2.2).then(() => {
         replica.thaw()
         frozen.delete(replica)
       })
