@@ -75,7 +75,12 @@ function post(url: string, agent: http.Agent, body: string): Promise<Record<stri
         else resolve(answer.data)
       })
     })
-    request.on('error', reject)
+    request.on('error', (error) => {
+      // A kept connection that the server closed while this process was busy: nothing was read of the request.
+      if (request.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET')
+        post(url, agent, body).then(resolve, reject)
+      else reject(error)
+    })
     request.end(body)
   })
 }
