@@ -1,66 +1,29 @@
 /** One event to many subscribers: ours against a raw broadcast of the same bytes in the same run. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { WebSocket, WebSocketServer } from 'ws'
+import { WebSocketServer } from 'ws'
+import { gather, type Crowd } from './crowd.ts'
 import { key, openHouse, type BenchHouse } from './house.ts'
 import { ms, percentile, show } from './table.ts'
 
 const rounds = 20
-/** Opened at once; the rest waits. */
-const batch = 200
-
-interface Crowd {
-  /** Resolves with the latencies when everybody has heard the message that `send` causes. */
-  round(send: () => Promise<void>): Promise<number[]>
-  close(): void
-}
-
-/** `count` sockets that count what arrives after the handshake. */
-async function gather(
-  url: string,
-  count: number,
-  greet: (socket: WebSocket) => Promise<void>,
-): Promise<Crowd> {
-  const sockets: WebSocket[] = []
-  let heard: ((at: number) => void) | null = null
-  for (let i = 0; i < count; i += batch)
-    await Promise.all(
-      Array.from({ length: Math.min(batch, count - i) }, async () => {
-        const socket = new WebSocket(url, 'graphql-transport-ws')
-        await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
-        await greet(socket)
-        socket.on('message', () => heard?.(performance.now()))
-        sockets.push(socket)
-      }),
-    )
-  return {
-    round: (send) =>
-      new Promise((resolve, reject) => {
-        const times: number[] = []
-        const began = performance.now()
-        heard = (at) => {
-          times.push(at - began)
-          if (times.length === count) resolve(times)
-        }
-        send().catch(reject)
-      }),
-    close: () => sockets.forEach((socket) => socket.terminate()),
-  }
-}
 
 async function ours(count: number): Promise<number[]> {
   const house = await openHouse('postgres')
-  const crowd = await gather(`${house.app.url.replace('http', 'ws')}/graphql`, count, async (socket) => {
-    socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${key}` } }))
-    await new Promise((resolve) => socket.once('message', resolve))
-    const payload = { query: 'subscription { projectEvents(types: [AGENT_CREATED]) { cursor type } }' }
-    socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload }))
+  const payload = { query: 'subscription { projectEvents(types: [AGENT_CREATED]) { cursor type } }' }
+  const crowd = await gather({
+    url: `${house.app.url.replace('http', 'ws')}/graphql`,
+    count,
+    greetings: [
+      JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${key}` } }),
+      JSON.stringify({ id: '1', type: 'subscribe', payload }),
+    ],
   })
   // The last subscriptions must be open before the first event.
   await new Promise((resolve) => setTimeout(resolve, 2000))
   let n = 0
   const times = await repeat(crowd, () => createAgent(house, ++n))
-  crowd.close()
+  await crowd.close()
   await house.close()
   return times
 }
@@ -76,11 +39,8 @@ async function raw(count: number): Promise<number[]> {
   // The crowd leaves by cutting its sockets.
   wss.on('connection', (socket) => socket.on('error', () => {}))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const crowd = await gather(
-    `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    count,
-    async () => {},
-  )
+  const { port } = server.address() as AddressInfo
+  const crowd = await gather({ url: `ws://127.0.0.1:${port}`, count, greetings: [] })
   const cursor = Buffer.alloc(90).toString('base64url')
   const message = JSON.stringify({
     id: '1',
@@ -90,7 +50,7 @@ async function raw(count: number): Promise<number[]> {
   const times = await repeat(crowd, async () => {
     for (const client of wss.clients) client.send(message)
   })
-  crowd.close()
+  await crowd.close()
   server.close()
   return times
 }
