@@ -18,6 +18,7 @@ const ladder = [
   'webhooks',
   'tools',
   'approvals',
+  'calls',
   'agents',
   'generations',
 ]

@@ -10,6 +10,8 @@ export const errorCodes = [
   'NAME_TAKEN',
   'IDEMPOTENCY_CONFLICT',
   'GENERATION_TERMINAL',
+  'APPROVAL_ALREADY_DECIDED',
+  'APPROVAL_EXPIRED',
   'BAD_CURSOR',
   'LIMITED',
   'EXPIRED',
@@ -33,7 +35,7 @@ export interface AppErrorDetails {
   retryAfterMs?: number
   /** For FORBIDDEN: the action that was missing. */
   action?: string
-  /** For NAME_TAKEN and CONFLICT: the id of the thing that stands in the way. */
+  /** For NAME_TAKEN, CONFLICT and the two of approvals: the id of the thing that stands in the way. */
   conflictingId?: string
 }
 

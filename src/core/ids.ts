@@ -11,6 +11,8 @@ export const idPrefixes = {
   generation: 'gen',
   step: 'step',
   toolCall: 'call',
+  approval: 'apr',
+  grant: 'grt',
   provider: 'prov',
   secret: 'sec',
   auditEntry: 'aud',

@@ -210,7 +210,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
           options({
             leaseMs: 3000,
             claim: (limit) => take(limit, 3000),
-            run: async (held, signal) => {
+            run: async (held, { signal }) => {
               begin(held)
               await new Promise((ended) => signal.addEventListener('abort', ended))
               lose()
@@ -234,7 +234,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         const started = new Promise<void>((resolve) => (begun = resolve))
         const worker = startWorker(
           options({
-            run: async (_held, signal) => {
+            run: async (_held, { signal }) => {
               begun()
               await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
               reasons.push(signal.reason)

@@ -10,13 +10,14 @@ import {
   type ToolChoiceRule,
 } from '../../domain/agents/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
+import type { GateTypes } from './gates.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 import type { SettingInputs } from './settings.ts'
 
-export function addAgents(refs: Refs, inputs: SettingInputs): void {
+export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes): void {
   const { builder } = refs
-  addAgentType(refs, inputs)
+  addAgentType(refs, inputs, gates)
   const connection = connectionOf(refs.Agent, 'Agent')
   builder.queryField('agent', (t) =>
     t.field({
@@ -55,6 +56,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs): void {
         name: t.string({ required: true, description: 'Unique in the project, 1 to 100 characters.' }),
         toolIds: t.idList({ description: 'The tools it may use; their runtime names must differ.' }),
         ...inputs.settings(t),
+        gate: t.field({ type: gates.Input, description: agentGate }),
       }),
     }),
     payload: payload('CreateAgentPayload'),
@@ -74,6 +76,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs): void {
         name: t.string({ description: 'A new name.' }),
         toolIds: t.idList({ description: 'The tools it may use from now on.' }),
         ...inputs.settings(t),
+        gate: t.field({ type: gates.Input, description: agentGate }),
       }),
     }),
     payload: payload('UpdateAgentPayload'),
@@ -93,7 +96,10 @@ export function addAgents(refs: Refs, inputs: SettingInputs): void {
   })
 }
 
-function addAgentType(refs: Refs, { Mode, Timeout }: SettingInputs): void {
+const agentGate =
+  'Stops calls of all its tools, beside their own gates: it can only make them stricter. A run cannot override it.'
+
+function addAgentType(refs: Refs, { Mode, Timeout }: SettingInputs, gates: GateTypes): void {
   const { builder } = refs
   const ToolChoice = builder.objectRef<ToolChoiceRule>('ToolChoice').implement({
     description: 'A mode, or the runtime name of the tool that must be called.',
@@ -206,6 +212,12 @@ function addAgentType(refs: Refs, { Mode, Timeout }: SettingInputs): void {
         description: 'Messages of history that the model sees, rounded to whole turns.',
       }),
       budget: t.expose('budget', { type: Budget, description: 'Limits of tokens.' }),
+      gate: t.field({
+        type: gates.Policy,
+        nullable: true,
+        description: agentGate,
+        resolve: ({ gate }) => (gate ? { ...gate, source: 'OPERATOR' as const } : null),
+      }),
       clientTimeoutMs: t.exposeFloat('clientTimeoutMs', {
         description: "How long a client tool's output is waited for, in milliseconds.",
       }),

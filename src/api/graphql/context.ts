@@ -2,6 +2,13 @@
 import DataLoader from 'dataloader'
 import type { Ctx } from '../../domain/access/index.ts'
 import { getApiKeys, getProjects, type ApiKey, type Project } from '../../domain/access/index.ts'
+import {
+  getApprovals,
+  getGrants,
+  loadPendingOf,
+  type Approval,
+  type Grant,
+} from '../../domain/approvals/index.ts'
 import { getAgents, type Agent } from '../../domain/agents/index.ts'
 import {
   getGenerations,
@@ -21,9 +28,13 @@ export interface Loaders {
   generations: DataLoader<string, Generation | null>
   steps: DataLoader<string, Step | null>
   toolCalls: DataLoader<string, ToolCall | null>
+  approvals: DataLoader<string, Approval | null>
+  grants: DataLoader<string, Grant | null>
   /** By generation; the generation itself has been authorised by whoever got it. */
   stepsOf: DataLoader<string, Step[]>
   callsOf: DataLoader<string, ToolCall[]>
+  /** What is pending for a generation. */
+  approvalsOf: DataLoader<string, Approval[]>
 }
 
 export interface GraphQLContext {
@@ -72,7 +83,10 @@ function makeLoaders(ctx: Ctx): Loaders {
     generations: byId(getGenerations),
     steps: byId(getSteps),
     toolCalls: byId(getToolCalls),
+    approvals: byId(getApprovals),
+    grants: byId(getGrants),
     stepsOf: grouped((ids) => loadStepsOf(ctx.db, ids)),
     callsOf: grouped((ids) => loadCallsOf(ctx.db, ids)),
+    approvalsOf: grouped((ids) => loadPendingOf(ctx.db, ids)),
   }
 }

@@ -25,6 +25,8 @@ class ConflictRefusal extends Refusal {}
 class IdempotencyRefusal extends Refusal {}
 class TerminalRefusal extends Refusal {}
 class LimitRefusal extends Refusal {}
+class DecidedRefusal extends Refusal {}
+class LateRefusal extends Refusal {}
 
 const refusals = {
   NotFoundError: { codes: ['NOT_FOUND'], make: NotFoundRefusal },
@@ -34,6 +36,8 @@ const refusals = {
   IdempotencyConflictError: { codes: ['IDEMPOTENCY_CONFLICT'], make: IdempotencyRefusal },
   GenerationTerminalError: { codes: ['GENERATION_TERMINAL'], make: TerminalRefusal },
   LimitReachedError: { codes: ['LIMITED'], make: LimitRefusal },
+  ApprovalAlreadyDecidedError: { codes: ['APPROVAL_ALREADY_DECIDED'], make: DecidedRefusal },
+  ApprovalExpiredError: { codes: ['APPROVAL_EXPIRED'], make: LateRefusal },
 } as const satisfies Record<string, { codes: ErrorCode[]; make: new (error: AppError) => Refusal }>
 
 /** The name of an error type that a mutation may answer. */
@@ -47,6 +51,8 @@ const descriptions: Record<RefusalName, string> = {
   IdempotencyConflictError: 'The idempotencyKey was used with another request before.',
   GenerationTerminalError: 'The generation has ended.',
   LimitReachedError: 'A limit of the project or the installation is reached.',
+  ApprovalAlreadyDecidedError: 'Somebody was faster; see approval.',
+  ApprovalExpiredError: 'The verdict came too late; the call was rejected.',
 }
 
 const codeMeanings: Record<ErrorCode, string> = {
@@ -58,6 +64,8 @@ const codeMeanings: Record<ErrorCode, string> = {
   NAME_TAKEN: 'The project has something of that name already.',
   IDEMPOTENCY_CONFLICT: 'The idempotencyKey was used with another request before.',
   GENERATION_TERMINAL: 'The generation has ended.',
+  APPROVAL_ALREADY_DECIDED: 'Somebody was faster.',
+  APPROVAL_EXPIRED: 'The time for the verdict is over.',
   BAD_CURSOR: 'The cursor was not issued here, or for another list.',
   LIMITED: 'A limit is reached; with retryAfterMs another try may succeed then.',
   EXPIRED: 'The time for it is over.',

@@ -1,174 +1,6 @@
 /** Events on the wire: one interface for each feed, one type for each kind. */
+import { eventKinds, type EventKind } from './event-kinds.ts'
 import type { DeltaShape, EventShape, FactShape, Refs } from './refs.ts'
-
-interface Kind {
-  type: string
-  name: string
-  description: string
-  /** Which feeds it stands in. */
-  of: 'generation' | 'project' | 'both'
-  fields?: readonly FieldName[]
-}
-
-type FieldName =
-  | 'stepIndex'
-  | 'attempt'
-  | 'reason'
-  | 'step'
-  | 'toolCall'
-  | 'name'
-  | 'callStatus'
-  | 'toolCalls'
-  | 'toolId'
-  | 'agentId'
-  | 'apiKeyId'
-  | 'stopReason'
-  | 'code'
-
-const kinds: readonly Kind[] = [
-  {
-    type: 'GENERATION_QUEUED',
-    name: 'GenerationQueuedEvent',
-    description: 'A generation was made.',
-    of: 'both',
-  },
-  {
-    type: 'GENERATION_STARTED',
-    name: 'GenerationStartedEvent',
-    description: 'A worker took it for the first time.',
-    of: 'both',
-  },
-  {
-    type: 'GENERATION_RESUMED',
-    name: 'GenerationResumedEvent',
-    description: 'A worker took it again after a pause.',
-    of: 'both',
-  },
-  {
-    type: 'STEP_RESET',
-    name: 'StepResetEvent',
-    description: 'The attempt failed: drop the text of this step, another attempt begins.',
-    of: 'both',
-    fields: ['stepIndex', 'attempt', 'reason'],
-  },
-  {
-    type: 'MESSAGE_COMMITTED',
-    name: 'MessageCommittedEvent',
-    description: "The model's answer is a fact; it repeats the whole text.",
-    of: 'both',
-    fields: ['stepIndex', 'step'],
-  },
-  {
-    type: 'TOOL_CALL_PROPOSED',
-    name: 'ToolCallProposedEvent',
-    description: 'The model asked for a tool.',
-    of: 'both',
-    fields: ['toolCall', 'name', 'stepIndex'],
-  },
-  {
-    type: 'TOOL_CALL_STARTED',
-    name: 'ToolCallStartedEvent',
-    description: 'The call is being sent.',
-    of: 'both',
-    fields: ['toolCall', 'name', 'attempt'],
-  },
-  {
-    type: 'TOOL_CALL_SETTLED',
-    name: 'ToolCallSettledEvent',
-    description: 'The call has its outcome.',
-    of: 'both',
-    fields: ['toolCall', 'name', 'callStatus'],
-  },
-  {
-    type: 'REQUIRES_ACTION',
-    name: 'RequiresActionEvent',
-    description: 'Client calls are open: run them and submitToolOutputs.',
-    of: 'both',
-    fields: ['toolCalls'],
-  },
-  {
-    type: 'GENERATION_COMPLETED',
-    name: 'GenerationCompletedEvent',
-    description: 'It ended well.',
-    of: 'both',
-    fields: ['stopReason'],
-  },
-  {
-    type: 'GENERATION_FAILED',
-    name: 'GenerationFailedEvent',
-    description: 'It failed.',
-    of: 'both',
-    fields: ['code'],
-  },
-  {
-    type: 'GENERATION_CANCELLED',
-    name: 'GenerationCancelledEvent',
-    description: 'It was cancelled.',
-    of: 'both',
-  },
-  {
-    type: 'GENERATION_EXPIRED',
-    name: 'GenerationExpiredEvent',
-    description: 'Its time was over.',
-    of: 'both',
-  },
-  {
-    type: 'TOOL_CREATED',
-    name: 'ToolCreatedEvent',
-    description: 'A tool was saved.',
-    of: 'project',
-    fields: ['toolId', 'name'],
-  },
-  {
-    type: 'TOOL_UPDATED',
-    name: 'ToolUpdatedEvent',
-    description: 'A tool was changed.',
-    of: 'project',
-    fields: ['toolId', 'name'],
-  },
-  {
-    type: 'TOOL_DELETED',
-    name: 'ToolDeletedEvent',
-    description: 'A tool was deleted.',
-    of: 'project',
-    fields: ['toolId', 'name'],
-  },
-  {
-    type: 'AGENT_CREATED',
-    name: 'AgentCreatedEvent',
-    description: 'An agent was saved.',
-    of: 'project',
-    fields: ['agentId', 'name'],
-  },
-  {
-    type: 'AGENT_UPDATED',
-    name: 'AgentUpdatedEvent',
-    description: 'An agent was changed.',
-    of: 'project',
-    fields: ['agentId', 'name'],
-  },
-  {
-    type: 'AGENT_DELETED',
-    name: 'AgentDeletedEvent',
-    description: 'An agent was deleted.',
-    of: 'project',
-    fields: ['agentId', 'name'],
-  },
-  {
-    type: 'API_KEY_CREATED',
-    name: 'ApiKeyCreatedEvent',
-    description: 'An API key was made.',
-    of: 'project',
-    fields: ['apiKeyId'],
-  },
-  {
-    type: 'API_KEY_REVOKED',
-    name: 'ApiKeyRevokedEvent',
-    description: 'An API key was revoked.',
-    of: 'project',
-    fields: ['apiKeyId'],
-  },
-]
 
 export type EventTypes = ReturnType<typeof addEvents>
 
@@ -177,15 +9,16 @@ export function addEvents(refs: Refs) {
   const EventType = builder.enumType('EventType', {
     description: 'Kinds of events. Clients must expect new ones.',
     values: Object.fromEntries([
-      ...kinds.map((kind) => [kind.type, { description: kind.description }]),
+      ...eventKinds.map((kind) => [kind.type, { description: kind.description }]),
       ['TEXT_DELTA', { description: 'Text on its way; never part of the log.' }],
     ]) as Record<string, { description: string }>,
   })
-  const nameByType = new Map(kinds.map((kind) => [kind.type, kind.name]))
+  const nameByType = new Map(eventKinds.map((kind) => [kind.type, kind.name]))
   const resolveType = (event: EventShape) => nameByType.get(event.type) ?? 'TextDeltaEvent'
   const cursor = 'Where it stands; pass it as after to go on behind it. The same in subscription and query.'
   const GenerationEvent = builder.interfaceRef<EventShape>('GenerationEvent').implement({
-    description: 'Something that happened to a generation. Clients must be ready for kinds they do not know.',
+    description:
+      'Something that happened to a generation. Clients must be ready for eventKinds they do not know.',
     resolveType,
     fields: (t) => ({
       cursor: t.exposeString('cursor', { description: cursor }),
@@ -199,7 +32,8 @@ export function addEvents(refs: Refs) {
     }),
   })
   const ProjectEvent = builder.interfaceRef<EventShape>('ProjectEvent').implement({
-    description: 'Something that happened in a project. Clients must be ready for kinds they do not know.',
+    description:
+      'Something that happened in a project. Clients must be ready for eventKinds they do not know.',
     resolveType,
     fields: (t) => ({
       cursor: t.exposeString('cursor', { description: cursor }),
@@ -208,12 +42,12 @@ export function addEvents(refs: Refs) {
       at: t.expose('at', { type: 'DateTime', description: 'When it happened.' }),
     }),
   })
-  for (const kind of kinds) addKind(refs, kind, GenerationEvent, ProjectEvent)
+  for (const kind of eventKinds) addKind(refs, kind, GenerationEvent, ProjectEvent)
   addDelta(refs, GenerationEvent)
   return { GenerationEvent, ProjectEvent, EventType }
 }
 
-function addKind(refs: Refs, kind: Kind, ofGeneration: unknown, ofProject: unknown): void {
+function addKind(refs: Refs, kind: EventKind, ofGeneration: unknown, ofProject: unknown): void {
   const { builder } = refs
   const interfaces = kind.of === 'project' ? [ofProject] : [ofGeneration, ofProject]
   builder.objectRef<FactShape>(kind.name).implement({
@@ -236,6 +70,23 @@ function addKind(refs: Refs, kind: Kind, ofGeneration: unknown, ofProject: unkno
         code: () => text('code', 'Why it failed.'),
         toolId: () => id('toolId', 'The tool.'),
         agentId: () => id('agentId', 'The agent.'),
+        verdict: () => text('verdict', 'The verdict.'),
+        outcome: () => text('outcome', 'SUCCEEDED, FAILED or RUN_AGAIN.'),
+        decidedBy: () => id('decidedBy', 'The key that said so.'),
+        approval: () =>
+          t.field({
+            type: refs.Approval,
+            nullable: true,
+            description: 'The approval as it is now; null when it may not be seen.',
+            resolve: (event, _args, { loaders }) => loaders.approvals.load(String(event.data['approvalId'])),
+          }),
+        grant: () =>
+          t.field({
+            type: refs.Grant,
+            nullable: true,
+            description: 'The grant as it is now; null when it may not be seen.',
+            resolve: (event, _args, { loaders }) => loaders.grants.load(String(event.data['grantId'])),
+          }),
         apiKeyId: () => id('apiKeyId', 'The key.'),
         step: () =>
           t.field({

@@ -1,11 +1,14 @@
 /** The types of generations and steps on the wire. */
 import {
   encodeCursor,
+  isTerminal,
   readEvents,
+  shownStatus,
   textOf,
   type Generation,
   type Step,
 } from '../../domain/generations/index.ts'
+import type { Approval } from '../../domain/approvals/index.ts'
 import type { ToolCall } from '../../domain/tools/index.ts'
 import { pageSizes } from './builder.ts'
 import { hasPrefix } from './connections.ts'
@@ -122,31 +125,33 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
       }),
     }),
   })
-  const Approval = builder.objectRef<{ id: string }>('PendingApproval').implement({
-    description: 'A call that waits for a verdict.',
-    fields: (t) => ({ id: t.exposeID('id', { description: 'Begins with apr_.' }) }),
-  })
-  const Required = builder.objectRef<{ toolCalls: ToolCall[] }>('RequiredAction').implement({
-    description: 'What somebody must do before the generation goes on. Both lists are always there.',
-    fields: (t) => ({
-      toolCalls: t.expose('toolCalls', {
-        type: [refs.ToolCall],
-        description: 'Client calls: run them and submitToolOutputs.',
+  const Required = builder
+    .objectRef<{ toolCalls: ToolCall[]; approvals: Approval[] }>('RequiredAction')
+    .implement({
+      description: 'What somebody must do before the generation goes on. Both lists are always there.',
+      fields: (t) => ({
+        toolCalls: t.expose('toolCalls', {
+          type: [refs.ToolCall],
+          description: 'Client calls: run them and submitToolOutputs.',
+        }),
+        approvals: t.expose('approvals', {
+          type: [refs.Approval],
+          description: 'Gated calls that wait for a verdict: decideApproval.',
+        }),
       }),
-      approvals: t.field({
-        type: [Approval],
-        description: 'Gated calls that wait for a verdict.',
-        resolve: () => [],
-      }),
-    }),
-  })
+    })
   refs.Generation.implement({
     description: 'One run of an agent.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'gen_'),
     fields: (t) => ({
       id: t.exposeID('id', { description: 'Begins with gen_.' }),
-      status: t.expose('status', { type: Status.status, description: 'Where it stands.' }),
+      status: t.field({
+        type: Status.status,
+        description: 'Where it stands.',
+        resolve: async ({ id, storedStatus }, _args, { loaders }) =>
+          shownStatus(storedStatus, storedStatus === 'WAITING' ? await loaders.callsOf.load(id) : []),
+      }),
       stopReason: t.expose('stopReason', {
         type: Status.stopReason,
         nullable: true,
@@ -185,9 +190,12 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
         description: 'What somebody must do; null when nothing is open.',
         complexity: { field: 1, multiplier: 1 },
         resolve: async (generation, _args, { loaders }) => {
+          if (isTerminal(generation.storedStatus)) return null
           const calls = await loaders.callsOf.load(generation.id)
           const toolCalls = calls.filter((call) => call.status === 'AWAITING_CLIENT')
-          return toolCalls.length > 0 ? { toolCalls } : null
+          const asked = calls.some((call) => call.status === 'AWAITING_APPROVAL')
+          const approvals = asked ? await loaders.approvalsOf.load(generation.id) : []
+          return toolCalls.length + approvals.length > 0 ? { toolCalls, approvals } : null
         },
       }),
       steps: t.field({

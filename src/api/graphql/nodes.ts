@@ -13,6 +13,8 @@ const loaderOf: Partial<Record<IdKind, keyof Loaders>> = {
   generation: 'generations',
   step: 'steps',
   toolCall: 'toolCalls',
+  approval: 'approvals',
+  grant: 'grants',
 }
 
 async function load(loaders: Loaders, id: string): Promise<unknown> {

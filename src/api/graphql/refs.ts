@@ -1,6 +1,7 @@
 /** All types that rooms refer to, declared on the ground so that no two room files need each other. */
 import type { ApiKey, Project } from '../../domain/access/index.ts'
 import type { AuditEntry } from '../../domain/audit/index.ts'
+import type { Approval, Grant } from '../../domain/approvals/index.ts'
 import type { Agent } from '../../domain/agents/index.ts'
 import type { EventRow, Generation, Provider, Step } from '../../domain/generations/index.ts'
 import type { Secret } from '../../domain/secrets/index.ts'
@@ -36,6 +37,8 @@ export function declareRefs() {
     HttpTool: builder.objectRef<Tool>('HttpTool'),
     ClientTool: builder.objectRef<Tool>('ClientTool'),
     ToolCall: builder.objectRef<ToolCall>('ToolCall'),
+    Approval: builder.objectRef<Approval>('Approval'),
+    Grant: builder.objectRef<Grant>('Grant'),
     Agent: builder.objectRef<Agent>('Agent'),
     Generation: builder.objectRef<Generation>('Generation'),
     Step: builder.objectRef<Step>('Step'),

@@ -1,10 +1,13 @@
 /** The schema, room by room. */
 import type { GraphQLSchema } from 'graphql'
 import { addAgents } from './agents.ts'
+import { addApprovals } from './approvals.ts'
 import { addAudit } from './audit.ts'
 import { builder } from './builder.ts'
 import { addEvents } from './events.ts'
+import { addGateTypes } from './gates.ts'
 import { addGenerations } from './generations.ts'
+import { addGrants } from './grants.ts'
 import { addKeys } from './keys.ts'
 import { addNodes } from './nodes.ts'
 import { addProjects } from './projects.ts'
@@ -39,10 +42,12 @@ function build(): GraphQLSchema {
   addKeys(refs)
   addSecrets(refs)
   addAudit(refs)
-  addTools(refs)
+  const gates = addGateTypes(refs)
+  addTools(refs, gates)
   addToolCalls(refs)
   const settings = addSettingInputs(builder)
-  addAgents(refs, settings)
+  addAgents(refs, settings, gates)
+  addApprovals(refs, gates, addGrants(refs))
   const events = addEvents(refs)
   addSubscriptions(refs, events)
   addGenerations(refs, settings, events)

@@ -1,21 +1,25 @@
 /** Tool calls on the wire, and the direct call. */
-import { callTool, listToolCalls, toolCallStatuses, type ToolCall } from '../../domain/tools/index.ts'
+import { callTool } from '../../domain/calls/index.ts'
+import { listToolCalls, masked, toolCallStatuses, type ToolCall } from '../../domain/tools/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
+import { addResolve, attemptType, resolutionEnum } from './tool-call-ledger.ts'
 
 export function addToolCalls(refs: Refs): void {
   const { builder } = refs
   const Status = builder.enumType('ToolCallStatus', {
     description:
-      'What became of a call. PROPOSED, EXECUTING and AWAITING_CLIENT are open, the others are final.',
+      'What became of a call. The first five are open, the others are final; UNKNOWN until a person resolves it.',
     values: described(toolCallStatuses, statusDescriptions),
   })
   const Source = builder.enumType('ToolCallSource', {
     description: 'Where a call came from.',
     values: { GENERATION: { description: 'A model asked for it.' }, DIRECT: { description: 'callTool.' } },
   })
+  const ResolutionEnum = resolutionEnum(refs)
+  const Attempt = attemptType(refs, Status)
   refs.ToolCall.implement({
     description: 'One request to run a tool.',
     interfaces: [builder.nodeInterfaceRef()],
@@ -27,10 +31,13 @@ export function addToolCalls(refs: Refs): void {
       name: t.exposeString('runtimeName', { description: 'The runtime name that was called.' }),
       status: t.field({ type: Status, description: 'What became of it.', resolve: (call) => call.status }),
       source: t.field({ type: Source, description: 'Where it came from.', resolve: (call) => call.source }),
-      arguments: t.expose('arguments', {
+      arguments: t.field({
         type: 'JSONObject',
         nullable: true,
-        description: 'As given, without presets; null when the model wrote no valid arguments.',
+        description:
+          'As given or edited by an approver, without presets; null when the model wrote no valid ones. writeOnly values are masked, but not for a client tool, which needs them.',
+        resolve: (call) =>
+          call.arguments && call.kind !== 'client' ? masked(call.arguments, call.masked) : call.arguments,
       }),
       rawArguments: t.exposeString('rawArguments', {
         nullable: true,
@@ -54,6 +61,40 @@ export function addToolCalls(refs: Refs): void {
         resolve: (call) => call.result?.structuredContent ?? null,
       }),
       attempt: t.exposeInt('attempt', { description: 'Times it was sent.' }),
+      attempts: t.expose('attempts', {
+        type: [Attempt],
+        description: 'The ledger: each time it was sent, oldest first. Empty for a client call.',
+        complexity: { field: 1, multiplier: 2 },
+      }),
+      approval: t.field({
+        type: refs.Approval,
+        nullable: true,
+        description: 'The newest approval that was asked for; null when the gate let it pass.',
+        resolve: (call, _args, { loaders }) =>
+          call.approvalId ? loaders.approvals.load(call.approvalId) : null,
+      }),
+      grant: t.field({
+        type: refs.Grant,
+        nullable: true,
+        description: 'The grant that let it pass the gate.',
+        resolve: (call, _args, { loaders }) => (call.grantId ? loaders.grants.load(call.grantId) : null),
+      }),
+      editedArguments: t.field({
+        type: ['String'],
+        description: 'The names of the arguments that an approver changed.',
+        resolve: (call) => call.editedKeys ?? [],
+      }),
+      resolution: t.expose('resolution', {
+        type: ResolutionEnum,
+        nullable: true,
+        description: 'What a person said of it when its outcome was unknown.',
+      }),
+      resolvedBy: t.exposeID('resolvedBy', { nullable: true, description: 'The key that said so.' }),
+      resolvedAt: t.expose('resolvedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When it was said.',
+      }),
       stepIndex: t.exposeInt('stepIndex', {
         nullable: true,
         description: 'The step of the generation, from 1.',
@@ -95,10 +136,11 @@ export function addToolCalls(refs: Refs): void {
     }),
   })
   addQueries(refs, Status)
+  addResolve(refs, ResolutionEnum)
   addMutation(refs, {
     name: 'callTool',
     description:
-      'Calls a tool outside any generation and waits for its result. A tool that fails is a result with isError.',
+      'Calls a tool outside any generation and waits for its result. A tool that fails is a result with isError; a call that the gate stops is answered as AWAITING_APPROVAL and runs when it is approved.',
     input: builder.inputType('CallToolInput', {
       description: 'A call.',
       fields: (t) => ({
@@ -138,6 +180,20 @@ function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>)
       resolve: (_root, { id }, { loaders }) => loaders.toolCalls.load(id),
     }),
   )
+  builder.queryField('unknownToolCalls', (t) =>
+    t.field({
+      type: connection,
+      description: 'Calls whose outcome nobody knows and nobody has resolved yet, newest first.',
+      args: {
+        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        toolId: t.arg.id({ description: 'Only calls of this tool.' }),
+        ...t.arg.connectionArgs(),
+      },
+      complexity: listCost,
+      resolve: (_root, { projectId, toolId, ...args }, { ctx }) =>
+        page(args, (p) => listToolCalls(ctx, { projectId, status: 'UNKNOWN', toolId, page: p })),
+    }),
+  )
   builder.queryField('toolCalls', (t) =>
     t.field({
       type: connection,
@@ -159,12 +215,16 @@ function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>)
 
 const statusDescriptions: Record<(typeof toolCallStatuses)[number], string> = {
   PROPOSED: 'Accepted, not sent yet.',
+  AWAITING_APPROVAL: 'The gate stopped it; see approval.',
+  APPROVED: 'Approved, not sent yet.',
   EXECUTING: 'Sent, no answer yet.',
   AWAITING_CLIENT: 'Waits for submitToolOutputs.',
   SUCCEEDED: 'Done.',
   ERRORED: 'Failed, or refused with a reason.',
   INVALID: 'The arguments did not fit the schema; it was not sent.',
   UNKNOWN: 'The server stopped while it was under way: it may have taken effect, and was not repeated.',
+  REJECTED: 'A person denied it; it was not sent.',
+  EXPIRED: 'Nobody approved it in time; it was not sent.',
   SKIPPED: 'The generation ended with its step.',
   CANCELLED: 'The generation ended before it was answered.',
 }

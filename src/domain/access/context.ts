@@ -46,6 +46,8 @@ export interface Principal {
   projectId: string
   /** An operator's key reaches every project; any other only its own. */
   installation: boolean
+  /** The built-in role it was made with; null for a policy of its own. Gates ask for roles. */
+  role: string | null
   policy: Policy
   expiresAt: Date | null
 }

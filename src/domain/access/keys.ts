@@ -89,8 +89,8 @@ export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
 }
 
 function principalOf(row: typeof apiKeys.$inferSelect): Principal {
-  const { id, name, projectId, installation, expiresAt } = row
-  return { id, name, projectId, installation, expiresAt, policy: row.policy as Policy }
+  const { id, name, projectId, installation, role, expiresAt } = row
+  return { id, name, projectId, installation, role, expiresAt, policy: row.policy as Policy }
 }
 
 /** How long an answer of the table is believed. A revocation rings the bell and is heard at once. */

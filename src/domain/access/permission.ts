@@ -18,8 +18,17 @@ export async function assertMay(
   resource: string,
 ): Promise<void> {
   if (allows(ctx.principal.policy, action, resource)) return
-  await record(ctx.db, { ...entryOf(ctx), projectId, action, resource, outcome: 'DENIED' })
-  throw new AppError('FORBIDDEN', `This key may not ${action} on ${resource}.`, { action })
+  throw await denied(ctx, { action, projectId, resource }, `This key may not ${action} on ${resource}.`)
+}
+
+/** Records a denial and answers the FORBIDDEN to throw, for rules that are not in a policy. */
+export async function denied(
+  ctx: Ctx,
+  what: { action: Action; projectId: string; resource: string },
+  message: string,
+): Promise<AppError> {
+  await record(ctx.db, { ...entryOf(ctx), ...what, outcome: 'DENIED' })
+  return new AppError('FORBIDDEN', message, { action: what.action })
 }
 
 /** Records a change by the caller; pass the transaction that makes it. */

@@ -19,6 +19,7 @@ export const actions = [
   'tools:Call',
   'toolCalls:Get',
   'toolCalls:List',
+  'toolCalls:Resolve',
   'agents:Create',
   'agents:Update',
   'agents:Delete',
@@ -36,6 +37,12 @@ export const actions = [
   'secrets:Set',
   'secrets:Delete',
   'secrets:List',
+  'approvals:Get',
+  'approvals:List',
+  'approvals:Decide',
+  'grants:Get',
+  'grants:List',
+  'grants:Revoke',
   'audit:List',
 ] as const
 
@@ -61,13 +68,14 @@ const running = ['generations:Start', 'generations:SubmitToolOutputs', 'generati
 const roleActions: Record<Role, string[]> = {
   admin: ['*'],
   developer: [...reading, ...running, 'tools:*', 'agents:*', 'providers:*', 'secrets:*'],
-  approver: reading,
+  approver: [...reading, 'approvals:Decide', 'grants:Revoke', 'toolCalls:Resolve'],
   caller: [
     'tools:Get',
     'tools:List',
     'agents:Get',
     'agents:List',
     'toolCalls:Get',
+    'approvals:Get',
     'events:Subscribe',
     'generations:Get',
     'generations:List',

@@ -4,6 +4,7 @@ import { check, text, whole } from '../../core/check.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
+import { gateInput, type GatePolicy } from '../tools/index.ts'
 
 /** Exactly one member: a mode, or the runtime name of the tool that must be called. */
 export type ToolChoiceRule = { mode: 'AUTO' | 'NONE' | 'REQUIRED' } | { tool: string }
@@ -51,6 +52,8 @@ export interface AgentSettings {
   /** Messages of the history that the model sees at most, rounded to whole turns; null means what fits. */
   maxContextMessages: number | null
   budget: Budget
+  /** Stops calls of all its tools, beside their own gates; it can only make them stricter. */
+  gate?: GatePolicy | null
   /** How long a client tool's output is waited for, in milliseconds. */
   clientTimeoutMs: number
   /** What follows when it does not come: an error result for the model, or the end as EXPIRED. */
@@ -137,7 +140,8 @@ const settingShapes = {
 }
 
 const overrides = z.object(settingShapes)
-const settings = z.object({ ...settingShapes, toolIds: toolIds.nullish() })
+// A run may not override these two: nobody widens an agent's reach or opens its gate in passing.
+const settings = z.object({ ...settingShapes, toolIds: toolIds.nullish(), gate: gateInput.nullish() })
 
 export type SettingsInput = z.input<typeof settings>
 export type SettingsOverrides = z.input<typeof overrides>
@@ -164,6 +168,7 @@ export function checkSettings(input: unknown): AgentSettings {
       tokensPerGeneration: given.budget?.tokensPerGeneration ?? null,
       tokensPerDay: given.budget?.tokensPerDay ?? null,
     },
+    gate: given.gate ?? null,
     clientTimeoutMs: given.clientTimeoutMs ?? 10 * 60 * 1000,
     onClientTimeout: given.onClientTimeout ?? 'CONTINUE',
     timeoutMs: given.timeoutMs ?? day,

@@ -1,19 +1,29 @@
 /** Commits a model's answer: the message, its calls after triage, and how the row is left, in one statement. */
 import { sql, type SQL } from 'drizzle-orm'
-import { nowPlus, jsonb } from '../../store/db/database.ts'
+import { atomically, nowPlus, jsonb, type Database } from '../../store/db/database.ts'
 import type { NewEvent } from '../../store/events/log.ts'
 import { allows, principalById } from '../access/index.ts'
-import type { Tool } from '../tools/index.ts'
+import {
+  covers,
+  findGrants,
+  insertApprovals,
+  newApproval,
+  requested,
+  takeUse,
+  type Grant,
+  type NewApproval,
+} from '../approvals/index.ts'
+import { gateOf, judgeGate, type Tool } from '../tools/index.ts'
 import type { PreparedRequest } from './attempt.ts'
 import { completed, failed } from './closing.ts'
-import type { Change, NewCallRow } from './commit.ts'
+import { commit, type Change, type NewCallRow } from './commit.ts'
 import type { Generation } from './generation.ts'
 import { judge, type Judgement } from './judge.ts'
 import { callsOf, type AssistantPart } from './message.ts'
 import type { ModelAnswer, ModelPort } from './model.ts'
 import { isStop, type StepPlan } from './next.ts'
-import { triage, type TriagedCall } from './triage.ts'
-import { maxParallelCalls, write, type Turn, type TurnOutcome } from './turn.ts'
+import { endAtStop, passed, triage, type TriagedCall, type TriageRules } from './triage.ts'
+import { lockOwn, maxParallelCalls, tell, write, type Turn, type TurnOutcome } from './turn.ts'
 
 /** Judges and commits the answer of one attempt. */
 export async function commitAnswer(
@@ -34,18 +44,58 @@ export async function commitAnswer(
     offersFinalAnswer: prepared.offersFinalAnswer,
   })
   const parts = answer.parts.map((part) => ({ ...part }))
-  const calls = judgement ? [] : await triageCalls(step, tools, parts)
+  const rules = judgement ? null : await triageRules(step, tools)
+  const calls = rules ? triageCalls(parts, rules) : []
+  const made = { plan, port, tools, prepared, answer, parts, judgement }
+  const grants = await usableGrants(step, calls)
+  if (grants.length === 0) {
+    const { change, outcome } = changeOf(step, made, endAtStop(calls, rules ?? never))
+    await write(step, change)
+    return outcome
+  }
+  // Uses are taken in the transaction of the call that they let pass, under the generation's lock.
+  const done = await atomically(house.db, async (tx) => {
+    await lockOwn(tx, step.held)
+    const through = await takeGrants(tx, calls, grants)
+    const { change, outcome } = changeOf(step, made, endAtStop(through, rules ?? never))
+    return { seq: await commit(tx, step.held, change), outcome }
+  })
+  tell(step, done.seq)
+  return done.outcome
+}
+
+const never = { isStop: () => false }
+
+/** An answer on its way into the rows. */
+interface Made {
+  plan: StepPlan
+  port: ModelPort
+  tools: Map<string, Tool>
+  prepared: PreparedRequest
+  answer: ModelAnswer
+  parts: AssistantPart[]
+  judgement: Judgement | null
+}
+
+/** Everything that the commit of the answer writes. */
+function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Change; outcome: TurnOutcome } {
+  const { generation, house } = step
+  const { plan, port, tools, prepared, answer, parts, judgement } = made
+  const { settings } = generation
+  const questions = questionsOf(step, calls)
   const started = startNow(calls, settings.parallelToolCalls)
   const rows = calls.map((call, i): NewCallRow => ({
     ...call,
     stepIndex: plan.stepIndex,
     callIndex: i + 1,
     starts: started.has(call.id),
+    approvalId: questions.find((question) => question.toolCallId === call.id)?.id ?? null,
     timeoutMs: settings.clientTimeoutMs,
   }))
   const ending = endingOf(judgement, rows, settings.clientTimeoutMs, house.limits.leaseMs)
   const { usage } = answer
-  await write(step, {
+  const used = { model: port.name, usage, stepIndex: plan.stepIndex, attempt: generation.attempt + 1 }
+  const change: Change = {
     ...ending,
     set: [
       sql`step_count = ${plan.stepIndex}::int`,
@@ -59,50 +109,84 @@ export async function commitAnswer(
     events: [
       { type: 'MESSAGE_COMMITTED', data: { stepIndex: plan.stepIndex } },
       ...rows.flatMap((call) => callEvents(call)),
+      ...questions.map(requested),
       ...ending.events,
     ],
     step: {
-      stepIndex: plan.stepIndex,
-      attempt: generation.attempt + 1,
-      model: port.name,
+      ...used,
       modelKind: port.providerKind,
       parts,
       surface: [...tools].map(([name, tool]) => ({ name, toolId: tool.id, version: tool.version })),
       toolChoice: prepared.request.toolChoice,
       finishReason: answer.finishReason,
-      usage,
       notice: plan.notice,
       elided: prepared.elided === null ? null : { ...prepared.elided },
     },
-    attempt: {
-      stepIndex: plan.stepIndex,
-      attempt: generation.attempt + 1,
-      model: port.name,
-      usage,
-      totalTokens: usage.inputTokens + usage.outputTokens,
-      errorCode: null,
-    },
+    attempt: { ...used, totalTokens: usage.inputTokens + usage.outputTokens, errorCode: null },
     newCalls: rows,
     audit: rows.flatMap((call) => droppedPresets(generation, call)),
-  })
-  return ending.outcome
+    also: questions.length > 0 ? [insertApprovals(questions)] : [],
+  }
+  return { change, outcome: ending.outcome }
+}
+
+/** Who may call what, and what the gates of tool and agent ask. */
+async function triageRules({ house, generation }: Turn, tools: Map<string, Tool>): Promise<TriageRules> {
+  const principal = await principalById(house.db, generation.requestedBy, house.clock.now())
+  const { gate } = generation.settings
+  return {
+    active: tools,
+    mayCall: (tool) => principal !== null && allows(principal.policy, 'tools:Call', `tool/${tool.id}`),
+    gate: (tool, merged) => judgeGate(gate ? [gateOf(tool), gate] : [gateOf(tool)], merged),
+    isStop: (name) => isStop(generation.settings, name),
+  }
 }
 
 /** Judges the calls and writes our ids into the message that is stored. */
-async function triageCalls(
-  { house, generation }: Turn,
-  tools: Map<string, Tool>,
-  parts: AssistantPart[],
-): Promise<TriagedCall[]> {
-  const principal = await principalById(house.db, generation.requestedBy, house.clock.now())
+function triageCalls(parts: AssistantPart[], rules: TriageRules): TriagedCall[] {
   const callParts = callsOf(parts)
-  const calls = triage(callParts, {
-    active: tools,
-    mayCall: (tool) => principal !== null && allows(principal.policy, 'tools:Call', `tool/${tool.id}`),
-    isStop: (name) => isStop(generation.settings, name),
-  })
+  const calls = triage(callParts, rules)
   callParts.forEach((part, i) => (part.callId = calls[i]!.id))
   return calls
+}
+
+/** Grants that may let some of the stopped calls pass. */
+async function usableGrants({ house, generation }: Turn, calls: TriagedCall[]): Promise<Grant[]> {
+  const stopped = calls.filter((call) => call.stopped)
+  const grants = await findGrants(house.db, [...new Set(stopped.map((call) => call.tool!.id))], generation)
+  return grants.filter((grant) => stopped.some((call) => coversCall(grant, call)))
+}
+
+function coversCall(grant: Grant, { tool, stopped }: TriagedCall): boolean {
+  return stopped !== null && covers(grant, { tool: tool!, merged: stopped.merged })
+}
+
+async function takeGrants(tx: Database, calls: TriagedCall[], grants: Grant[]): Promise<TriagedCall[]> {
+  const through: TriagedCall[] = []
+  for (const call of calls) {
+    const fitting = grants.filter((grant) => coversCall(grant, call))
+    const grantId = fitting.length > 0 ? await takeUse(tx, fitting) : null
+    through.push(grantId ? passed(call, grantId) : call)
+  }
+  return through
+}
+
+function questionsOf({ generation }: Turn, calls: TriagedCall[]): NewApproval[] {
+  return calls.flatMap((call) => {
+    const { tool, stopped } = call
+    if (!tool || !stopped) return []
+    const isAnswer = tool.kind === 'client' && isStop(generation.settings, call.runtimeName)
+    const question = newApproval({
+      toolCallId: call.id,
+      runtimeName: call.runtimeName,
+      tool,
+      ...stopped,
+      onApprove: isAnswer ? 'SKIP' : tool.kind === 'client' ? 'CLIENT' : 'RUN',
+      clientTimeoutMs: generation.settings.clientTimeoutMs,
+      requestedBy: generation.requestedBy,
+    })
+    return [question]
+  })
 }
 
 /** The server calls that leave right after the commit; they are committed as sent. */
@@ -159,11 +243,13 @@ function endingOf(
   if (judgement?.kind === 'fail') return { ...failed(judgement.code, judgement.message), outcome: 'terminal' }
   if (judgement?.kind === 'complete') return { ...completed(judgement), outcome: 'terminal' }
   const client = calls.filter((call) => call.status === 'AWAITING_CLIENT')
-  if (client.length === 0) return goOn
-  const events = [{ type: 'REQUIRES_ACTION', data: { toolCallIds: client.map((call) => call.id) } }]
+  const asked = calls.some((call) => call.status === 'AWAITING_APPROVAL')
+  if (client.length === 0 && !asked) return goOn
+  const toolCallIds = client.map((call) => call.id)
+  const events = client.length > 0 ? [{ type: 'REQUIRES_ACTION', data: { toolCallIds } }] : []
   if (calls.some((call) => call.status === 'PROPOSED')) return { ...goOn, events }
   // Nothing runs here: the row is parked in the very commit that opens the calls, which nobody can have answered yet.
-  const wakeAt = sql`least(deadline_at, ${nowPlus(clientTimeoutMs)})`
+  const wakeAt = client.length > 0 ? sql`least(deadline_at, ${nowPlus(clientTimeoutMs)})` : sql`deadline_at`
   return {
     ...goOn,
     set: [...goOn.set, sql`status = 'WAITING'`],

@@ -1,6 +1,7 @@
 /** Takes generations that are due: a claim is also the moment at which a run starts, goes on, or starts a step anew. */
 import { sql } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
+import { insertEvents } from '../../store/events/log.ts'
 import { claim, type Held } from '../../store/work/work.ts'
 import type { StoredStatus } from './generation.ts'
 
@@ -20,11 +21,9 @@ export function claimGenerations(db: Database, leaseMs: number, limit: number): 
     keep: ['started_at'],
     set: sql`status = 'RUNNING', started_at = coalesce(t.started_at, now()),
       last_seq = t.last_seq + case when due.status = 'QUEUED' then 1 else 0 end`,
-    after: sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
-      select project_id, id, last_seq, case when step_count = 0 and attempt = 0 then 'GENERATION_STARTED'
-        else 'GENERATION_RESUMED' end, '{}'::jsonb,
-        pg_current_xact_id()::text::bigint + (select commit_shift::bigint from installation)
-      from g where was = 'QUEUED'`,
+    after: insertEvents(sql`select project_id, id as generation_id, last_seq as seq,
+      case when step_count = 0 and attempt = 0 then 'GENERATION_STARTED' else 'GENERATION_RESUMED' end as type,
+      '{}'::jsonb as data from g where was = 'QUEUED'`),
     select: sql`last_seq as "lastSeq"`,
   })
 }

@@ -4,27 +4,31 @@ import { jsonb } from '../../store/db/database.ts'
 import { errorResult } from '../../core/content.ts'
 import type { Json } from '../../core/json.ts'
 import type { NewEvent } from '../../store/events/log.ts'
+import { voidPending, voided } from '../approvals/index.ts'
 import { isOpen, type ToolCall } from '../tools/index.ts'
 import type { CallChange, Change } from './commit.ts'
 import type { FailureCode } from './generation.ts'
 
-/** Settles every open call as CANCELLED with a result that says why, and appends the closing event. */
-export function closeOpenCalls(
+/** Settles every open call as CANCELLED with a result that says why, voids what is asked, appends the closing event. */
+function closeOpenCalls(
   calls: ToolCall[],
   code: string,
   message: string,
-  closingEvent: 'GENERATION_CANCELLED' | 'GENERATION_EXPIRED',
-): { calls: CallChange[]; events: NewEvent[] } {
-  const open = calls.filter((call) => isOpen(call.status))
+  closingEvent: NewEvent,
+): { calls: CallChange[]; events: NewEvent[]; also: SQL[] } {
+  const open = calls.filter(isOpen)
+  const asked = open.filter((call) => call.status === 'AWAITING_APPROVAL')
   const result = errorResult(code, message)
   return {
     calls: open.map((call) => ({ id: call.id, status: 'CANCELLED', result, errorCode: code })),
+    also: asked.length > 0 ? [voidPending()] : [],
     events: [
+      ...asked.map((call) => voided(call, 'GENERATION_ENDED')),
       ...open.map((call) => ({
         type: 'TOOL_CALL_SETTLED',
         data: { toolCallId: call.id, name: call.runtimeName, stepIndex: call.stepIndex, status: 'CANCELLED' },
       })),
-      { type: closingEvent, data: {} },
+      closingEvent,
     ],
   }
 }
@@ -35,7 +39,10 @@ export function cancelChange(calls: ToolCall[]): Change {
     set: [sql`status = 'CANCELLED'`, sql`finished_at = now()`],
     wakeAt: null,
     release: true,
-    ...closeOpenCalls(calls, 'cancelled', 'The generation was cancelled.', 'GENERATION_CANCELLED'),
+    ...closeOpenCalls(calls, 'cancelled', 'The generation was cancelled.', {
+      type: 'GENERATION_CANCELLED',
+      data: {},
+    }),
   }
 }
 
@@ -45,12 +52,10 @@ export function expiry(calls: ToolCall[]): Change {
     set: [sql`status = 'EXPIRED'`, sql`finished_at = now()`],
     wakeAt: null,
     release: true,
-    ...closeOpenCalls(
-      calls,
-      'expired',
-      'The generation expired before this call was answered.',
-      'GENERATION_EXPIRED',
-    ),
+    ...closeOpenCalls(calls, 'expired', 'The generation expired before this call was answered.', {
+      type: 'GENERATION_EXPIRED',
+      data: {},
+    }),
   }
 }
 
@@ -60,6 +65,8 @@ interface Terminal {
   wakeAt: null
   release: true
   events: NewEvent[]
+  calls?: CallChange[]
+  also?: SQL[]
 }
 
 /** What a commit writes to complete a generation. */
@@ -86,9 +93,14 @@ export function completed(end: {
   }
 }
 
-/** What a commit writes to fail a generation. */
-export function failed(code: FailureCode, message: string): Terminal {
+/** What a commit writes to fail a generation, with the calls that may still be open. */
+export function failed(code: FailureCode, message: string, calls: ToolCall[] = []): Terminal {
+  const closing = closeOpenCalls(calls, 'failed', 'The generation failed before this call was answered.', {
+    type: 'GENERATION_FAILED',
+    data: { code },
+  })
   return {
+    ...closing,
     set: [
       sql`status = 'FAILED'`,
       sql`finished_at = now()`,
@@ -97,6 +109,5 @@ export function failed(code: FailureCode, message: string): Terminal {
     ],
     wakeAt: null,
     release: true,
-    events: [{ type: 'GENERATION_FAILED', data: { code } }],
   }
 }

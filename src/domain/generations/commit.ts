@@ -7,7 +7,7 @@ import { insertGenerationEvents, type NewEvent } from '../../store/events/log.ts
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
 import type { AuditEntry } from '../audit/index.ts'
 import type { ToolResult } from '../../core/content.ts'
-import type { ToolCallStatus } from '../tools/index.ts'
+import { attemptBegins, attemptEnds, newAttempt, type ToolCallStatus } from '../tools/index.ts'
 import type { TriagedCall } from './triage.ts'
 
 export interface CallChange {
@@ -18,6 +18,9 @@ export interface CallChange {
   /** Counts one more attempt and stamps the start. */
   starts?: boolean
   outputHash?: string | null
+  /** A new question about the call, and the version of the tool that it asks about. */
+  approvalId?: string
+  toolVersion?: number
 }
 
 export interface NewStepRow {
@@ -48,6 +51,7 @@ export interface NewCallRow extends TriagedCall {
   callIndex: number
   /** Committed as EXECUTING, attempt 1, by the worker that sends it next. */
   starts: boolean
+  approvalId: string | null
   /** For a client call: how long its output is waited for. */
   timeoutMs: number | null
 }
@@ -65,6 +69,8 @@ export interface Change {
   newCalls?: NewCallRow[]
   calls?: CallChange[]
   audit?: Omit<AuditEntry, 'id' | 'createdAt'>[]
+  /** Statements of other rooms over the relation `g(id, project_id, agent_id, thread_id)`, the generation's row. */
+  also?: SQL[]
 }
 
 /**
@@ -83,7 +89,7 @@ export async function commit(db: Database, held: Held, change: Change): Promise<
   const parts: SQL[] = [
     sql`g as (update generations set ${sql.join(set, sql`, `)}
       where id = ${held.id} and epoch = ${held.epoch} and finished_at is null
-      returning id, project_id, agent_id, requested_by, last_seq)`,
+      returning id, project_id, agent_id, thread_id, requested_by, last_seq)`,
   ]
   if (events.length > 0) parts.push(sql`e as (${insertGenerationEvents(events)})`)
   if (change.step) parts.push(sql`s as (${insertStep(change.step)})`)
@@ -91,6 +97,7 @@ export async function commit(db: Database, held: Held, change: Change): Promise<
   if (change.newCalls?.length) parts.push(sql`c as (${insertCalls(change.newCalls)})`)
   if (change.calls?.length) parts.push(sql`u as (${updateCalls(change.calls)})`)
   if (change.audit?.length) parts.push(sql`l as (${insertAudit(change.audit)})`)
+  change.also?.forEach((part, i) => parts.push(sql`${sql.raw(`x${i}`)} as (${part})`))
   const rows = await query<{ seq: number }>(
     db,
     sql`with ${sql.join(parts, sql`, `)} select last_seq as seq from g`,
@@ -131,17 +138,23 @@ function insertCalls(calls: NewCallRow[]): SQL {
     result: call.result,
     error: call.errorCode,
     starts: call.starts,
+    approval: call.approvalId,
+    grant: call.grantId,
+    masked: call.masked,
     wait: call.status === 'AWAITING_CLIENT' ? call.timeoutMs : null,
   }))
   return sql`insert into tool_calls (id, project_id, generation_id, step_index, call_index, provider_call_id, source,
       tool_id, tool_version, runtime_name, kind, status, arguments, raw_arguments, attempt, result, is_error,
-      error_code, requested_by, deadline_at, started_at, settled_at)
+      error_code, requested_by, approval_id, grant_id, masked, attempts, deadline_at, started_at, settled_at)
     select x.id, g.project_id, g.id, x.step, x.n, x.provider, 'GENERATION', x.tool, x.version, x.name, x.kind, x.status,
       x.args, x.raw, case when x.starts then 1 else 0 end, x.result, (x.result->>'isError')::boolean, x.error,
-      g.requested_by, now() + x.wait * interval '1 millisecond', case when x.starts then now() end,
+      g.requested_by, x.approval, x."grant", x.masked,
+      case when x.starts then jsonb_build_array(${newAttempt(sql`1`, sql`x.id`)}) else '[]'::jsonb end,
+      now() + x.wait * interval '1 millisecond', case when x.starts then now() end,
       case when x.result is not null then now() end
     from g, jsonb_to_recordset(${jsonb(rows)}) as x(id text, n int, step int, provider text, tool text, version int,
-      name text, kind text, status text, args jsonb, raw text, result jsonb, error text, starts boolean, wait float8)`
+      name text, kind text, status text, args jsonb, raw text, result jsonb, error text, starts boolean, approval text, "grant" text,
+      masked jsonb, wait float8)`
 }
 
 function updateCalls(calls: CallChange[]): SQL {
@@ -152,13 +165,18 @@ function updateCalls(calls: CallChange[]): SQL {
     error: call.errorCode ?? null,
     starts: call.starts ?? false,
     hash: call.outputHash ?? null,
+    approval: call.approvalId ?? null,
+    version: call.toolVersion ?? null,
   }))
   return sql`update tool_calls as t set status = x.status, result = x.result, is_error = (x.result->>'isError')::boolean,
       error_code = x.error, attempt = t.attempt + case when x.starts then 1 else 0 end,
       started_at = case when x.starts then coalesce(t.started_at, now()) else t.started_at end,
-      settled_at = case when x.result is null then null else now() end, output_hash = coalesce(x.hash, t.output_hash)
+      settled_at = case when x.result is null then null else now() end, output_hash = coalesce(x.hash, t.output_hash),
+      attempts = case when x.starts then ${attemptBegins(sql`t.id`)}
+        when x.result is not null then ${attemptEnds(sql`x.status`, sql`x.error`)} else attempts end,
+      approval_id = coalesce(x.approval, t.approval_id), tool_version = coalesce(x.version, t.tool_version)
     from g, jsonb_to_recordset(${jsonb(rows)})
-      as x(id text, status text, result jsonb, error text, starts boolean, hash text)
+      as x(id text, status text, result jsonb, error text, starts boolean, hash text, approval text, version int)
     where t.id = x.id and t.generation_id = g.id and t.settled_at is null`
 }
 

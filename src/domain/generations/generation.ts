@@ -2,6 +2,7 @@
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { generations, steps } from '../../store/db/tables/generations.ts'
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
+import { isOpen, type ToolCall } from '../tools/index.ts'
 import type { AssistantPart, Message } from './message.ts'
 import type { Usage } from './model.ts'
 
@@ -44,6 +45,15 @@ export const failureCodes = [
 ] as const
 export type FailureCode = (typeof failureCodes)[number]
 
+/** What a generation shows as: WAITING is told by its open calls. A client call comes before an approval. */
+export function shownStatus(stored: StoredStatus, calls: readonly ToolCall[]): GenerationStatus {
+  if (stored !== 'WAITING') return stored
+  const asks = calls.filter((call) => isOpen(call)).map((call) => call.status)
+  return asks.includes('AWAITING_APPROVAL') && !asks.includes('AWAITING_CLIENT')
+    ? 'AWAITING_APPROVAL'
+    : 'REQUIRES_ACTION'
+}
+
 const terminal = new Set<StoredStatus>(['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED'])
 
 export function isTerminal(status: StoredStatus): boolean {
@@ -70,7 +80,6 @@ export interface Generation {
   agentVersion: number
   threadId: string
   storedStatus: StoredStatus
-  status: GenerationStatus
   settings: AgentSettings
   input: Message[]
   requestedBy: string
@@ -118,7 +127,6 @@ export function generationOf(row: typeof generations.$inferSelect): Generation {
     startedAt,
     finishedAt,
     storedStatus,
-    status: storedStatus === 'WAITING' ? 'REQUIRES_ACTION' : storedStatus,
     settings: row.settings as AgentSettings,
     input: row.input as Message[],
     nextStep: row.nextStep as NextStep | null,

@@ -1,6 +1,7 @@
 /** What a model is shown of the past: the thread's earlier runs and the steps so far, as messages. */
 import { and, asc, desc, eq, inArray, isNotNull, lte, ne } from 'drizzle-orm'
 import { textResult, type ToolResult } from '../../core/content.ts'
+import { isJsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
 import { generations, steps } from '../../store/db/tables/generations.ts'
 import { loadCallsOf, type ToolCall } from '../tools/index.ts'
@@ -71,6 +72,19 @@ function resultPart(part: ToolCallPart, calls: ToolCall[]): ToolResultPart {
     callId: part.callId,
     providerCallId: part.providerCallId,
     name: part.name,
+    ...withNote(result, call?.editedKeys ?? null),
+  }
+}
+
+/** The model is told what ran in place of what it wrote. */
+function withNote(result: ToolResult, editedKeys: string[] | null): ToolResult {
+  if (!editedKeys || editedKeys.length === 0) return result
+  const note = `A person changed these arguments before the call ran: ${editedKeys.join(', ')}.`
+  const { structuredContent: value } = result
+  const error = isJsonObject(value) && isJsonObject(value['error']) ? { ...value['error'], note } : null
+  return {
     ...result,
+    content: [...result.content, { type: 'text', text: note }],
+    ...(error ? { structuredContent: { error } } : {}),
   }
 }

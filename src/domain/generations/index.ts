@@ -1,6 +1,14 @@
 /** The front door of generations. */
 export { cancelGeneration } from './cancel.ts'
-export { failureCodes, generationStatuses, stopReasons, type Generation, type Step } from './generation.ts'
+export {
+  failureCodes,
+  generationStatuses,
+  isTerminal,
+  shownStatus,
+  stopReasons,
+  type Generation,
+  type Step,
+} from './generation.ts'
 export { loadStepsOf } from './history.ts'
 export { textOf } from './message.ts'
 export {

@@ -4,20 +4,21 @@ import { errorResult } from '../../core/content.ts'
 import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
 import { generations } from '../../store/db/tables/generations.ts'
 import { LeaseLostError } from '../../store/work/work.ts'
-import { interrupted } from '../../store/work/worker.ts'
+import { interrupted, type Nudge, type Reins } from '../../store/work/worker.ts'
 import type { House } from '../access/index.ts'
 import { isOpen, loadCallsOf, type ToolCall } from '../tools/index.ts'
+import { callsInHand, type CallsInHand } from './calls-in-hand.ts'
 import { cancelChange, completed, expiry, failed } from './closing.ts'
 import { commit, type Change } from './commit.ts'
 import type { HeldGeneration } from './claim.ts'
 import { generationOf, isTerminal, type Generation } from './generation.ts'
 import { loadStepsOf } from './history.ts'
 import { textOf } from './message.ts'
-import { next, type Decision } from './next.ts'
+import { lookAgainAt, next, type Decision } from './next.ts'
 import type { Models } from './providers.ts'
-import { runServerCalls } from './server-calls.ts'
+import { lanesOf, runServerCall } from './server-calls.ts'
 import { modelStep } from './step.ts'
-import { write, type Turn, type TurnOutcome } from './turn.ts'
+import { lockOwn, tell, write, type Turn, type TurnOutcome } from './turn.ts'
 
 /**
  * Works on a claimed generation until it is parked or terminal. Safe to run again from any point after a crash: every
@@ -27,48 +28,61 @@ export async function runGeneration(
   house: House,
   models: Models,
   held: HeldGeneration,
-  signal: AbortSignal,
+  { signal, nudge }: Reins,
 ): Promise<void> {
+  const inHand = callsInHand()
   try {
-    await turns(house, models, held, signal)
+    await turns({ house, models, held, signal, inHand }, nudge)
   } catch (error) {
     if (signal.aborted || error instanceof LeaseLostError || error instanceof DrizzleQueryError) throw error
     // A fault of ours would come back at every try: the generation ends, and the log says why.
     house.log.error({ err: error, generationId: held.id }, 'a generation failed by a fault of the server')
-    await write({ house, held }, failed('INTERNAL', 'The server made an unexpected mistake.'))
+    const calls = await loadCallsOf(house.db, [held.id])
+    await write({ house, held }, failed('INTERNAL', 'The server made an unexpected mistake.', calls))
+  } finally {
+    // Nothing of this run may still be under way when the row is given back.
+    await inHand.idle().catch(() => {})
   }
 }
 
-async function turns(house: House, models: Models, held: HeldGeneration, signal: AbortSignal): Promise<void> {
+async function turns(run: Omit<Turn, 'generation' | 'calls'>, nudge: Nudge): Promise<void> {
+  const { held, house, signal, inHand } = run
   let justAnswered = false
   for (let first = true; ; first = false) {
     if (signal.aborted && signal.reason !== interrupted) return
-    const state = await look(house.db, held)
+    // Before the look: who decides between look and wait is heard.
+    const nudged = nudge.next()
+    const state = await look(house.db, held, inHand)
     const { generation, calls } = state
     if (isTerminal(generation.storedStatus)) return
-    const step: Turn = { house, models, held, generation, calls, signal }
-    const decision = next(state.situation)
+    const step: Turn = { ...run, generation, calls }
+    let decision = next(state.situation)
     if (first && held.was === 'RUNNING' && decision.do === 'model') await tellReset(step)
-    const outcome = await act(step, decision, justAnswered).catch((error: unknown) => {
+    if (decision.do === 'run') {
+      // What a step commit marked as sent has not left yet: this worker is the one to send it.
+      const fresh = justAnswered
+      inHand.add(decision.calls, lanesOf(step), (call) => runServerCall(step, call, fresh))
+      decision = next({ ...state.situation, inHand: inHand.ids })
+    }
+    const outcome = await act(step, decision, nudged).catch((error: unknown) => {
       // A model or wait that was aborted by an interrupt: the next look finds out why.
       if (signal.aborted && signal.reason === interrupted && !(error instanceof LeaseLostError))
         return 'goOn' as const
       throw error
     })
     if (outcome !== 'goOn') return
-    // What a step commit marked as sent has not left yet: this worker is the one to send it.
     justAnswered = decision.do === 'model'
   }
 }
 
-async function look(db: Database, held: HeldGeneration) {
+async function look(db: Database, held: HeldGeneration, inHand: CallsInHand) {
   const [row] = await db
     .select({ row: generations, now: sql<number>`(extract(epoch from now()) * 1000)::float8` })
     .from(generations)
     .where(and(eq(generations.id, held.id), eq(generations.epoch, held.epoch)))
   if (!row) throw new LeaseLostError(held.id)
   const generation = generationOf(row.row)
-  held.lastSeq = generation.lastSeq
+  held.lastSeq = Math.max(held.lastSeq, generation.lastSeq)
   const calls = generation.stepCount > 0 ? await loadCallsOf(db, [held.id]) : []
   const situation = {
     settings: generation.settings,
@@ -80,6 +94,7 @@ async function look(db: Database, held: HeldGeneration) {
     nextStep: generation.nextStep,
     usedTokens: generation.inputTokens + generation.outputTokens,
     usedTokensToday: generation.settings.budget.tokensPerDay === null ? 0 : await tokensToday(db, generation),
+    inHand: inHand.ids,
   }
   return { generation, calls, situation }
 }
@@ -106,15 +121,16 @@ async function tellReset(step: Turn): Promise<void> {
   })
 }
 
-async function act(step: Turn, decision: Decision, justAnswered: boolean): Promise<TurnOutcome> {
+async function act(step: Turn, decision: Decision, nudged: Promise<void>): Promise<TurnOutcome> {
   switch (decision.do) {
     case 'model':
       return modelStep(step, decision.plan)
     case 'run':
-      await runServerCalls(step, decision.calls, justAnswered)
       return 'goOn'
+    case 'attend':
+      return attend(step, decision.forMs, nudged)
     case 'wait':
-      return park(step, decision.until)
+      return park(step)
     case 'giveUp':
       return giveUp(step, decision.calls)
     case 'cancel':
@@ -126,6 +142,25 @@ async function act(step: Turn, decision: Decision, justAnswered: boolean): Promi
     case 'complete':
       return end(step, await completion(step, decision))
   }
+}
+
+/** How long a lost nudge can delay the look at a decision, in milliseconds. */
+const attendMs = 1000
+
+/** Waits for the calls in hand, and looks again when somebody decided meanwhile or a deadline has come. */
+async function attend(step: Turn, forMs: number | null, nudged: Promise<void>): Promise<'goOn'> {
+  const { inHand, calls, signal } = step
+  const asks = calls.some((call) => isOpen(call) && call.status.startsWith('AWAITING'))
+  if (forMs === null || signal.aborted) {
+    await inHand.idle()
+    return 'goOn'
+  }
+  let timer: NodeJS.Timeout | undefined
+  const looked = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.min(forMs, asks ? attendMs : 2 ** 31 - 1))
+  })
+  await Promise.race([inHand.idle(), nudged, looked]).finally(() => clearTimeout(timer))
+  return 'goOn'
 }
 
 async function end(step: Turn, change: Change): Promise<'terminal'> {
@@ -142,13 +177,15 @@ async function completion(step: Turn, decision: Decision & { do: 'complete' }): 
 }
 
 /**
- * Gives the row back until a deadline. The open calls are read again under the row's lock: an output that arrived
- * meanwhile has written its result, but does not wake a row that a worker holds.
+ * Gives the row back until a deadline. The open calls are read again under the row's lock: an output or a verdict that
+ * arrived meanwhile has written its part, but does not wake a row that a worker holds.
  */
-async function park(step: Turn, until: number): Promise<'goOn' | 'parked'> {
-  const { house, held } = step
+async function park({ house, held, generation }: Turn): Promise<'goOn' | 'parked'> {
   const parked = await atomically(house.db, async (tx) => {
-    if (!(await stillOpen(tx, held)).some((call) => isOpen(call.status))) return false
+    await lockOwn(tx, held)
+    const open = (await loadCallsOf(tx, [held.id])).filter(isOpen)
+    if (open.length === 0 || open.some((call) => !call.status.startsWith('AWAITING'))) return false
+    const until = lookAgainAt(open, generation.deadlineAt.getTime())
     await commit(tx, held, {
       set: [sql`status = 'WAITING'`],
       wakeAt: sql`to_timestamp(${until / 1000}::float8)`,
@@ -164,13 +201,14 @@ async function giveUp(step: Turn, late: ToolCall[]): Promise<'goOn' | 'terminal'
   const { house, held, generation } = step
   if (generation.settings.onClientTimeout === 'EXPIRE') return end(step, expiry(step.calls))
   const ids = new Set(late.map((call) => call.id))
-  await atomically(house.db, async (tx) => {
-    const open = (await stillOpen(tx, held)).filter((call) => ids.has(call.id) && isOpen(call.status))
+  const seq = await atomically(house.db, async (tx) => {
+    await lockOwn(tx, held)
+    const open = (await loadCallsOf(tx, [held.id])).filter((call) => ids.has(call.id) && isOpen(call))
     const result = errorResult(
       'client_timeout',
       'The calling application gave no output for this call in time.',
     )
-    held.lastSeq = await commit(tx, held, {
+    return commit(tx, held, {
       wakeAt: nowPlus(house.limits.leaseMs),
       calls: open.map((call) => ({ id: call.id, status: 'ERRORED', result, errorCode: 'client_timeout' })),
       events: open.map((call) => ({
@@ -179,16 +217,6 @@ async function giveUp(step: Turn, late: ToolCall[]): Promise<'goOn' | 'terminal'
       })),
     })
   })
-  house.bell.ring([{ kind: 'news', generationId: held.id, projectId: held.projectId, seq: held.lastSeq }])
+  tell(step, seq)
   return 'goOn'
-}
-
-/** Locks the row, proves ownership and reads the calls as they are now. */
-async function stillOpen(tx: Database, held: HeldGeneration): Promise<ToolCall[]> {
-  const rows = await query(
-    tx,
-    sql`select 1 from generations where id = ${held.id} and epoch = ${held.epoch} for update`,
-  )
-  if (rows.length === 0) throw new LeaseLostError(held.id)
-  return loadCallsOf(tx, [held.id])
 }

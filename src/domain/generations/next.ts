@@ -15,6 +15,8 @@ export interface Situation {
   nextStep: NextStep | null
   usedTokens: number
   usedTokensToday: number
+  /** Calls that this worker runs already, sent or in its queue. */
+  inHand: ReadonlySet<string>
 }
 
 /** The rules of one model step. */
@@ -31,10 +33,12 @@ export interface StepPlan {
 export type Decision =
   | { do: 'cancel' }
   | { do: 'expire' }
-  /** Server calls that are due. */
+  /** Server calls that are due and that this worker does not run yet. */
   | { do: 'run'; calls: ToolCall[] }
   /** Client calls whose time is over. */
   | { do: 'giveUp'; calls: ToolCall[] }
+  /** Calls are in hand; a decision may come first, or a deadline after so many milliseconds. Null: only they count. */
+  | { do: 'attend'; forMs: number | null }
   /** Nothing can be done before an answer comes or this moment, in milliseconds since 1970. */
   | { do: 'wait'; until: number }
   | { do: 'complete'; stopReason: StopReason; truncated: boolean; stopCall: ToolCall | null }
@@ -45,27 +49,37 @@ export type Decision =
 const maxInvalidSteps = 3
 
 /**
- * The next act. Order of the rules: cancel, deadline, open calls of the step (due ones run, late ones are given up,
- * the rest is waited for), stop conditions, refused steps, budget, maximum of steps, and else the model.
+ * The next act. Order of the rules: what was sent is heard out, cancel, deadline, open calls of the step (due ones run,
+ * late ones are given up, the rest is waited for), stop conditions, refused steps, budget, maximum of steps, and else
+ * the model. Nothing waits for anything else: an approved call runs while others of its step run or wait.
  */
 export function next(s: Situation): Decision {
   const calls = s.calls.filter((call) => call.stepIndex === s.stepCount)
-  const inFlight = calls.filter((call) => call.status === 'EXECUTING')
-  const due = calls.filter((call) => call.status === 'PROPOSED')
+  const open = calls.filter(isOpen)
+  const mine = open.filter((call) => !s.inHand.has(call.id))
+  const sent = mine.filter((call) => call.status === 'EXECUTING')
+  const due = mine.filter((call) => call.status === 'PROPOSED' || call.status === 'APPROVED')
   const over = s.cancelRequested || s.now >= s.deadlineAt
   // What was sent is heard out first: its outcome must not be lost to a cancel.
-  if (inFlight.length > 0) return { do: 'run', calls: over ? inFlight : [...inFlight, ...due] }
+  if (sent.length > 0 || (due.length > 0 && !over))
+    return { do: 'run', calls: over ? sent : [...sent, ...due] }
+  if (over && s.inHand.size > 0) return { do: 'attend', forMs: null }
   if (over) return s.cancelRequested ? { do: 'cancel' } : { do: 'expire' }
-  if (due.length > 0) return { do: 'run', calls: due }
-  const open = calls.filter((call) => isOpen(call.status))
-  const late = open.filter((call) => call.deadlineAt !== null && call.deadlineAt.getTime() <= s.now)
+  const late = open.filter((call) => outputDeadline(call) <= s.now)
   if (late.length > 0) return { do: 'giveUp', calls: late }
-  if (open.length > 0) return { do: 'wait', until: earliest(open, s.deadlineAt) }
+  if (s.inHand.size > 0) return { do: 'attend', forMs: lookAgainAt(open, s.deadlineAt) - s.now }
+  if (open.length > 0) return { do: 'wait', until: lookAgainAt(open, s.deadlineAt) }
   return afterStep(s, calls)
 }
 
-function earliest(open: ToolCall[], deadlineAt: number): number {
-  return Math.min(deadlineAt, ...open.map((call) => call.deadlineAt?.getTime() ?? deadlineAt))
+/** When the output of a client call is given up, in milliseconds since 1970; never for any other call. */
+function outputDeadline(call: ToolCall): number {
+  return call.status === 'AWAITING_CLIENT' && call.deadlineAt ? call.deadlineAt.getTime() : Infinity
+}
+
+/** The nearest deadline that the generation itself keeps. Approvals keep their own, and wake it. */
+export function lookAgainAt(open: ToolCall[], deadlineAt: number): number {
+  return Math.min(deadlineAt, ...open.map(outputDeadline))
 }
 
 function afterStep(s: Situation, calls: ToolCall[]): Decision {
@@ -102,9 +116,10 @@ export function isStop(settings: AgentSettings, runtimeName: string): boolean {
   return settings.stopConditions.some((stop) => stop.hasToolCall === runtimeName)
 }
 
-/** Whether the call passed its checks: a refused one is no stop, the model gets the error instead. */
+/** Whether the call passed its checks and the gate: a refused one is no stop, the model gets the error instead. */
 function wasValid(call: ToolCall): boolean {
-  return call.status !== 'INVALID' && call.errorCode !== 'unknown_tool' && call.errorCode !== 'forbidden'
+  const refused = ['INVALID', 'REJECTED', 'EXPIRED'].includes(call.status)
+  return !refused && call.errorCode !== 'unknown_tool' && call.errorCode !== 'forbidden'
 }
 
 function refusedSteps(s: Situation): number {

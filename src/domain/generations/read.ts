@@ -1,5 +1,5 @@
 /** Reading generations, their steps and their log. */
-import { and, eq, inArray } from 'drizzle-orm'
+import { and, eq, inArray, sql, type SQL } from 'drizzle-orm'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
@@ -9,7 +9,7 @@ import { feedSource, generationSource } from '../../store/events/live.ts'
 import { feedPosition, generationPosition } from '../../store/events/position.ts'
 import { openStream, type StreamItem } from '../../store/events/stream.ts'
 import { assertMay, projectOf, reachable, reaches, type Ctx } from '../access/index.ts'
-import { generationOf, stepOf, type Generation, type Step } from './generation.ts'
+import { generationOf, stepOf, type Generation, type GenerationStatus, type Step } from './generation.ts'
 
 /** Generations by id, null for what does not exist for the caller. Action `generations:Get` on each. */
 export async function getGenerations(ctx: Ctx, ids: readonly string[]): Promise<(Generation | null)[]> {
@@ -31,21 +31,31 @@ export async function listGenerations(
     projectId?: string | null
     agentId?: string | null
     threadId?: string | null
-    status?: Generation['status'] | null
+    status?: GenerationStatus | null
     page: Page
   },
 ): Promise<Generation[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'generations:List', projectId, 'generation/*')
   const g = generations
-  const status =
-    input.status === 'REQUIRES_ACTION' || input.status === 'AWAITING_APPROVAL' ? 'WAITING' : input.status
   const where = and(
     input.agentId ? eq(g.agentId, input.agentId) : undefined,
     input.threadId ? eq(g.threadId, input.threadId) : undefined,
-    status ? eq(g.status, status) : undefined,
+    input.status ? hasStatus(input.status) : undefined,
   )
   return (await listPage(ctx.db, g, projectId, input.page, where)).map(generationOf)
+}
+
+/** The rows that show as this status (see shownStatus). */
+function hasStatus(status: GenerationStatus): SQL {
+  if (status !== 'REQUIRES_ACTION' && status !== 'AWAITING_APPROVAL') return eq(generations.status, status)
+  const waitsFor = (callStatus: string) =>
+    sql`exists (select 1 from tool_calls where generation_id = ${generations.id} and status = ${callStatus}
+      and settled_at is null)`
+  const client = waitsFor('AWAITING_CLIENT')
+  return status === 'REQUIRES_ACTION'
+    ? sql`(${generations.status} = 'WAITING' and (${client} or not ${waitsFor('AWAITING_APPROVAL')}))`
+    : sql`(${generations.status} = 'WAITING' and not ${client} and ${waitsFor('AWAITING_APPROVAL')})`
 }
 
 /** Rows by id, in no order. Checks nothing. */

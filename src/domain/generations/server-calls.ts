@@ -1,5 +1,15 @@
 /** Runs the server calls of a step: committed before they are sent, recorded as each result arrives. */
+import { errorResult, type ToolResult } from '../../core/content.ts'
 import { nowPlus } from '../../store/db/database.ts'
+import { interrupted } from '../../store/work/worker.ts'
+import {
+  driftOf,
+  driftResult,
+  insertApprovals,
+  requested,
+  voidApprovals,
+  voided,
+} from '../approvals/index.ts'
 import {
   codeOf,
   isIdempotent,
@@ -10,87 +20,85 @@ import {
   type ToolCall,
   type ToolDefinition,
 } from '../tools/index.ts'
-import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { CallChange } from './commit.ts'
-import { interrupted } from '../../store/work/worker.ts'
 import { maxParallelCalls, write, type Turn } from './turn.ts'
 
-/** A call that is due. `fresh`: this worker has just committed it as sent, so it has not left yet. */
-interface Due {
-  call: ToolCall
-  definition: ToolDefinition
-  fresh: boolean
+/** How many of the generation's calls run at once. */
+export function lanesOf(turn: Turn): number {
+  return turn.generation.settings.parallelToolCalls ? maxParallelCalls : 1
 }
 
 /**
- * Runs these calls, at most eight at once (one by one when the agent says so). `fresh` says that this
- * worker has itself just committed what is EXECUTING. Else such a call was left behind by a worker that went away: an
- * idempotent one is sent again under the same key, any other becomes UNKNOWN and is never sent twice.
+ * Runs one call to its end. `fresh` says that this worker has itself just committed it as EXECUTING. Else an EXECUTING
+ * call was left behind by a worker that went away: an idempotent one is sent again under the same key, any other
+ * becomes UNKNOWN and is never sent twice. An APPROVED call whose tool was changed meanwhile is asked about again.
  */
-export async function runServerCalls(step: Turn, calls: ToolCall[], fresh: boolean): Promise<void> {
-  const due = await Promise.all(
-    calls.map(async (call): Promise<Due> => ({
-      call,
-      definition: await loadVersion(step.house.db, call.toolId!, call.toolVersion!),
-      fresh: fresh && call.status === 'EXECUTING',
-    })),
-  )
-  const lost = due.filter((d) => d.call.status === 'EXECUTING' && !d.fresh && !isIdempotent(d.definition))
-  for (const { call } of lost) await settle(step, call, unknownResult(), 'UNKNOWN')
-  const waiting = due.filter((d) => !lost.includes(d))
-  const lanes = Math.min(waiting.length, step.generation.settings.parallelToolCalls ? maxParallelCalls : 1)
-  await Promise.all(Array.from({ length: lanes }, () => lane(step, waiting)))
+export async function runServerCall(turn: Turn, call: ToolCall, fresh: boolean): Promise<void> {
+  const isFresh = fresh && call.status === 'EXECUTING'
+  if (call.status === 'APPROVED' && (await askedAgain(turn, call))) return
+  const definition = await loadVersion(turn.house.db, call.toolId!, call.toolVersion!)
+  if (call.status === 'EXECUTING' && !isFresh && !isIdempotent(definition))
+    return settle(turn, call, unknownResult(), 'UNKNOWN')
+  // A cancel leaves what was not sent unsent.
+  if (turn.signal.aborted && !isFresh) return
+  if (!isFresh) await markStarted(turn, call)
+  const result = await run(turn, call, definition)
+  const stopped = turn.signal.aborted && turn.signal.reason !== interrupted
+  // This process stops: the aborted call stays EXECUTING, and whoever takes the row sends it again.
+  if (result.isError && isIdempotent(definition) && stopped) return
+  await settle(turn, call, result, result.isError ? 'ERRORED' : 'SUCCEEDED')
 }
 
-async function lane(step: Turn, waiting: Due[]): Promise<void> {
-  for (let due = waiting.shift(); due; due = waiting.shift()) {
-    // A cancel leaves what was not sent unsent.
-    if (step.signal.aborted && !due.fresh) return
-    if (!due.fresh) await markStarted(step, due.call)
-    const result = await run(step, due)
-    // This process stops: the aborted call stays EXECUTING, and whoever takes the row sends it again.
-    if (
-      result.isError &&
-      isIdempotent(due.definition) &&
-      step.signal.aborted &&
-      step.signal.reason !== interrupted
-    )
-      return
-    await settle(step, due.call, result, result.isError ? 'ERRORED' : 'SUCCEEDED')
-  }
+/** Whether nobody has agreed to what would run now. Then the approval is void, and asked again where that is possible. */
+async function askedAgain(turn: Turn, call: ToolCall): Promise<boolean> {
+  const drift = await driftOf(turn.house.db, call, turn.generation.settings.gate ?? null)
+  if (!drift) return false
+  const { again, reason, tool } = drift
+  const result = again ? null : driftResult(reason)
+  const change: CallChange = again
+    ? { id: call.id, status: 'AWAITING_APPROVAL', approvalId: again.id, toolVersion: tool!.version }
+    : { id: call.id, status: 'ERRORED', result, errorCode: codeOf(result!) }
+  const settled = { type: 'TOOL_CALL_SETTLED', data: { ...dataOf(call), status: 'ERRORED' } }
+  await write(turn, {
+    wakeAt: nowPlus(turn.house.limits.leaseMs),
+    calls: [change],
+    also: [voidApprovals([call.approvalId!], reason), ...(again ? [insertApprovals([again])] : [])],
+    events: [voided(call, reason), again ? requested(again) : settled],
+  })
+  return true
 }
 
-async function markStarted(step: Turn, call: ToolCall): Promise<void> {
+async function markStarted(turn: Turn, call: ToolCall): Promise<void> {
   call.attempt += 1
-  await write(step, {
-    wakeAt: nowPlus(step.house.limits.leaseMs),
+  await write(turn, {
+    wakeAt: nowPlus(turn.house.limits.leaseMs),
     calls: [{ id: call.id, status: 'EXECUTING', starts: true }],
     events: [{ type: 'TOOL_CALL_STARTED', data: { ...dataOf(call), attempt: call.attempt } }],
   })
 }
 
-async function run(step: Turn, { call, definition }: Due): Promise<ToolResult> {
+async function run(turn: Turn, call: ToolCall, definition: ToolDefinition): Promise<ToolResult> {
   const prepared = prepareCall(definition, call.arguments)
   if (!prepared.ok) return errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
-  return runTool(step.house, {
+  return runTool(turn.house, {
     projectId: call.projectId,
     definition,
     merged: prepared.merged,
     callId: call.id,
     // What may take effect is heard out even when the generation is cancelled: its outcome must be known.
-    signal: isIdempotent(definition) ? step.signal : new AbortController().signal,
+    signal: isIdempotent(definition) ? turn.signal : new AbortController().signal,
   })
 }
 
 async function settle(
-  step: Turn,
+  turn: Turn,
   call: ToolCall,
   result: ToolResult,
   status: 'SUCCEEDED' | 'ERRORED' | 'UNKNOWN',
 ): Promise<void> {
   const change: CallChange = { id: call.id, status, result, errorCode: codeOf(result) }
-  await write(step, {
-    wakeAt: nowPlus(step.house.limits.leaseMs),
+  await write(turn, {
+    wakeAt: nowPlus(turn.house.limits.leaseMs),
     calls: [change],
     events: [{ type: 'TOOL_CALL_SETTLED', data: { ...dataOf(call), status } }],
     audit: [

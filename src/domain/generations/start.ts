@@ -152,7 +152,6 @@ async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<Gener
 /** The rest of a generation that was just made. */
 const nothingYet = {
   storedStatus: 'QUEUED',
-  status: 'QUEUED',
   stepCount: 0,
   attempt: 0,
   nextStep: null,

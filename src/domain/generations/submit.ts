@@ -99,10 +99,10 @@ async function apply(tx: Database, id: string, given: z.output<typeof shape>): P
   const outcomes = judged.map((one) => (refused ? refuseWithOthers(one.outcome) : one.outcome))
   if (accepted.length === 0) return { generation, outcomes, accepted: false, resumes: false, lastSeq }
   const settled = new Set(accepted.map((one) => one.call!.id))
-  const stillOpen = calls.some((call) => isOpen(call.status) && !settled.has(call.id))
+  const stillOpen = calls.some((call) => isOpen(call) && !settled.has(call.id))
   const resumes = status === 'WAITING' && !stillOpen
   const seq = await write(tx, id, accepted as Accepted[], resumes, nextStepOf(given))
-  const woken = resumes ? ({ storedStatus: 'QUEUED', status: 'QUEUED' } as const) : {}
+  const woken = resumes ? ({ storedStatus: 'QUEUED' } as const) : {}
   return {
     generation: { ...generation, ...woken, lastSeq: seq },
     outcomes,
@@ -146,7 +146,9 @@ async function judgeAll(
       judged.push({ outcome: { toolCallId, status: 'UNCHANGED', error: null }, call, result: null, hash })
     else if (known !== null)
       refuse('CONFLICT', 'Another output was submitted for this call before; the first one holds.')
-    else if (!isOpen(call.status)) refuse('CONFLICT', `This call is settled already (${call.status}).`)
+    else if (call.status === 'AWAITING_APPROVAL')
+      refuse('CONFLICT', 'This call waits for its approval; nobody may run it yet.')
+    else if (!isOpen(call)) refuse('CONFLICT', `This call is settled already (${call.status}).`)
     else if (call.deadlineAt !== null && call.deadlineAt.getTime() <= now)
       refuse('EXPIRED', 'The time for the output of this call is over.')
     else {

@@ -1,8 +1,8 @@
-/** Sorts the calls of an answer: what runs here, what the client runs, and what is refused with a reason. Pure. */
+/** Sorts the calls of an answer: what runs here, what the client runs, what the gate stops, what is refused. Pure. */
 import { errorResult, textResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { newId } from '../../core/ids.ts'
-import { prepareCall, type Tool, type ToolCallStatus } from '../tools/index.ts'
+import { maskedPaths, prepareCall, type Requirement, type Tool, type ToolCallStatus } from '../tools/index.ts'
 import { readCallInput } from './call-input.ts'
 import type { ToolCallPart } from './message.ts'
 
@@ -12,7 +12,7 @@ export interface TriagedCall {
   providerCallId: string
   runtimeName: string
   tool: Tool | null
-  /** PROPOSED (runs here), AWAITING_CLIENT, or settled: INVALID, ERRORED, SKIPPED. */
+  /** PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled: INVALID, ERRORED, SKIPPED. */
   status: ToolCallStatus
   arguments: JsonObject | null
   rawArguments: string | null
@@ -20,6 +20,11 @@ export interface TriagedCall {
   errorCode: string | null
   /** Preset keys that the model tried to set. */
   dropped: string[]
+  masked: string[][] | null
+  /** What the gate asks for, with the merged arguments that it judged; null when it let the call pass. */
+  stopped: { requirement: Requirement; merged: JsonObject } | null
+  /** The grant that let it pass. */
+  grantId: string | null
 }
 
 export interface TriageRules {
@@ -27,15 +32,30 @@ export interface TriageRules {
   active: Map<string, Tool>
   /** Whether the one who asked for the generation may call that tool. */
   mayCall(tool: Tool): boolean
+  /** What the gate asks of a call with these merged arguments. */
+  gate(tool: Tool, merged: JsonObject): Requirement | null
   isStop(runtimeName: string): boolean
 }
 
 /** At most so many names are told to a model that invented one. */
 const maxNamesTold = 20
 
-/** Judges each call by itself, in order, then lets a stop tool of the client end the step. */
+/** Judges each call by itself, in order. */
 export function triage(parts: ToolCallPart[], rules: TriageRules): TriagedCall[] {
-  const calls = parts.map((part) => judge(part, rules))
+  return parts.map((part) => judge(part, rules))
+}
+
+/** A call that the gate had stopped, after a grant let it pass. */
+export function passed(call: TriagedCall, grantId: string): TriagedCall {
+  return { ...call, grantId, stopped: null, status: runnable(call.tool!) }
+}
+
+function runnable(tool: Tool): ToolCallStatus {
+  return tool.kind === 'client' ? 'AWAITING_CLIENT' : 'PROPOSED'
+}
+
+/** Lets a stop tool that nothing holds back end the step: the client is not asked for anything any more. */
+export function endAtStop(calls: TriagedCall[], rules: Pick<TriageRules, 'isStop'>): TriagedCall[] {
   const stopped = calls.some((call) => rules.isStop(call.runtimeName) && isRunnable(call))
   return stopped ? calls.map(skipClientCall) : calls
 }
@@ -54,6 +74,9 @@ function judge(part: ToolCallPart, rules: TriageRules): TriagedCall {
     arguments: null,
     rawArguments: null,
     dropped: [],
+    masked: null,
+    stopped: null,
+    grantId: null,
   }
   const refuse = (status: 'ERRORED' | 'INVALID', code: string, message: string, more: JsonObject = {}) => ({
     ...base,
@@ -80,14 +103,17 @@ function judge(part: ToolCallPart, rules: TriageRules): TriagedCall {
       dropped: prepared?.dropped ?? [],
     }
   }
-  const given = { arguments: prepared.arguments, dropped: prepared.dropped }
+  const { arguments: own, merged, dropped } = prepared
+  const given = { arguments: own, dropped, masked: maskedPaths(tool.inputSchema, own) }
   if (!rules.mayCall(tool))
     return {
       ...refuse('ERRORED', 'forbidden', 'The one who asked for this may not call this tool.'),
       ...given,
     }
-  const status = tool.kind === 'client' ? 'AWAITING_CLIENT' : 'PROPOSED'
-  return { ...base, ...given, status, result: null, errorCode: null }
+  const requirement = rules.gate(tool, merged)
+  const stopped = requirement ? { requirement, merged } : null
+  const status = stopped ? 'AWAITING_APPROVAL' : runnable(tool)
+  return { ...base, ...given, stopped, status, result: null, errorCode: null }
 }
 
 /** The arguments of a stop tool are the answer, so nobody is asked for an output; the history still needs a result. */

@@ -1,8 +1,9 @@
-/** The workers of this process: one for generations, one for direct calls whose process went away. */
+/** The workers of this process: for generations, for calls outside them, and for the deadlines of approvals. */
 import { claim } from '../../store/work/work.ts'
 import { startWorker, type Worker } from '../../store/work/worker.ts'
 import { forgetExpiredKeys, type House } from '../access/index.ts'
-import { recoverDirectCall } from '../tools/index.ts'
+import { startDeadlines } from '../approvals/index.ts'
+import { workOnCall } from '../calls/index.ts'
 import { claimGenerations } from './claim.ts'
 import { runGeneration } from './loop.ts'
 import type { Models } from './providers.ts'
@@ -33,7 +34,7 @@ export function startWorkers(house: House, models: Models, options: WorkersOptio
     table: 'generations',
     slots: options.slots,
     claim: (limit) => claimGenerations(db, limits.leaseMs, limit),
-    run: (held, signal) => runGeneration(house, models, held, signal),
+    run: (held, reins) => runGeneration(house, models, held, reins),
     onError,
   })
   const calls = startWorker({
@@ -41,12 +42,15 @@ export function startWorkers(house: House, models: Models, options: WorkersOptio
     table: 'tool_calls',
     slots: 8,
     claim: (limit) => claim(db, 'tool_calls', limits.leaseMs, limit),
-    run: (held, signal) => recoverDirectCall(house, held, signal),
+    run: (held, { signal }) => workOnCall(house, held, signal),
     onError,
   })
   const unlisten = bell.listen((hint) => {
-    if (hint.kind === 'signal' && hint.name === 'cancel') generations.interrupt(hint.id)
+    if (hint.kind !== 'signal') return
+    if (hint.name === 'cancel') generations.interrupt(hint.id)
+    if (hint.name === 'look') generations.nudge(hint.id)
   })
+  const deadlines = startDeadlines(house)
   const housekeeping = setInterval(() => void forgetExpiredKeys(db).catch(() => {}), housekeepingMs)
   housekeeping.unref()
   const all: Worker[] = [generations, calls]
@@ -55,7 +59,7 @@ export function startWorkers(house: House, models: Models, options: WorkersOptio
     async stop(graceMs) {
       unlisten()
       clearInterval(housekeeping)
-      await Promise.all(all.map((worker) => worker.stop(graceMs)))
+      await Promise.all([deadlines.stop(), ...all.map((worker) => worker.stop(graceMs))])
     },
   }
 }

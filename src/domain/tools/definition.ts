@@ -4,6 +4,7 @@ import { check, jsonObject, text, whole } from '../../core/check.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
+import { gateInput } from './gate.ts'
 import { checkHttpConfig, type HttpToolConfig } from './kinds/http.ts'
 import { isToolName } from './names.ts'
 import type { ToolDefinition } from './tool.ts'
@@ -46,6 +47,7 @@ const shape = z.object({
   annotations: annotations.nullish(),
   timeoutMs: whole(1, 600_000).nullish(),
   idempotent: z.boolean().nullish(),
+  gate: gateInput.nullish(),
   config,
 })
 
@@ -67,6 +69,7 @@ export function checkDefinition(input: unknown): ToolDefinition {
     presetParameters: given.presetParameters ?? {},
     timeoutMs: given.timeoutMs ?? null,
     idempotent: given.idempotent ?? null,
+    gate: given.gate ?? null,
     http: given.config.http ? httpOf(given.config.http) : null,
   }
   const issues = faultsOf(definition)

@@ -1,9 +1,22 @@
 /** The front door of tools. */
-export { callTool, codeOf, recoverDirectCall, unknownResult, type CallToolInput } from './call.ts'
+export {
+  gateInput,
+  gateModes,
+  gateOf,
+  gateSources,
+  judgeGate,
+  type GateInput,
+  type GatePolicy,
+  type GateSource,
+  type Requirement,
+} from './gate.ts'
+export { attemptBegins, attemptEnds, newAttempt } from './ledger.ts'
+export { masked, maskedPaths } from './masking.ts'
 export { prepareCall, type Prepared } from './prepare.ts'
 export {
   createTool,
   deleteTool,
+  findTool,
   getTools,
   listTools,
   loadTools,
@@ -12,7 +25,7 @@ export {
   type CreateToolInput,
   type UpdateToolInput,
 } from './registry.ts'
-export { checkOutput, runTool } from './run.ts'
+export { checkOutput, codeOf, runTool, timeoutOf, unknownResult } from './run.ts'
 export { shownSchema, surfaceOf, type SurfaceEntry } from './surface.ts'
 export { isIdempotent, toolKinds, type Tool, type ToolDefinition, type ToolKind } from './tool.ts'
 export {
@@ -20,7 +33,11 @@ export {
   isOpen,
   listToolCalls,
   loadCallsOf,
+  resolutions,
+  toolCallOf,
   toolCallStatuses,
+  type Resolution,
   type ToolCall,
+  type ToolCallAttempt,
   type ToolCallStatus,
 } from './tool-call.ts'

@@ -163,8 +163,17 @@ function toolOf(row: typeof tools.$inferSelect): Tool {
 /** A stored tool as the input that would make it again, so that an update checks the whole. */
 function inputOf(tool: Tool): ToolInput {
   const { inputSchema, http } = tool
-  const { name, title, description, presetParameters, outputSchema, annotations, timeoutMs, idempotent } =
-    tool
+  const {
+    name,
+    title,
+    description,
+    presetParameters,
+    outputSchema,
+    annotations,
+    timeoutMs,
+    idempotent,
+    gate,
+  } = tool
   const config = http ? { http: { ...http, inputSchema } } : { client: { inputSchema } }
   return {
     name,
@@ -175,6 +184,7 @@ function inputOf(tool: Tool): ToolInput {
     annotations,
     timeoutMs,
     idempotent,
+    gate: gate ?? null,
     config,
   }
 }

@@ -66,3 +66,18 @@ export function checkOutput(definition: ToolDefinition, result: ToolResult): Too
   const where = issues.map((issue) => `${['output', ...issue.path].join('.')} ${issue.message}`).join('; ')
   return errorResult('output_schema_violation', `The tool's output does not fit its outputSchema: ${where}`)
 }
+
+/** The code of a failed result, for lists and filters. */
+export function codeOf(result: ToolResult): string | null {
+  const error = (result.structuredContent as { error?: { code?: unknown } } | undefined)?.error
+  return result.isError && typeof error?.code === 'string' ? error.code.slice(0, 100) : null
+}
+
+/** What the model or caller is told when nobody can know whether the call took effect. */
+export function unknownResult(): ToolResult {
+  return errorResult(
+    'outcome_unknown',
+    'The server stopped while this call was under way, so its outcome is unknown: it may have taken effect. ' +
+      'It was not repeated. Check the other side before you try again.',
+  )
+}

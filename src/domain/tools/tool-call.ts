@@ -9,25 +9,53 @@ import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assertMay, projectOf, reaches, type Ctx } from '../access/index.ts'
 import type { ToolKind } from './tool.ts'
 
-/** PROPOSED, EXECUTING and AWAITING_CLIENT are open; the others are settled for good. */
+/** The first five are open, the others are settled. */
 export const toolCallStatuses = [
   'PROPOSED',
+  'AWAITING_APPROVAL',
+  'APPROVED',
   'EXECUTING',
   'AWAITING_CLIENT',
   'SUCCEEDED',
   'ERRORED',
   'INVALID',
   'UNKNOWN',
+  'REJECTED',
+  'EXPIRED',
   'SKIPPED',
   'CANCELLED',
 ] as const
 export type ToolCallStatus = (typeof toolCallStatuses)[number]
 
-const open = new Set<ToolCallStatus>(['PROPOSED', 'EXECUTING', 'AWAITING_CLIENT'])
+const open = new Set<ToolCallStatus>([
+  'PROPOSED',
+  'AWAITING_APPROVAL',
+  'APPROVED',
+  'EXECUTING',
+  'AWAITING_CLIENT',
+])
 
-export function isOpen(status: ToolCallStatus): boolean {
-  return open.has(status)
+/** Whether somebody waits for its outcome. A call that a person lets run again is settled, and runs all the same. */
+export function isOpen(call: Pick<ToolCall, 'status' | 'settledAt'>): boolean {
+  return call.settledAt === null && open.has(call.status)
 }
+
+/** One time that a call was sent. Without an outcome it is under way, or was left behind by a process that went away. */
+export interface ToolCallAttempt {
+  /** Counts from 1. */
+  attempt: number
+  /** What the outside world heard as Idempotency-Key. */
+  idempotencyKey: string
+  /** ISO 8601. */
+  startedAt: string
+  endedAt?: string
+  outcome?: ToolCallStatus
+  errorCode?: string | null
+}
+
+/** What a person says of a call whose outcome is unknown. */
+export const resolutions = ['SUCCEEDED', 'FAILED', 'RUN_AGAIN'] as const
+export type Resolution = (typeof resolutions)[number]
 
 export interface ToolCall {
   id: string
@@ -52,6 +80,17 @@ export interface ToolCall {
   errorCode: string | null
   outputHash: string | null
   requestedBy: string
+  /** Each time it was sent, oldest first. */
+  attempts: ToolCallAttempt[]
+  approvalId: string | null
+  grantId: string | null
+  /** Arguments that an approver changed, by name. */
+  editedKeys: string[] | null
+  /** Places in the arguments that are never shown. */
+  masked: string[][] | null
+  resolution: Resolution | null
+  resolvedBy: string | null
+  resolvedAt: Date | null
   deadlineAt: Date | null
   startedAt: Date | null
   settledAt: Date | null

@@ -1,5 +1,6 @@
 /** What a tool is: the stored definition and the rules that follow from it. Pure. */
 import type { JsonObject } from '../../core/json.ts'
+import type { GatePolicy } from './gate.ts'
 import type { HttpToolConfig } from './kinds/http.ts'
 
 export const toolKinds = ['http', 'client'] as const
@@ -29,6 +30,8 @@ export interface ToolDefinition {
   timeoutMs: number | null
   /** Whether a call may be repeated after a crash; null leaves it to method and annotations. */
   idempotent: boolean | null
+  /** When a human must agree; null leaves it to `annotations.destructiveHint`. Absent in versions of before the gate. */
+  gate?: GatePolicy | null
   http: HttpToolConfig | null
 }
 

@@ -27,8 +27,8 @@ export type Hint =
   | Delta
   /** Rows of that table want a worker. */
   | { kind: 'work'; table: string }
-  /** A generation was asked to stop, or a key was revoked. */
-  | { kind: 'signal'; name: 'cancel' | 'revoked'; id: string }
+  /** A generation was asked to stop or to look at its row again, or a key was revoked. */
+  | { kind: 'signal'; name: 'cancel' | 'look' | 'revoked'; id: string }
   /** Hints may have been lost: look at everything that matters to you. */
   | { kind: 'reconnected' }
 

@@ -45,6 +45,12 @@ export function insertGenerationEvents(events: NewEvent[]): SQL {
     from g, jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb)`
 }
 
+/** The tail of a statement: inserts the rows (project_id, generation_id, seq, type, data) of `rows`, in their order. */
+export function insertEvents(rows: SQL): SQL {
+  return sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
+    select f.project_id, f.generation_id, f.seq, f.type, f.data, ${commitOrder} from (${rows}) as f`
+}
+
 /** Appends facts that belong to a project and to no generation. Call it inside the transaction of the change. */
 export async function appendProjectEvents(
   db: Database,

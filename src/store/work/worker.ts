@@ -16,10 +16,10 @@ export interface WorkerOptions<Row extends Held> {
   /** Takes at most so many due rows. */
   claim(limit: number): Promise<Row[]>
   /**
-   * Works on one row. The signal fires when the row was lost or the process stops, and with the reason `interrupt`
-   * when somebody only wants the work to look at its row again.
+   * Works on one row. The signal fires when the row was lost or the process stops, and with the reason `interrupted`
+   * when what is under way should be cut off but the row stays ours.
    */
-  run(held: Row, signal: AbortSignal): Promise<void>
+  run(held: Row, reins: Reins): Promise<void>
   /** An error that `run` did not expect. The row is looked at again when its lease ends. */
   onError(error: unknown, id: string | null): void
 }
@@ -27,7 +27,21 @@ export interface WorkerOptions<Row extends Held> {
 /** The reason of an abort that does not end the work. */
 export const interrupted = 'interrupt'
 
+/** How the work on a row hears of the world. */
+export interface Reins {
+  signal: AbortSignal
+  nudge: Nudge
+}
+
+/** Tells the work to look at its row again without cutting anything off. */
+export interface Nudge {
+  /** Resolves at the next nudge from now on. */
+  next(): Promise<void>
+}
+
 export interface Worker {
+  /** Tells the work on a row of this process, if it is here, to look again. */
+  nudge(id: string): void
   /** Aborts the work on a row of this process, if it is here; the row stays ours. */
   interrupt(id: string): void
   /** Rows in hand. */
@@ -39,6 +53,7 @@ export interface Worker {
 interface Task {
   held: Held
   abort: AbortController
+  nudge(): void
   done: Promise<void>
 }
 
@@ -51,8 +66,9 @@ export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Work
 
   const start = (held: Row) => {
     const abort = new AbortController()
+    const bell = makeNudge()
     const done = options
-      .run(held, abort.signal)
+      .run(held, { signal: abort.signal, nudge: bell })
       .catch((error: unknown) => {
         if (!(error instanceof LeaseLostError) && !abort.signal.aborted) options.onError(error, held.id)
       })
@@ -62,7 +78,7 @@ export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Work
         if (again || tasks.size === options.slots - 1) void look()
       })
     tasks.get(held.id)?.abort.abort()
-    tasks.set(held.id, { held, abort, done })
+    tasks.set(held.id, { held, abort, done, nudge: bell.ring })
   }
 
   const look = async () => {
@@ -107,7 +123,11 @@ export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Work
   void look()
 
   return {
-    interrupt: (id) => tasks.get(id)?.abort.abort(interrupted),
+    interrupt(id) {
+      tasks.get(id)?.abort.abort(interrupted)
+      tasks.get(id)?.nudge()
+    },
+    nudge: (id) => tasks.get(id)?.nudge(),
     busy: () => tasks.size,
     async stop(graceMs) {
       stopping = true
@@ -130,4 +150,16 @@ export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Work
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
+}
+
+function makeNudge(): Nudge & { ring(): void } {
+  let ring = () => {}
+  let next = new Promise<void>((resolve) => (ring = resolve))
+  return {
+    next: () => next,
+    ring() {
+      ring()
+      next = new Promise((resolve) => (ring = resolve))
+    },
+  }
 }

@@ -13,6 +13,7 @@ const call = (more: Partial<ToolCall>): ToolCall =>
     status: 'SUCCEEDED',
     deadlineAt: null,
     errorCode: null,
+    settledAt: null,
     ...more,
   }) as ToolCall
 const situation = (more: Partial<Situation> = {}): Situation => ({
@@ -25,6 +26,7 @@ const situation = (more: Partial<Situation> = {}): Situation => ({
   nextStep: null,
   usedTokens: 0,
   usedTokensToday: 0,
+  inHand: new Set(),
   ...more,
 })
 
@@ -110,12 +112,13 @@ test('no situation is without a next act, and the model is asked only when nothi
       const settings = checkSettings({ maxSteps, budget: { tokensPerGeneration: 100 } })
       const s = situation({ calls: made, stepCount, now, cancelRequested, settings, usedTokens: used })
       const decision = next(s)
-      const open = made.filter((one) => one.stepIndex === stepCount && isOpen(one.status))
+      const open = made.filter((one) => one.stepIndex === stepCount && isOpen(one))
       if (decision.do === 'model' || decision.do === 'complete') expect(open).toEqual([])
       if (decision.do === 'model') {
         expect(decision.plan.stepIndex).toBe(stepCount + 1)
         expect(decision.plan.final !== null).toBe(stepCount >= maxSteps)
       }
+      if (decision.do === 'run') expect(decision.calls.some((one) => s.inHand.has(one.id))).toBe(false)
       if (decision.do === 'wait') expect(decision.until).toBeGreaterThan(now)
       expect(next(s)).toEqual(decision)
     }),

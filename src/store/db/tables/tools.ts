@@ -64,6 +64,22 @@ export const toolCalls = pgTable(
     /** Hash of a submitted output: tells an identical repeat from a conflict. */
     outputHash: text('output_hash'),
     requestedBy: text('requested_by').notNull(),
+    /** Each time it was sent: a list of ToolCallAttempt. */
+    attempts: jsonb('attempts')
+      .notNull()
+      .default(sql`'[]'::jsonb`),
+    /** The newest approval that was asked for. */
+    approvalId: text('approval_id'),
+    /** The grant that let it through the gate. */
+    grantId: text('grant_id'),
+    /** Arguments that an approver changed, by name. */
+    editedKeys: jsonb('edited_keys'),
+    /** Paths of arguments that are never shown (see core/json-schema, writeOnly). */
+    masked: jsonb('masked'),
+    /** What a person said of an UNKNOWN call: SUCCEEDED FAILED RUN_AGAIN. */
+    resolution: text('resolution'),
+    resolvedBy: text('resolved_by'),
+    resolvedAt: moment('resolved_at'),
     /** When an open client call is given up. */
     deadlineAt: moment('deadline_at'),
     startedAt: moment('started_at'),
@@ -76,6 +92,7 @@ export const toolCalls = pgTable(
       .on(t.generationId, t.stepIndex, t.callIndex)
       .where(sql`generation_id is not null`),
     index('tool_calls_list').on(t.projectId, t.createdAt, t.id),
+    index('tool_calls_by_tool').on(t.toolId, t.createdAt, t.id),
     index('tool_calls_wake')
       .on(t.wakeAt)
       .where(sql`wake_at is not null`),

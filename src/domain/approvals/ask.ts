@@ -1,0 +1,103 @@
+/** Asking: an approval is made in the transaction of its call, and with it frozen what the people see and what runs. */
+import { sql, type SQL } from 'drizzle-orm'
+import { newId } from '../../core/ids.ts'
+import { hashJson, type JsonObject } from '../../core/json.ts'
+import { jsonb } from '../../store/db/database.ts'
+import type { NewEvent } from '../../store/events/log.ts'
+import { maskedPaths, type Requirement, type Tool, type ToolCall } from '../tools/index.ts'
+import type { OnApprove, VoidReason } from './approval.ts'
+
+/** What somebody wants to do and must not do alone. */
+export interface Question {
+  toolCallId: string
+  runtimeName: string
+  tool: Pick<Tool, 'id' | 'version' | 'inputSchema'>
+  /** Presets merged in. */
+  merged: JsonObject
+  requirement: Requirement
+  onApprove: OnApprove
+  /** For CLIENT: how long the output is waited for after the approval, in milliseconds. */
+  clientTimeoutMs: number | null
+  requestedBy: string
+}
+
+export interface NewApproval extends Question {
+  id: string
+}
+
+export function newApproval(question: Question): NewApproval {
+  return { ...question, id: newId('approval') }
+}
+
+/**
+ * The digest of everything an approver agrees to. Another tool, version, argument, requester or requirement is another
+ * digest.
+ */
+export function digestOf(asked: {
+  toolId: string
+  toolVersion: number
+  arguments: JsonObject
+  requestedBy: string
+  requirement: Requirement
+}): string {
+  const { toolId, toolVersion, arguments: args, requestedBy, requirement } = asked
+  return hashJson({ toolId, toolVersion, arguments: args, requestedBy, requirement })
+}
+
+/**
+ * The tail of a statement with a relation `g(id, project_id, agent_id, thread_id)`, one row, `id` null outside a
+ * generation: inserts the approvals and points their calls at them. The calls must be in the table already or come in
+ * with `approval_id` set.
+ */
+export function insertApprovals(questions: readonly NewApproval[]): SQL {
+  const rows = questions.map((q) => ({
+    id: q.id,
+    call: q.toolCallId,
+    tool: q.tool.id,
+    version: q.tool.version,
+    name: q.runtimeName,
+    args: q.merged,
+    masked: maskedPaths(q.tool.inputSchema, q.merged),
+    digest: digestOf({ ...q, toolId: q.tool.id, toolVersion: q.tool.version, arguments: q.merged }),
+    by: q.requestedBy,
+    requirement: q.requirement,
+    next: q.onApprove,
+    client: q.clientTimeoutMs,
+    seconds: q.requirement.timeoutSeconds,
+    escalate: q.requirement.escalateAfterSeconds,
+  }))
+  const after = (seconds: SQL) => sql`now() + ${seconds} * interval '1 second'`
+  return sql`insert into approvals (id, project_id, generation_id, agent_id, thread_id, tool_call_id, tool_id,
+      tool_version, runtime_name, arguments, masked, digest, requested_by, requirement, on_approve, client_timeout_ms,
+      expires_at, wake_at)
+    select x.id, g.project_id, g.id, g.agent_id, g.thread_id, x.call, x.tool, x.version, x.name, x.args, x.masked,
+      x.digest, x.by, x.requirement, x.next, x.client, ${after(sql`x.seconds`)},
+      ${after(sql`coalesce(x.escalate, x.seconds)`)}
+    from g, jsonb_to_recordset(${jsonb(rows)}) as x(id text, call text, tool text, version int, name text, args jsonb,
+      masked jsonb, digest text, by text, requirement jsonb, next text, client int, seconds float8, escalate float8)`
+}
+
+/** The facts about a call that every event of its approval tells. */
+export function factsOf(approvalId: string, call: { id: string; runtimeName: string }): JsonObject {
+  return { approvalId, toolCallId: call.id, name: call.runtimeName }
+}
+
+export function requested({ id, toolCallId, runtimeName }: NewApproval): NewEvent {
+  return { type: 'APPROVAL_REQUESTED', data: factsOf(id, { id: toolCallId, runtimeName }) }
+}
+
+/** Part of a statement: voids what is still pending or approved of these approvals. */
+export function voidApprovals(ids: readonly string[], reason: VoidReason): SQL {
+  return sql`update approvals set status = 'VOIDED', void_reason = ${reason}, settled_at = now(), wake_at = null
+    where id in ${[...ids]} and status in ('PENDING', 'APPROVED')`
+}
+
+/** Part of a statement with the relation `g(id)`: voids what is pending of a generation that ends. */
+export function voidPending(): SQL {
+  return sql`update approvals set status = 'VOIDED', void_reason = 'GENERATION_ENDED', settled_at = now(), wake_at = null
+    from g where generation_id = g.id and status = 'PENDING'`
+}
+
+export function voided(call: ToolCall, reason: VoidReason): NewEvent {
+  return { type: 'APPROVAL_VOIDED', data: { ...factsOf(call.approvalId!, call), reason } }
+}

@@ -1,0 +1,75 @@
+/** Drift: between the question and the run the tool may have changed; then nobody has agreed to what would run. */
+import { errorResult, type ToolResult } from '../../core/content.ts'
+import type { Database } from '../../store/db/database.ts'
+import {
+  gateOf,
+  judgeGate,
+  loadTools,
+  prepareCall,
+  type GatePolicy,
+  type Tool,
+  type ToolCall,
+} from '../tools/index.ts'
+import type { Approval, VoidReason } from './approval.ts'
+import { digestOf, newApproval, type NewApproval } from './ask.ts'
+import { loadApprovals } from './read.ts'
+
+/** `again` is the new question; null when it cannot be asked any more. */
+export interface Drift {
+  reason: VoidReason
+  /** The tool as it is now. */
+  tool: Tool | null
+  again: NewApproval | null
+}
+
+/**
+ * Whether an approved call is still what was agreed to: the tool has the same version, and the digest is that of what
+ * would run. Null when it is; else the approval must be voided, and asked again when the arguments still fit the tool.
+ */
+export async function driftOf(
+  db: Database,
+  call: ToolCall,
+  agentGate: GatePolicy | null,
+): Promise<Drift | null> {
+  const [[approval], [tool]] = await Promise.all([
+    loadApprovals(db, [call.approvalId!]),
+    loadTools(db, [call.toolId!]),
+  ])
+  if (tool && isSame(approval!, tool, call)) return null
+  if (!tool) return { reason: 'TOOL_DELETED', tool: null, again: null }
+  const prepared = prepareCall(tool, call.arguments)
+  if (!prepared.ok) return { reason: 'TOOL_CHANGED', tool, again: null }
+  const { merged } = prepared
+  const policies = agentGate ? [gateOf(tool), agentGate] : [gateOf(tool)]
+  const question = {
+    toolCallId: call.id,
+    runtimeName: call.runtimeName,
+    tool,
+    merged,
+    // Somebody was asked once, so somebody is asked again, also when the new gate would let it pass.
+    requirement: judgeGate(policies, merged) ?? approval!.requirement,
+    onApprove: approval!.onApprove,
+    clientTimeoutMs: approval!.clientTimeoutMs,
+    requestedBy: call.requestedBy,
+  }
+  return { reason: 'TOOL_CHANGED', tool, again: newApproval(question) }
+}
+
+function isSame(approval: Approval, tool: Tool, call: ToolCall): boolean {
+  const { requestedBy, requirement, digest } = approval
+  if (tool.version !== call.toolVersion) return false
+  const prepared = prepareCall(tool, call.arguments)
+  if (!prepared.ok) return false
+  const asked = { toolId: tool.id, toolVersion: tool.version, requestedBy, requirement }
+  return digest === digestOf({ ...asked, arguments: prepared.merged })
+}
+
+/** What the model or caller is told when an approved call cannot run and cannot be asked again. */
+export function driftResult(reason: VoidReason): ToolResult {
+  return reason === 'TOOL_DELETED'
+    ? errorResult('tool_deleted', 'The tool was deleted after the call was approved; it was not run.')
+    : errorResult(
+        'tool_changed',
+        'The tool was changed after the call was approved, and the arguments do not fit it any more; it was not run.',
+      )
+}

@@ -1,0 +1,118 @@
+/**
+ * Deadlines: what nobody answered is rejected as expired, and what waits too long is escalated. One statement settles
+ * many, so that thousands that fall due together are late by milliseconds. Every process looks; the rows decide who
+ * was first.
+ */
+import { sql } from 'drizzle-orm'
+import { jsonb, query } from '../../store/db/database.ts'
+import { insertEvents } from '../../store/events/log.ts'
+import type { Hint } from '../../store/events/bell.ts'
+import type { House } from '../access/index.ts'
+import { expiredResult } from './outcome.ts'
+
+/** Settled by one statement; more follow at once. */
+const batch = 250
+/** How often every process looks. An answer is at most so much late, and a little. */
+const everyMs = 250
+
+interface Told {
+  projectId: string
+  generationId: string | null
+  seq: number | null
+  status: string | null
+}
+
+/**
+ * Expires and escalates what is due, at most one batch, and answers how many approvals it took. Safe at any time in
+ * any number of processes: an approval is pending or it is not, and its owner is locked first, as everywhere. An
+ * owner that somebody else has locked right now is left for the next look.
+ */
+export async function settleDue(house: Pick<House, 'db' | 'bell'>): Promise<number> {
+  const rows = await query<Told & { n: number }>(house.db, statement())
+  const hints: Hint[] = []
+  for (const { projectId, generationId, seq, status } of rows) {
+    hints.push({ kind: 'news', projectId, generationId, seq })
+    if (status === 'RUNNING') hints.push({ kind: 'signal', name: 'look', id: generationId! })
+  }
+  if (rows.some((row) => row.generationId !== null)) hints.push({ kind: 'work', table: 'generations' })
+  if (hints.length > 0) house.bell.ring(hints)
+  return rows.reduce((sum, row) => sum + row.n, 0)
+}
+
+/** Settles what is due from now on, also what fell due while no process was up. `stop` waits for the look under way. */
+export function startDeadlines(house: Pick<House, 'db' | 'bell' | 'log'>): { stop(): Promise<void> } {
+  let stopped = false
+  let looking: Promise<void> | null = null
+  const look = async () => {
+    try {
+      while (!stopped && (await settleDue(house)) === batch);
+    } catch (error) {
+      house.log.error(
+        { err: error },
+        'the deadlines of approvals could not be kept; the next look tries again',
+      )
+    }
+  }
+  const tick = () => {
+    looking ??= look().finally(() => (looking = null))
+  }
+  const timer = setInterval(tick, everyMs)
+  tick()
+  return {
+    async stop() {
+      stopped = true
+      clearInterval(timer)
+      await looking
+    },
+  }
+}
+
+/** Lock the owners, move the approvals, settle the calls, tell and wake the owners. */
+function statement() {
+  return sql`with due as (
+    select id, tool_call_id, generation_id from approvals
+    where wake_at <= now() and status = 'PENDING' order by wake_at limit ${batch}
+  ), owners as (
+    select id from generations where id in (select generation_id from due) order by id for update skip locked
+  ), alone as (
+    select id from tool_calls where id in (select tool_call_id from due where generation_id is null)
+    order by id for update skip locked
+  ), a as (
+    update approvals as p set
+      status = case when p.expires_at <= now() then 'EXPIRED' else p.status end,
+      settled_at = case when p.expires_at <= now() then now() end,
+      escalated_at = case when p.expires_at <= now() then p.escalated_at else now() end,
+      wake_at = case when p.expires_at <= now() then null else p.expires_at end
+    where p.id in (select id from due) and p.status = 'PENDING' and p.wake_at <= now()
+      and (p.generation_id in (select id from owners) or p.tool_call_id in (select id from alone))
+    returning p.id, p.project_id, p.generation_id, p.tool_call_id, p.runtime_name, p.status
+  ), c as (
+    update tool_calls as t set status = 'EXPIRED', result = ${jsonb(expiredResult)}, is_error = true,
+      error_code = 'approval_expired', settled_at = now()
+    from a where t.id = a.tool_call_id and a.status = 'EXPIRED' and t.approval_id = a.id
+      and t.status = 'AWAITING_APPROVAL'
+  ), facts as (
+    select a.*, e.type, jsonb_build_object('toolCallId', a.tool_call_id, 'name', a.runtime_name) || e.more as data,
+      row_number() over (partition by a.generation_id order by a.id, e.n) as place
+    from a cross join lateral (
+      select 1 as n, 'APPROVAL_EXPIRED' as type, jsonb_build_object('approvalId', a.id) as more
+        where a.status = 'EXPIRED'
+      union all select 2, 'TOOL_CALL_SETTLED', '{"status": "EXPIRED"}'::jsonb where a.status = 'EXPIRED'
+      union all select 1, 'APPROVAL_ESCALATED', jsonb_build_object('approvalId', a.id) where a.status = 'PENDING'
+    ) as e
+  ), g as (
+    update generations as o set last_seq = o.last_seq + f.n,
+      wake_at = case when o.status = 'WAITING' and f.expired then now() else o.wake_at end,
+      status = case when o.status = 'WAITING' and f.expired then 'QUEUED' else o.status end
+    from (select generation_id, count(*)::int as n, bool_or(status = 'EXPIRED') as expired
+      from facts group by generation_id) as f
+    where o.id = f.generation_id
+    returning o.id, o.status, o.last_seq, o.last_seq - f.n as before
+  ), e as (${insertEvents(sql`
+    select facts.project_id, facts.generation_id, g.before + facts.place::int as seq, facts.type, facts.data
+    from facts left join g on g.id = facts.generation_id order by facts.generation_id, facts.place`)}
+  )
+  select a.project_id as "projectId", a.generation_id as "generationId", max(g.last_seq) as seq,
+    max(g.status) as status, count(*)::int as n
+  from a left join g on g.id = a.generation_id group by 1, 2`
+}

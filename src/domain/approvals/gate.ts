@@ -1,0 +1,111 @@
+/** The gate tried dry: what a call would meet, and what a draft policy would have done to the calls of the past. */
+import { desc, eq, and, isNotNull } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, whole } from '../../core/check.ts'
+import { invalid } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { assertMay, type Ctx } from '../access/index.ts'
+import {
+  findTool,
+  gateInput,
+  gateOf,
+  judgeGate,
+  prepareCall,
+  toolCallOf,
+  type GateInput,
+  type GatePolicy,
+  type Requirement,
+  type Tool,
+  type ToolCall,
+} from '../tools/index.ts'
+import { covers, findGrants } from './grants.ts'
+
+export interface GateEvaluation {
+  /** What the call would have to wait for; null when it would run at once. */
+  requirement: Requirement | null
+  /** The grant of the asking key that would let it pass, unused. */
+  grantId: string | null
+}
+
+/**
+ * What a direct call of the tool with these arguments would meet at the gate. Nothing is called, asked or used up.
+ * Action `tools:Get`. INVALID for arguments that the tool would refuse.
+ */
+export async function evaluateGate(
+  ctx: Ctx,
+  input: { toolId: string; arguments: unknown },
+): Promise<GateEvaluation> {
+  const tool = await findTool(ctx, input.toolId)
+  await assertMay(ctx, 'tools:Get', tool.projectId, `tool/${tool.id}`)
+  const prepared = prepareCall(tool, input.arguments ?? {})
+  if (!prepared.ok) throw invalid(prepared.issues)
+  const { merged } = prepared
+  const requirement = judgeGate([gateOf(tool)], merged)
+  if (!requirement) return { requirement, grantId: null }
+  const holder = { agentId: null, threadId: null, requestedBy: ctx.principal.id }
+  const grant = (await findGrants(ctx.db, [tool.id], holder)).find((one) => covers(one, { tool, merged }))
+  return { requirement, grantId: grant?.id ?? null }
+}
+
+const maxReplayed = 1000
+const maxShown = 50
+
+const previewShape = z.object({ toolId: z.string(), gate: gateInput, last: whole(1, maxReplayed).nullish() })
+
+export interface GatePreview {
+  /** Recorded calls that were judged. */
+  replayed: number
+  /** How many of them the draft stops. */
+  stopped: number
+  newlyStopped: number
+  newlyPassing: number
+  /** The newest of them, at most 50 each. */
+  newlyStoppedCalls: ToolCall[]
+  newlyPassingCalls: ToolCall[]
+}
+
+/**
+ * Replays a draft policy over the newest recorded calls of a tool, 100 unless `last` says otherwise, against the gate
+ * that holds now. Calls whose arguments no longer fit are left out. Actions `tools:Get` and `toolCalls:List`.
+ */
+export async function previewGate(
+  ctx: Ctx,
+  input: { toolId: string; gate: GateInput; last?: number | null },
+): Promise<GatePreview> {
+  const { toolId, gate, last } = check(previewShape, input, 'args')
+  const tool = await findTool(ctx, toolId)
+  await assertMay(ctx, 'tools:Get', tool.projectId, `tool/${tool.id}`)
+  await assertMay(ctx, 'toolCalls:List', tool.projectId, 'toolCall/*')
+  const rows = await ctx.db
+    .select()
+    .from(toolCalls)
+    .where(and(eq(toolCalls.toolId, tool.id), isNotNull(toolCalls.arguments)))
+    .orderBy(desc(toolCalls.createdAt), desc(toolCalls.id))
+    .limit(last ?? 100)
+  return compare(tool, gate, rows.map(toolCallOf))
+}
+
+function compare(tool: Tool, draft: GatePolicy, calls: ToolCall[]): GatePreview {
+  const judged = calls.flatMap((call) => {
+    const prepared = prepareCall(tool, call.arguments)
+    if (!prepared.ok) return []
+    return [
+      { call, stopsNow: stops(gateOf(tool), prepared.merged), wouldStop: stops(draft, prepared.merged) },
+    ]
+  })
+  const newlyStopped = judged.filter((one) => one.wouldStop && !one.stopsNow).map((one) => one.call)
+  const newlyPassing = judged.filter((one) => one.stopsNow && !one.wouldStop).map((one) => one.call)
+  return {
+    replayed: judged.length,
+    stopped: judged.filter((one) => one.wouldStop).length,
+    newlyStopped: newlyStopped.length,
+    newlyPassing: newlyPassing.length,
+    newlyStoppedCalls: newlyStopped.slice(0, maxShown),
+    newlyPassingCalls: newlyPassing.slice(0, maxShown),
+  }
+}
+
+function stops(policy: GatePolicy, merged: JsonObject): boolean {
+  return judgeGate([policy], merged) !== null
+}

@@ -1,0 +1,221 @@
+/** Grants ("remember this"): what one verdict allows for the next calls. Never without an end and a number. */
+import { and, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, whole } from '../../core/check.ts'
+import { invalidAt } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { compileSchema } from '../../core/json-schema.ts'
+import { hashJson, isJsonObject, type JsonObject } from '../../core/json.ts'
+import type { Page } from '../../core/page.ts'
+import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { grants } from '../../store/db/tables/approvals.ts'
+import { appendProjectEvents } from '../../store/events/log.ts'
+import {
+  assertMay,
+  assertRoom,
+  projectOf,
+  reachable,
+  reaches,
+  recordChange,
+  type Ctx,
+} from '../access/index.ts'
+import type { Approval } from './approval.ts'
+
+export const grantScopes = ['EXACT', 'SCHEMA', 'TOOL'] as const
+export type GrantScope = (typeof grantScopes)[number]
+export const grantHolders = ['AGENT', 'THREAD', 'CALLER'] as const
+export type GrantHolder = (typeof grantHolders)[number]
+
+const maxSeconds = 30 * 24 * 60 * 60
+
+export const grantShape = z.object({
+  scope: z.enum(grantScopes),
+  schema: z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object').nullish(),
+  holder: z.enum(grantHolders),
+  expiresInSeconds: whole(1, maxSeconds),
+  maxUses: whole(1, 1000),
+})
+
+export type GrantInput = z.input<typeof grantShape>
+
+export interface Grant {
+  id: string
+  projectId: string
+  approvalId: string
+  toolId: string
+  /** The grant holds for this version only: a changed tool is asked about again. */
+  toolVersion: number
+  runtimeName: string
+  scope: GrantScope
+  argumentsHash: string | null
+  schema: JsonObject | null
+  /** Exactly one of the three is set. */
+  agentId: string | null
+  threadId: string | null
+  requestedBy: string | null
+  maxUses: number
+  uses: number
+  expiresAt: Date
+  grantedBy: string
+  revokedAt: Date | null
+  revokedBy: string | null
+  createdAt: Date
+}
+
+/** Makes a grant in the transaction of the verdict. INVALID when it asks for something that this approval has not. */
+export async function insertGrant(
+  tx: Database,
+  ctx: Ctx,
+  approval: Approval,
+  merged: JsonObject,
+  given: z.output<typeof grantShape>,
+): Promise<void> {
+  const at = (name: string, message: string) => invalidAt(['input', 'grant', name], message)
+  if ((given.scope === 'SCHEMA') !== Boolean(given.schema))
+    throw at('schema', given.schema ? 'goes with the scope SCHEMA only' : 'is required with the scope SCHEMA')
+  const compiled = given.schema ? compileSchema(given.schema, ['input', 'grant', 'schema']) : null
+  if (compiled && !compiled.ok) throw invalidAt(compiled.issue.path, compiled.issue.message)
+  // What was agreed to must itself be allowed, or the schema is not what its author meant.
+  if (compiled?.ok && compiled.validate(merged).length > 0)
+    throw at('schema', 'does not allow the arguments of this very call')
+  const { agentId, threadId, requestedBy, projectId, toolId, toolVersion, runtimeName } = approval
+  const holder = {
+    AGENT: { agentId },
+    THREAD: { threadId },
+    CALLER: { requestedBy },
+  }[given.holder]
+  if (Object.values(holder)[0] === null)
+    throw at('holder', 'this call belongs to no agent or thread; use CALLER')
+  await assertRoom(tx, ctx, grants, projectId, 'grants')
+  const id = newId('grant')
+  await tx.insert(grants).values({
+    id,
+    projectId,
+    approvalId: approval.id,
+    toolId,
+    toolVersion,
+    runtimeName,
+    ...holder,
+    scope: given.scope,
+    argumentsHash: given.scope === 'EXACT' ? hashJson(merged) : null,
+    schema: given.schema ?? null,
+    maxUses: given.maxUses,
+    expiresAt: nowPlus(given.expiresInSeconds * 1000),
+    grantedBy: ctx.principal.id,
+  })
+  await appendProjectEvents(tx, projectId, [
+    { type: 'GRANT_CREATED', data: { grantId: id, approvalId: approval.id, name: runtimeName } },
+  ])
+}
+
+/** Who makes a call that the gate stops. */
+export interface Holder {
+  agentId: string | null
+  threadId: string | null
+  requestedBy: string
+}
+
+/** The grants that may let calls of these tools pass, soonest to end first. They are not used up by this. */
+export async function findGrants(db: Database, toolIds: readonly string[], holder: Holder): Promise<Grant[]> {
+  if (toolIds.length === 0) return []
+  const t = grants
+  const rows = await db
+    .select()
+    .from(t)
+    .where(
+      and(
+        inArray(t.toolId, [...toolIds]),
+        gt(t.expiresAt, sql`now()`),
+        isNull(t.revokedAt),
+        sql`${t.uses} < ${t.maxUses}`,
+        sql`(${t.agentId} = ${holder.agentId} or ${t.threadId} = ${holder.threadId} or ${t.requestedBy} = ${holder.requestedBy})`,
+      ),
+    )
+    .orderBy(t.expiresAt, t.id)
+    .limit(200)
+  return rows as Grant[]
+}
+
+/** Whether the grant covers a call of that version with these merged arguments. */
+export function covers(
+  grant: Grant,
+  call: { tool: { id: string; version: number }; merged: JsonObject },
+): boolean {
+  if (grant.toolId !== call.tool.id || grant.toolVersion !== call.tool.version) return false
+  if (grant.scope === 'TOOL') return true
+  if (grant.scope === 'EXACT') return grant.argumentsHash === hashJson(call.merged)
+  const compiled = compileSchema(grant.schema)
+  return compiled.ok && compiled.validate(call.merged).length === 0
+}
+
+/** Takes one use of the first of these grants that still has one; null when none has. Never one too many. */
+export async function takeUse(tx: Database, candidates: readonly Grant[]): Promise<string | null> {
+  for (const { id } of candidates) {
+    const rows = await query(
+      tx,
+      sql`update grants set uses = uses + 1 where id = ${id} and uses < max_uses and revoked_at is null
+        and expires_at > now() returning 1`,
+    )
+    if (rows.length > 0) return id
+  }
+  return null
+}
+
+/** Grants by id, null for what does not exist for the caller. Action `grants:Get` on each. */
+export async function getGrants(ctx: Ctx, ids: readonly string[]): Promise<(Grant | null)[]> {
+  const rows =
+    ids.length > 0
+      ? await ctx.db
+          .select()
+          .from(grants)
+          .where(inArray(grants.id, [...ids]))
+      : []
+  const found = new Map(rows.map((row) => [row.id, row as Grant]))
+  return Promise.all(
+    ids.map(async (id) => {
+      const grant = found.get(id)
+      if (!grant || !reaches(ctx, grant.projectId)) return null
+      await assertMay(ctx, 'grants:Get', grant.projectId, `grant/${id}`)
+      return grant
+    }),
+  )
+}
+
+/** Grants of a project, newest first; `active` keeps those that can still let a call pass. Action `grants:List`. */
+export async function listGrants(
+  ctx: Ctx,
+  input: { projectId?: string | null; toolId?: string | null; active?: boolean | null; page: Page },
+): Promise<Grant[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'grants:List', projectId, 'grant/*')
+  const where = and(
+    input.toolId ? eq(grants.toolId, input.toolId) : undefined,
+    input.active ? sql`revoked_at is null and expires_at > now() and uses < max_uses` : undefined,
+  )
+  return (await listPage(ctx.db, grants, projectId, input.page, where)) as Grant[]
+}
+
+const revocation = z.object({ grantId: z.string() })
+
+/** Ends a grant at once; calls it has let through go on. Idempotent. Action `grants:Revoke`. */
+export async function revokeGrant(ctx: Ctx, input: { grantId: string }): Promise<Grant> {
+  const { grantId } = check(revocation, input)
+  const [row] = await ctx.db.select().from(grants).where(eq(grants.id, grantId))
+  const { projectId } = reachable(ctx, row, 'grant', grantId)
+  await assertMay(ctx, 'grants:Revoke', projectId, `grant/${grantId}`)
+  const revoked = await atomically(ctx.db, async (tx) => {
+    const [changed] = await tx
+      .update(grants)
+      .set({ revokedAt: sql`now()`, revokedBy: ctx.principal.id })
+      .where(and(eq(grants.id, grantId), isNull(grants.revokedAt)))
+      .returning()
+    if (!changed) return null
+    await recordChange(tx, ctx, { projectId, action: 'grants:Revoke', resource: `grant/${grantId}` })
+    const data = { grantId, approvalId: changed.approvalId, name: changed.runtimeName }
+    await appendProjectEvents(tx, projectId, [{ type: 'GRANT_REVOKED', data }])
+    return changed as Grant
+  })
+  ctx.bell.ring([{ kind: 'news', projectId, generationId: null, seq: null }])
+  return revoked ?? (row as Grant)
+}

@@ -1,0 +1,38 @@
+/** The front door of approvals. */
+export {
+  approvalStatuses,
+  decisionOf,
+  shownArguments,
+  verdicts,
+  voidReasons,
+  type Approval,
+  type Verdict,
+  type Vote,
+} from './approval.ts'
+export {
+  insertApprovals,
+  newApproval,
+  requested,
+  voidApprovals,
+  voided,
+  voidPending,
+  type NewApproval,
+} from './ask.ts'
+export { decideApproval, decideApprovals, type DecideApprovalInput } from './decide.ts'
+export { driftOf, driftResult, type Drift } from './drift.ts'
+export { startDeadlines } from './due.ts'
+export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate.ts'
+export {
+  covers,
+  findGrants,
+  getGrants,
+  grantHolders,
+  grantScopes,
+  listGrants,
+  revokeGrant,
+  takeUse,
+  type Grant,
+  type GrantInput,
+  type Holder,
+} from './grants.ts'
+export { countApprovals, getApprovals, listApprovals, loadPendingOf, type ApprovalCounts } from './read.ts'

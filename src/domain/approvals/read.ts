@@ -1,0 +1,112 @@
+/** Reading approvals: the inbox of the people at the gate. */
+import { and, eq, inArray, lte, sql } from 'drizzle-orm'
+import type { Page } from '../../core/page.ts'
+import { query, type Database } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { approvals } from '../../store/db/tables/approvals.ts'
+import { assertMay, projectOf, reachable, reaches, type Ctx } from '../access/index.ts'
+import { approvalOf, type Approval, type ApprovalStatus } from './approval.ts'
+
+/** Approvals by id, null for what does not exist for the caller. Action `approvals:Get` on each. */
+export async function getApprovals(ctx: Ctx, ids: readonly string[]): Promise<(Approval | null)[]> {
+  const found = new Map((await loadApprovals(ctx.db, ids)).map((approval) => [approval.id, approval]))
+  return Promise.all(
+    ids.map(async (id) => {
+      const approval = found.get(id)
+      if (!approval || !reaches(ctx, approval.projectId)) return null
+      await assertMay(ctx, 'approvals:Get', approval.projectId, `approval/${id}`)
+      return approval
+    }),
+  )
+}
+
+export interface ApprovalFilter {
+  projectId?: string | null
+  status?: ApprovalStatus | null
+  toolId?: string | null
+  agentId?: string | null
+  expiringBefore?: Date | null
+}
+
+/** Approvals of a project, newest first. Action `approvals:List`. */
+export async function listApprovals(ctx: Ctx, input: ApprovalFilter & { page: Page }): Promise<Approval[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'approvals:List', projectId, 'approval/*')
+  return (await listPage(ctx.db, approvals, projectId, input.page, conditionOf(input))).map(approvalOf)
+}
+
+function conditionOf({ status, toolId, agentId, expiringBefore }: ApprovalFilter) {
+  const t = approvals
+  return and(
+    // The status stands in the text so that the planner can use the partial index on PENDING.
+    status === 'PENDING' ? sql`status = 'PENDING'` : status ? eq(t.status, status) : undefined,
+    toolId ? eq(t.toolId, toolId) : undefined,
+    agentId ? eq(t.agentId, agentId) : undefined,
+    expiringBefore ? lte(t.expiresAt, expiringBefore) : undefined,
+  )
+}
+
+/** How many there are, counted up to `countLimit`. */
+export interface ApprovalCounts {
+  pending: number
+  /** Settled within the last 24 hours. */
+  approved: number
+  rejected: number
+  expired: number
+}
+
+/** Counting stops here: an inbox of so many is "very many". */
+export const countLimit = 10_000
+
+/** Counts of a project, of one tool or agent. Action `approvals:List`. */
+export async function countApprovals(
+  ctx: Ctx,
+  input: Pick<ApprovalFilter, 'projectId' | 'toolId' | 'agentId'>,
+): Promise<ApprovalCounts> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'approvals:List', projectId, 'approval/*')
+  const narrow = conditionOf(input)
+  const where = narrow ? sql`and ${narrow}` : sql``
+  const rows = await query<{ status: ApprovalStatus; n: number }>(
+    ctx.db,
+    sql`select 'PENDING' as status, count(*)::int as n from (select 1 from approvals
+        where project_id = ${projectId} and status = 'PENDING' ${where} limit ${countLimit}) as open
+      union all select status, count(*)::int from (select status from approvals
+        where project_id = ${projectId} and settled_at > now() - interval '24 hours' ${where} limit ${countLimit})
+        as done group by status`,
+  )
+  const of = (status: string) => rows.find((row) => row.status === status)?.n ?? 0
+  return {
+    pending: of('PENDING'),
+    approved: of('APPROVED'),
+    rejected: of('REJECTED'),
+    expired: of('EXPIRED'),
+  }
+}
+
+/** The approval when it exists for the caller, else NOT_FOUND. Checks no permission. */
+export async function findApproval(ctx: Ctx, id: string): Promise<Approval> {
+  const [approval] = await loadApprovals(ctx.db, [id])
+  return reachable(ctx, approval, 'approval', id)
+}
+
+/** Rows by id, in no order. Checks nothing. */
+export async function loadApprovals(db: Database, ids: readonly string[]): Promise<Approval[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .select()
+    .from(approvals)
+    .where(inArray(approvals.id, [...ids]))
+  return rows.map(approvalOf)
+}
+
+/** What is pending for these generations, oldest first. Checks nothing. */
+export async function loadPendingOf(db: Database, generationIds: readonly string[]): Promise<Approval[]> {
+  if (generationIds.length === 0) return []
+  const rows = await db
+    .select()
+    .from(approvals)
+    .where(and(inArray(approvals.generationId, [...generationIds]), sql`status = 'PENDING'`))
+    .orderBy(approvals.createdAt, approvals.id)
+  return rows.map(approvalOf)
+}

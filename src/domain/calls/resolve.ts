@@ -1,0 +1,112 @@
+/** What a person says of a call whose outcome nobody could know. */
+import { and, eq, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { errorResult, type ToolResult } from '../../core/content.ts'
+import { AppError, invalidAt, notFound } from '../../core/errors.ts'
+import { jsonTooBig, type Json } from '../../core/json.ts'
+import { atomically } from '../../store/db/database.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { appendProjectEvents } from '../../store/events/log.ts'
+import { assertMay, reachable, recordChange, type Ctx } from '../access/index.ts'
+import { codeOf, resolutions, toolCallOf, type Resolution, type ToolCall } from '../tools/index.ts'
+
+const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
+
+const shape = z.object({
+  toolCallId: z.string(),
+  outcome: z.enum(resolutions),
+  output: z.unknown().optional(),
+  reason: text(2000).nullish(),
+})
+
+export interface ResolveUnknownCallInput {
+  toolCallId: string
+  outcome: Resolution
+  output?: unknown
+  reason?: string | null
+}
+
+/**
+ * Settles an UNKNOWN call by what a person found out. Action `toolCalls:Resolve` on the tool. SUCCEEDED and FAILED take
+ * the output or error text; RUN_AGAIN sends the call once more under the same Idempotency-Key. The run that made the
+ * call has gone on meanwhile: later steps and threads see the new result. CONFLICT when the call is not UNKNOWN, or
+ * somebody was faster.
+ */
+export async function resolveUnknownCall(ctx: Ctx, input: ResolveUnknownCallInput): Promise<ToolCall> {
+  const given = check(shape, input)
+  const [found] = await ctx.db.select().from(toolCalls).where(eq(toolCalls.id, given.toolCallId))
+  const row = reachable(ctx, found, 'tool call', given.toolCallId)
+  const { projectId, toolId } = row
+  if (toolId === null) throw notFound('tool call', given.toolCallId)
+  await assertMay(ctx, 'toolCalls:Resolve', projectId, `tool/${toolId}`)
+  const result = resultOf(given)
+  const call = await atomically(ctx.db, async (tx) => {
+    const t = toolCalls
+    const [changed] = await tx
+      .update(t)
+      .set({
+        ...(result ? settledBy(result) : { status: 'PROPOSED', wakeAt: sql`now()` }),
+        resolution: given.outcome,
+        resolvedBy: ctx.principal.id,
+        resolvedAt: sql`now()`,
+      })
+      .where(and(eq(t.id, row.id), eq(t.status, 'UNKNOWN')))
+      .returning()
+    if (!changed)
+      throw new AppError('CONFLICT', 'The outcome of this call is not unknown, or somebody has settled it.', {
+        conflictingId: row.id,
+      })
+    const { outcome, reason } = given
+    const details = { toolCallId: row.id, outcome, ...(reason ? { reason } : {}) }
+    await recordChange(tx, ctx, {
+      projectId,
+      action: 'toolCalls:Resolve',
+      resource: `tool/${toolId}`,
+      details,
+    })
+    const data = { toolCallId: row.id, name: row.runtimeName, outcome, decidedBy: ctx.principal.id }
+    await appendProjectEvents(tx, projectId, [{ type: 'UNKNOWN_CALL_RESOLVED', data }])
+    return toolCallOf(changed)
+  })
+  ctx.bell.ring([
+    { kind: 'news', projectId, generationId: null, seq: null },
+    ...(result ? [] : [{ kind: 'work', table: 'tool_calls' } as const]),
+  ])
+  return call
+}
+
+function settledBy(result: ToolResult) {
+  return {
+    status: result.isError ? 'ERRORED' : 'SUCCEEDED',
+    result,
+    isError: result.isError,
+    errorCode: codeOf(result),
+  }
+}
+
+/** The result that the person gives; null for RUN_AGAIN. */
+function resultOf(given: z.output<typeof shape>): ToolResult | null {
+  const output = (given.output ?? null) as Json
+  if (given.outcome === 'RUN_AGAIN') {
+    if (output !== null)
+      throw invalidAt(['input', 'output'], 'comes from the tool with the outcome RUN_AGAIN')
+    return null
+  }
+  const tooBig = jsonTooBig(output, outputLimits)
+  if (tooBig) throw invalidAt(['input', 'output'], tooBig)
+  if (given.outcome === 'FAILED') {
+    const message = typeof output === 'string' ? output : 'A person found that this call failed.'
+    return errorResult(
+      'resolved_failed',
+      message,
+      output === null || typeof output === 'string' ? {} : { output },
+    )
+  }
+  const said = output === null ? 'A person found that this call succeeded; its output is not known.' : output
+  return {
+    content: [{ type: 'text', text: typeof said === 'string' ? said : JSON.stringify(said) }],
+    ...(typeof said === 'string' ? {} : { structuredContent: said }),
+    isError: false,
+  }
+}

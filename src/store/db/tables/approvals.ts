@@ -1,0 +1,100 @@
+/** Stops at the gate, and what a verdict allows for the next time. */
+import { sql } from 'drizzle-orm'
+import { index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { createdAt, moment, projectId } from './columns.ts'
+
+export const approvals = pgTable(
+  'approvals',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    toolCallId: text('tool_call_id').notNull(),
+    /** Whose row is locked first, told and woken; null when it is the tool call itself. Never changes. */
+    generationId: text('generation_id'),
+    agentId: text('agent_id'),
+    threadId: text('thread_id'),
+    toolId: text('tool_id').notNull(),
+    toolVersion: integer('tool_version').notNull(),
+    runtimeName: text('runtime_name').notNull(),
+    /** PENDING APPROVED REJECTED EXPIRED VOIDED. */
+    status: text('status').notNull().default('PENDING'),
+    /** The frozen arguments, presets merged in. */
+    arguments: jsonb('arguments').notNull(),
+    /** What an approver put in their place. */
+    editedArguments: jsonb('edited_arguments'),
+    /** Paths in the arguments that are never shown. */
+    masked: jsonb('masked'),
+    /** Hash over what is asked: tool and version, arguments, requester, requirement. */
+    digest: text('digest').notNull(),
+    requestedBy: text('requested_by').notNull(),
+    /** The Requirement of domain/approvals that stopped the call. */
+    requirement: jsonb('requirement').notNull(),
+    /** RUN, CLIENT or SKIP: what follows an approval. */
+    onApprove: text('on_approve').notNull(),
+    clientTimeoutMs: integer('client_timeout_ms'),
+    /** Every Vote so far. */
+    votes: jsonb('votes')
+      .notNull()
+      .default(sql`'[]'::jsonb`),
+    expiresAt: moment('expires_at').notNull(),
+    escalatedAt: moment('escalated_at'),
+    /** When it was decided, expired or voided. */
+    settledAt: moment('settled_at'),
+    /** Why it was voided. */
+    voidReason: text('void_reason'),
+    createdAt: createdAt(),
+    /** When somebody must look: the escalation or the deadline. Null once it is settled. */
+    wakeAt: moment('wake_at'),
+  },
+  (t) => [
+    index('approvals_list').on(t.projectId, t.createdAt, t.id),
+    index('approvals_pending')
+      .on(t.projectId, t.createdAt, t.id)
+      .where(sql`status = 'PENDING'`),
+    index('approvals_settled').on(t.projectId, t.settledAt),
+    index('approvals_wake')
+      .on(t.wakeAt)
+      .where(sql`wake_at is not null`),
+    index('approvals_by_generation')
+      .on(t.generationId)
+      .where(sql`generation_id is not null`),
+    index('approvals_by_call').on(t.toolCallId),
+    uniqueIndex('approvals_one_pending')
+      .on(t.toolCallId)
+      .where(sql`status = 'PENDING'`),
+  ],
+)
+
+export const grants = pgTable(
+  'grants',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId(),
+    /** The approval whose verdict made it. */
+    approvalId: text('approval_id').notNull(),
+    toolId: text('tool_id').notNull(),
+    toolVersion: integer('tool_version').notNull(),
+    runtimeName: text('runtime_name').notNull(),
+    /** EXACT, SCHEMA or TOOL. */
+    scope: text('scope').notNull(),
+    /** For EXACT: the hash of the merged arguments. */
+    argumentsHash: text('arguments_hash'),
+    /** For SCHEMA. */
+    schema: jsonb('schema'),
+    /** Exactly one of the three is set: for whom it holds. */
+    agentId: text('agent_id'),
+    threadId: text('thread_id'),
+    requestedBy: text('requested_by'),
+    maxUses: integer('max_uses').notNull(),
+    uses: integer('uses').notNull().default(0),
+    expiresAt: moment('expires_at').notNull(),
+    grantedBy: text('granted_by').notNull(),
+    revokedAt: moment('revoked_at'),
+    revokedBy: text('revoked_by'),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    index('grants_list').on(t.projectId, t.createdAt, t.id),
+    index('grants_by_tool').on(t.toolId, t.expiresAt),
+  ],
+)
