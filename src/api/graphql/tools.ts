@@ -11,7 +11,7 @@ import { connectionOf, listCost, page } from './connections.ts'
 import type { GateTypes } from './gates.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
-import { addToolTypes } from './tool-types.ts'
+import { addToolTypes } from './tool-objects.ts'
 
 export function addTools(refs: Refs, gates: GateTypes): void {
   const inputs = addToolTypes(refs, gates)
