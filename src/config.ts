@@ -45,11 +45,26 @@ export interface Config {
   maxRowsPerProject: number
   /** Requests per minute for one key, on one replica. @default 6000 */
   requestsPerMinute: number
+  /** How the outside reaches this server: the base of the addresses that tokens are issued for. @default where it listens */
+  publicUrl: string | null
+  /** Names in the Host header that are served beside this machine's own. @default none: that of publicUrl */
+  allowedHosts: string[]
+  /** The identity provider whose tokens are accepted beside API keys. @default none */
+  oidc: OidcConfig | null
   /** `provider/model` for agents that name none. @default null */
   defaultModel: string | null
   models: { openai: ModelKey; anthropic: ModelKey; google: ModelKey; compatible: ModelKey }
   /** @default info */
   logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+}
+
+/** See OidcSettings of domain/access. */
+export interface OidcConfig {
+  issuer: string
+  audiences: string[]
+  jwksUrl: string | null
+  projectClaim: string
+  roleClaim: string
 }
 
 export interface ModelKey {
@@ -110,6 +125,13 @@ const shapes = {
   GATEHOUSE_TOOL_TIMEOUT_MS: number(1, 600_000),
   GATEHOUSE_MAX_ROWS_PER_PROJECT: number(1, 10_000_000),
   GATEHOUSE_REQUESTS_PER_MINUTE: number(1, 100_000_000),
+  GATEHOUSE_PUBLIC_URL: url(['http:', 'https:']).transform((value) => value.replace(/\/$/, '')),
+  GATEHOUSE_ALLOWED_HOSTS: list,
+  GATEHOUSE_OIDC_ISSUER: url(['http:', 'https:']),
+  GATEHOUSE_OIDC_AUDIENCE: list,
+  GATEHOUSE_OIDC_JWKS_URL: url(['http:', 'https:']),
+  GATEHOUSE_OIDC_PROJECT_CLAIM: z.string().min(1),
+  GATEHOUSE_OIDC_ROLE_CLAIM: z.string().min(1),
   GATEHOUSE_DEFAULT_MODEL: z.string().regex(/^[A-Za-z0-9_-]{1,64}\/.{1,200}$/, 'must be "provider/model"'),
   GATEHOUSE_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']),
   OPENAI_BASE_URL: url(['http:', 'https:']),
@@ -127,6 +149,8 @@ export function loadConfig(env: Environment = process.env): Config {
     mistakes.push('GATEHOUSE_SECRET_KEY is required in production (try: openssl rand -base64 32)')
   if (set.GATEHOUSE_ROLE && set.GATEHOUSE_ROLE !== 'all' && !set.DATABASE_URL)
     mistakes.push('GATEHOUSE_ROLE other than "all" needs DATABASE_URL: the embedded database has one process')
+  if (!set.GATEHOUSE_OIDC_ISSUER && oidcDetails.some((name) => set[name] !== undefined))
+    mistakes.push(`${oidcDetails.join(', ')} need GATEHOUSE_OIDC_ISSUER`)
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze({
     host: set.GATEHOUSE_HOST ?? '127.0.0.1',
@@ -150,6 +174,9 @@ export function loadConfig(env: Environment = process.env): Config {
     toolTimeoutMs: set.GATEHOUSE_TOOL_TIMEOUT_MS ?? 60_000,
     maxRowsPerProject: set.GATEHOUSE_MAX_ROWS_PER_PROJECT ?? 10_000,
     requestsPerMinute: set.GATEHOUSE_REQUESTS_PER_MINUTE ?? 6000,
+    publicUrl: set.GATEHOUSE_PUBLIC_URL ?? null,
+    allowedHosts: set.GATEHOUSE_ALLOWED_HOSTS ?? [],
+    oidc: oidcOf(set),
     defaultModel: set.GATEHOUSE_DEFAULT_MODEL ?? null,
     models: modelsOf(env, set),
     logLevel: set.GATEHOUSE_LOG_LEVEL ?? 'info',
@@ -169,6 +196,25 @@ function readAll(env: Environment, mistakes: string[]): Settings {
   for (const name of Object.keys(env))
     if (name.startsWith('GATEHOUSE_') && !known.has(name)) mistakes.push(`${name} is not a setting`)
   return settings as Settings
+}
+
+const oidcDetails = [
+  'GATEHOUSE_OIDC_AUDIENCE',
+  'GATEHOUSE_OIDC_JWKS_URL',
+  'GATEHOUSE_OIDC_PROJECT_CLAIM',
+  'GATEHOUSE_OIDC_ROLE_CLAIM',
+] as const
+
+function oidcOf(set: Settings): OidcConfig | null {
+  const issuer = set.GATEHOUSE_OIDC_ISSUER
+  if (!issuer) return null
+  return {
+    issuer,
+    audiences: set.GATEHOUSE_OIDC_AUDIENCE ?? [],
+    jwksUrl: set.GATEHOUSE_OIDC_JWKS_URL ?? null,
+    projectClaim: set.GATEHOUSE_OIDC_PROJECT_CLAIM ?? 'gatehouse_project',
+    roleClaim: set.GATEHOUSE_OIDC_ROLE_CLAIM ?? 'gatehouse_role',
+  }
 }
 
 /** With a base URL the OpenAI key is for that server, which speaks the OpenAI-compatible wire. */

@@ -34,6 +34,7 @@ export async function openFirstDoor(house: House, given: string | null, demo: bo
         role: 'admin',
         policy: policyOfRole('admin'),
         installation: true,
+        agentId: null,
         expiresAt: null,
         createdBy: null,
       },

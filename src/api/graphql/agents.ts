@@ -3,6 +3,7 @@ import {
   createAgent,
   deleteAgent,
   listAgents,
+  mcpDefaults,
   updateAgent,
   type Agent,
   type AgentSettings,
@@ -11,13 +12,14 @@ import {
 } from '../../domain/agents/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import type { GateTypes } from './gates.ts'
+import { mcpDescription, type McpSettingTypes } from './mcp-settings.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 import type { SettingInputs } from './settings.ts'
 
-export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes): void {
+export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, mcp: McpSettingTypes): void {
   const { builder } = refs
-  addAgentType(refs, inputs, gates)
+  addAgentType(refs, inputs, gates, mcp)
   const connection = connectionOf(refs.Agent, 'Agent')
   builder.queryField('agent', (t) =>
     t.field({
@@ -57,6 +59,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes): 
         toolIds: t.idList({ description: 'The tools it may use; their runtime names must differ.' }),
         ...inputs.settings(t),
         gate: t.field({ type: gates.Input, description: agentGate }),
+        mcp: t.field({ type: mcp.Input, description: mcpDescription }),
       }),
     }),
     payload: payload('CreateAgentPayload'),
@@ -77,6 +80,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes): 
         toolIds: t.idList({ description: 'The tools it may use from now on.' }),
         ...inputs.settings(t),
         gate: t.field({ type: gates.Input, description: agentGate }),
+        mcp: t.field({ type: mcp.Input, description: mcpDescription }),
       }),
     }),
     payload: payload('UpdateAgentPayload'),
@@ -99,7 +103,12 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes): 
 const agentGate =
   'Stops calls of all its tools, beside their own gates: it can only make them stricter. A run cannot override it.'
 
-function addAgentType(refs: Refs, { Mode, Timeout }: SettingInputs, gates: GateTypes): void {
+function addAgentType(
+  refs: Refs,
+  { Mode, Timeout }: SettingInputs,
+  gates: GateTypes,
+  mcp: McpSettingTypes,
+): void {
   const { builder } = refs
   const ToolChoice = builder.objectRef<ToolChoiceRule>('ToolChoice').implement({
     description: 'A mode, or the runtime name of the tool that must be called.',
@@ -217,6 +226,11 @@ function addAgentType(refs: Refs, { Mode, Timeout }: SettingInputs, gates: GateT
         nullable: true,
         description: agentGate,
         resolve: ({ gate }) => (gate ? { ...gate, source: 'OPERATOR' as const } : null),
+      }),
+      mcp: t.field({
+        type: mcp.Type,
+        description: mcpDescription,
+        resolve: (agent) => agent.mcp ?? mcpDefaults,
       }),
       clientTimeoutMs: t.exposeFloat('clientTimeoutMs', {
         description: "How long a client tool's output is waited for, in milliseconds.",

@@ -54,6 +54,7 @@ function addEnums({ builder }: Refs) {
           'The tool was changed between the question and the run; it was asked again where it still fits.',
         TOOL_DELETED: 'The tool was deleted before the call ran.',
         GENERATION_ENDED: 'The generation ended first.',
+        WITHDRAWN: 'The caller took the call back, or went away.',
       }),
     }),
   }

@@ -39,6 +39,13 @@ export function addKeys(refs: Refs): void {
         description: 'What it may do: {statement: [{effect, action, resource}]}. An explicit Deny wins.',
         resolve: (key) => key.policy,
       }),
+      agent: t.field({
+        type: refs.Agent,
+        nullable: true,
+        description:
+          'The one agent whose MCP bridge it opens, and nothing else; null for all of the project.',
+        resolve: (key, _args, { loaders }) => (key.agentId ? loaders.agents.load(key.agentId) : null),
+      }),
       project: t.field({
         type: refs.Project,
         nullable: true,
@@ -88,6 +95,9 @@ export function addKeys(refs: Refs): void {
         expiresAt: t.field({
           type: 'DateTime',
           description: 'When the key ends by itself; never when left out.',
+        }),
+        agentId: t.id({
+          description: 'Begins with agt_. The key then opens the MCP bridge of this agent and nothing else.',
         }),
       }),
     }),

@@ -9,6 +9,7 @@ import { addGateTypes } from './gates.ts'
 import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
 import { addKeys } from './keys.ts'
+import { addMcpSettings } from './mcp-settings.ts'
 import { addNodes } from './nodes.ts'
 import { addProjects } from './projects.ts'
 import { addProviders } from './providers.ts'
@@ -46,7 +47,7 @@ function build(): GraphQLSchema {
   addTools(refs, gates)
   addToolCalls(refs)
   const settings = addSettingInputs(builder)
-  addAgents(refs, settings, gates)
+  addAgents(refs, settings, gates, addMcpSettings(builder))
   addApprovals(refs, gates, addGrants(refs))
   const events = addEvents(refs)
   addSubscriptions(refs, events)

@@ -16,7 +16,11 @@ export function addToolCalls(refs: Refs): void {
   })
   const Source = builder.enumType('ToolCallSource', {
     description: 'Where a call came from.',
-    values: { GENERATION: { description: 'A model asked for it.' }, DIRECT: { description: 'callTool.' } },
+    values: {
+      GENERATION: { description: 'A model asked for it.' },
+      DIRECT: { description: 'callTool.' },
+      BRIDGE: { description: 'An MCP client, through an agent.' },
+    },
   })
   const ResolutionEnum = resolutionEnum(refs)
   const Attempt = attemptType(refs, Status)
@@ -115,6 +119,12 @@ export function addToolCalls(refs: Refs): void {
         description: 'The generation it belongs to; null for a direct call.',
         resolve: (call, _args, { loaders }) =>
           call.generationId ? loaders.generations.load(call.generationId) : null,
+      }),
+      agent: t.field({
+        type: refs.Agent,
+        nullable: true,
+        description: 'The agent through which an MCP client called; null for any other call.',
+        resolve: (call, _args, { loaders }) => (call.agentId ? loaders.agents.load(call.agentId) : null),
       }),
       requestedBy: t.exposeID('requestedBy', { description: 'The key that asked for it.' }),
       deadlineAt: t.expose('deadlineAt', {

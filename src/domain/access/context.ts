@@ -39,7 +39,7 @@ export interface Limits {
 
 /** Who is asking. */
 export interface Principal {
-  /** The key's id; it stands in `requestedBy` and in the audit. */
+  /** The id of the key or of the provider's subject; it stands in `requestedBy` and in the audit. */
   id: string
   name: string
   /** The project that is meant when an operation names none. */
@@ -50,6 +50,8 @@ export interface Principal {
   role: string | null
   policy: Policy
   expiresAt: Date | null
+  /** The one agent whose bridge this key opens, and nothing else; null for all that the policy allows. */
+  agentId: string | null
 }
 
 /** One request. */

@@ -1,12 +1,14 @@
 /** Operations on API keys. */
+import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { AppError, invalidAt } from '../../core/errors.ts'
+import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import type { Page } from '../../core/page.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import { atomically } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
+import { agents } from '../../store/db/tables/agents.ts'
 import { projectOf, reachable, reaches, type Ctx } from './context.ts'
 import { assertMay, recordChange } from './permission.ts'
 import { insertKey, keyOf, loadKeys, markRevoked, type ApiKey } from './keys.ts'
@@ -19,11 +21,12 @@ const newKey = z.object({
   role: z.enum(roles).nullish(),
   policy: z.unknown().optional(),
   expiresAt: z.date().nullish(),
+  agentId: z.string().nullish(),
 })
 
 /**
  * Makes a key for a project. Exactly one of `role` and `policy` says what it may do, and never more than the caller.
- * The secret is in the answer and nowhere else. Action `keys:Create`. Key, audit entry and event are written together.
+ * With `agentId` it opens the bridge of that agent and nothing else. The secret is in the answer and nowhere else. Action `keys:Create`. Key, audit entry and event are written together.
  */
 export async function createApiKey(
   ctx: Ctx,
@@ -33,6 +36,7 @@ export async function createApiKey(
     role?: Role | null
     policy?: unknown
     expiresAt?: Date | null
+    agentId?: string | null
   },
 ): Promise<{ apiKey: ApiKey; secret: string }> {
   const { name, role, policy: wanted, ...rest } = check(newKey, input)
@@ -42,6 +46,7 @@ export async function createApiKey(
     throw invalidAt(['input', 'role'], 'give exactly one of role and policy')
   if (rest.expiresAt && rest.expiresAt.getTime() <= ctx.clock.now())
     throw invalidAt(['input', 'expiresAt'], 'must lie in the future')
+  if (rest.agentId) await assertAgent(ctx, projectId, rest.agentId)
   const policy = grantable(ctx, role ? policyOfRole(role) : checkPolicy(wanted, ['input', 'policy']))
   return atomically(ctx.db, async (tx) => {
     await assertRoom(tx, ctx, apiKeys, projectId, 'API keys')
@@ -51,6 +56,7 @@ export async function createApiKey(
       role: role ?? null,
       policy,
       installation: false,
+      agentId: rest.agentId ?? null,
       expiresAt: rest.expiresAt ?? null,
       createdBy: ctx.principal.id,
     })
@@ -61,6 +67,15 @@ export async function createApiKey(
     ])
     return made
   })
+}
+
+/** The table is asked directly: the room of agents stands higher and knows this one. */
+async function assertAgent(ctx: Ctx, projectId: string, agentId: string): Promise<void> {
+  const [agent] = await ctx.db
+    .select({ id: agents.id })
+    .from(agents)
+    .where(and(eq(agents.id, agentId), eq(agents.projectId, projectId)))
+  if (!agent) throw notFound('agent', agentId)
 }
 
 function grantable(ctx: Ctx, wanted: Policy): Policy {

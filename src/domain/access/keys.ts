@@ -6,7 +6,9 @@ import { newToken, sha256Hex } from '../../core/signing.ts'
 import type { Database } from '../../store/db/database.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import type { House, Principal } from './context.ts'
+import type { TokenVerifier } from './oidc.ts'
 import type { Policy } from './policy.ts'
+import { subjectById } from './subjects.ts'
 
 export const keyPrefix = 'gh_'
 
@@ -20,6 +22,8 @@ export interface ApiKey {
   role: string | null
   policy: Policy
   installation: boolean
+  /** The one agent whose bridge it opens; null for all of the project. */
+  agentId: string | null
   createdAt: Date
   expiresAt: Date | null
   revokedAt: Date | null
@@ -31,6 +35,7 @@ export interface NewApiKey {
   role: string | null
   policy: Policy
   installation: boolean
+  agentId: string | null
   expiresAt: Date | null
   createdBy: string | null
 }
@@ -73,7 +78,7 @@ export async function markRevoked(db: Database, id: string): Promise<boolean> {
 }
 
 export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
-  const { id, projectId, name, prefix, role, installation, createdAt, expiresAt, revokedAt } = row
+  const { id, projectId, name, prefix, role, installation, agentId, createdAt, expiresAt, revokedAt } = row
   return {
     id,
     projectId,
@@ -82,6 +87,7 @@ export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
     role,
     policy: row.policy as Policy,
     installation,
+    agentId,
     createdAt,
     expiresAt,
     revokedAt,
@@ -89,8 +95,16 @@ export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
 }
 
 function principalOf(row: typeof apiKeys.$inferSelect): Principal {
-  const { id, name, projectId, installation, role, expiresAt } = row
-  return { id, name, projectId, installation, role, expiresAt, policy: row.policy as Policy }
+  const { id, name, projectId, installation, role, expiresAt, agentId } = row
+  return { id, name, projectId, installation, role, expiresAt, agentId, policy: row.policy as Policy }
+}
+
+/** A token of a provider carries claims; a key of ours is much shorter. */
+const longestToken = 8192
+
+/** The form of a JWT, which begins with `{"` in base64url; our keys begin with gh_. */
+function isToken(secret: string): boolean {
+  return /^eyJ[\w-]*\.[\w-]+\.[\w-]+$/.test(secret)
 }
 
 /** How long an answer of the table is believed. A revocation rings the bell and is heard at once. */
@@ -101,14 +115,21 @@ const cacheSize = 10_000
  * Finds principals by secret, with a small cache. One for each process.
  */
 export interface Authenticator {
-  /** The principal of a secret, or UNAUTHENTICATED in the same words for missing, wrong, expired and revoked. */
-  authenticate(secret: string | null): Promise<Principal>
+  /**
+   * The principal of a key's secret, or of a provider's token for one of these resources; UNAUTHENTICATED in the same
+   * words for missing, wrong, expired and revoked.
+   */
+  authenticate(secret: string | null, resources?: readonly string[]): Promise<Principal>
   /** The principal of a key id, when the key still holds. Asks the database each time. */
   principalById(id: string): Promise<Principal | null>
   close(): void
 }
 
-export function createAuthenticator(house: Pick<House, 'db' | 'bell' | 'clock'>): Authenticator {
+/** Without `tokens` only API keys are known. */
+export function createAuthenticator(
+  house: Pick<House, 'db' | 'bell' | 'clock'>,
+  tokens: TokenVerifier | null = null,
+): Authenticator {
   const cache = new Map<string, { principal: Principal | null; until: number }>()
   let clearings = 0
   const stop = house.bell.listen((hint) => {
@@ -132,8 +153,13 @@ export function createAuthenticator(house: Pick<House, 'db' | 'bell' | 'clock'>)
     return principal
   }
   return {
-    async authenticate(secret) {
-      const principal = secret !== null && secret.length <= 200 ? await find(sha256Hex(secret)) : null
+    async authenticate(secret, resources = []) {
+      const principal =
+        secret === null || secret.length > longestToken
+          ? null
+          : tokens && isToken(secret)
+            ? await tokens.verify(secret, resources)
+            : await find(sha256Hex(secret))
       if (!principal || hasExpired(principal, house.clock.now())) throw unauthenticated()
       return principal
     },
@@ -144,8 +170,10 @@ export function createAuthenticator(house: Pick<House, 'db' | 'bell' | 'clock'>)
   }
 }
 
-/** The principal of a key id when the key is neither revoked nor expired. */
+/** The principal of a key's or subject's id when the key is neither revoked nor expired. */
 export async function principalById(db: Database, id: string, now: number): Promise<Principal | null> {
+  const subject = await subjectById(db, id)
+  if (subject) return hasExpired(subject, now) ? null : subject
   const [row] = await db
     .select()
     .from(apiKeys)

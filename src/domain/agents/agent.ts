@@ -31,6 +31,18 @@ export interface Budget {
   tokensPerDay: number | null
 }
 
+/** Which error numbers an MCP client sees; AUTO goes by how it asks. */
+export const errorProfiles = ['AUTO', 'SPEC', 'SEED'] as const
+
+/** What the agent shows to MCP clients. */
+export interface McpSettings {
+  /** Whether it can be reached at /mcp/{agentId} at all. */
+  enabled: boolean
+  errorProfile: (typeof errorProfiles)[number]
+}
+
+export const mcpDefaults: McpSettings = { enabled: false, errorProfile: 'AUTO' }
+
 /** The rules of one run. A generation keeps its own copy from the start, with the overrides of that run. */
 export interface AgentSettings {
   instructions: string | null
@@ -54,6 +66,8 @@ export interface AgentSettings {
   budget: Budget
   /** Stops calls of all its tools, beside their own gates; it can only make them stricter. */
   gate?: GatePolicy | null
+  /** Absent in agents of before the bridge. */
+  mcp?: McpSettings
   /** How long a client tool's output is waited for, in milliseconds. */
   clientTimeoutMs: number
   /** What follows when it does not come: an error result for the model, or the end as EXPIRED. */
@@ -140,8 +154,14 @@ const settingShapes = {
 }
 
 const overrides = z.object(settingShapes)
-// A run may not override these two: nobody widens an agent's reach or opens its gate in passing.
-const settings = z.object({ ...settingShapes, toolIds: toolIds.nullish(), gate: gateInput.nullish() })
+const mcp = z.object({ enabled: z.boolean().nullish(), errorProfile: z.enum(errorProfiles).nullish() })
+// A run may not override these three: nobody widens an agent's reach or opens its gate in passing.
+const settings = z.object({
+  ...settingShapes,
+  toolIds: toolIds.nullish(),
+  gate: gateInput.nullish(),
+  mcp: mcp.nullish(),
+})
 
 export type SettingsInput = z.input<typeof settings>
 export type SettingsOverrides = z.input<typeof overrides>
@@ -169,6 +189,10 @@ export function checkSettings(input: unknown): AgentSettings {
       tokensPerDay: given.budget?.tokensPerDay ?? null,
     },
     gate: given.gate ?? null,
+    mcp: {
+      enabled: given.mcp?.enabled ?? mcpDefaults.enabled,
+      errorProfile: given.mcp?.errorProfile ?? mcpDefaults.errorProfile,
+    },
     clientTimeoutMs: given.clientTimeoutMs ?? 10 * 60 * 1000,
     onClientTimeout: given.onClientTimeout ?? 'CONTINUE',
     timeoutMs: given.timeoutMs ?? day,

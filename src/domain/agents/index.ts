@@ -1,8 +1,11 @@
 /** The front door of agents. */
 export {
+  errorProfiles,
+  mcpDefaults,
   withOverrides,
   type Agent,
   type AgentSettings,
+  type McpSettings,
   type SettingsOverrides,
   type StepRule,
   type ToolChoiceRule,

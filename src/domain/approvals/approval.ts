@@ -10,8 +10,8 @@ export type ApprovalStatus = (typeof approvalStatuses)[number]
 export const verdicts = ['APPROVE', 'REJECT'] as const
 export type Verdict = (typeof verdicts)[number]
 
-/** VOIDED: the tool was changed or deleted after the question, or the generation ended. */
-export const voidReasons = ['TOOL_CHANGED', 'TOOL_DELETED', 'GENERATION_ENDED'] as const
+/** VOIDED: the tool was changed or deleted after the question, the generation ended, or the caller withdrew the call. */
+export const voidReasons = ['TOOL_CHANGED', 'TOOL_DELETED', 'GENERATION_ENDED', 'WITHDRAWN'] as const
 export type VoidReason = (typeof voidReasons)[number]
 
 /** What one person said. */

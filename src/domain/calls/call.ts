@@ -1,31 +1,20 @@
 /** The direct call: a tool run outside any generation, with the same life as a call inside one. */
-import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalid, invalidAt } from '../../core/errors.ts'
-import { newId } from '../../core/ids.ts'
-import type { JsonObject } from '../../core/json.ts'
-import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
-import { toolCalls } from '../../store/db/tables/tools.ts'
-import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
-import { assertMay, recordChange, rememberRequest, type Ctx } from '../access/index.ts'
-import { covers, findGrants, insertApprovals, newApproval, requested, takeUse } from '../approvals/index.ts'
+import { assertMay, type Ctx } from '../access/index.ts'
 import {
   findTool,
-  gateOf,
-  isOpen,
-  judgeGate,
-  maskedPaths,
-  newAttempt,
+  isIdempotent,
   prepareCall,
   runTool,
   timeoutOf,
-  toolCallOf,
-  type Prepared,
   type Tool,
   type ToolCall,
 } from '../tools/index.ts'
-import { leaseMarginMs, loadCall, ringNews, settle, started } from './row.ts'
+import { placeCall, type Order, type Placed } from './place.ts'
+import { leaseMarginMs, settle } from './row.ts'
+import { isAnswered, waitForCall } from './wait.ts'
 
 const shape = z.object({
   toolId: z.string(),
@@ -61,129 +50,38 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
   const prepared = prepareCall(tool, given.arguments ?? {})
   if (!prepared.ok)
     throw invalid(prepared.issues.map((issue) => ({ ...issue, path: ['input', ...issue.path] })))
-  const begun = await begin(ctx, tool, prepared, given.idempotencyKey ?? null)
-  if (begun.call.status === 'AWAITING_APPROVAL') return begun.call
-  if (begun.joined) return waitUntilSettled(ctx.db, begun.call.id, timeoutOf(ctx, tool) + leaseMarginMs)
-  const held = { id: begun.call.id, epoch: 0 }
-  const run = {
-    projectId: tool.projectId,
-    definition: tool,
-    merged: prepared.merged,
-    callId: held.id,
-    signal: new AbortController().signal,
-  }
-  return settle(ctx, held, begun.call, await runTool(ctx, run))
-}
-
-type Sound = Extract<Prepared, { ok: true }>
-
-/** Commits the intent or the question, or finds the call that the same key began. */
-async function begin(
-  ctx: Ctx,
-  tool: Tool,
-  prepared: Sound,
-  key: string | null,
-): Promise<{ call: ToolCall; joined: boolean }> {
-  const id = newId('toolCall')
-  const { projectId } = tool
-  const begun = await atomically(ctx.db, async (tx) => {
-    if (key !== null) {
-      const request = { toolId: tool.id, arguments: prepared.arguments }
-      const who = { projectId, principalId: ctx.principal.id, operation: 'tools:Call', key }
-      const earlier = await rememberRequest(tx, { ...who, request }, id)
-      if (earlier !== null) return { call: await loadCall(tx, earlier), joined: true }
-    }
-    const gate = await passGate(tx, ctx, tool, prepared, id)
-    const [row] = await tx
-      .insert(toolCalls)
-      .values({ ...rowOf(ctx, tool, prepared.arguments, id), ...gate.row })
-      .returning()
-    if (prepared.dropped.length > 0)
-      await recordChange(tx, ctx, {
-        projectId,
-        action: 'tools:Call',
-        resource: `tool/${tool.id}`,
-        details: { toolCallId: id, droppedPresetKeys: prepared.dropped },
-      })
-    await appendProjectEvents(tx, projectId, [gate.event])
-    return { call: toolCallOf(row!), joined: false }
+  const key = given.idempotencyKey ?? null
+  const request = { toolId: tool.id, arguments: prepared.arguments }
+  const memory = key === null ? null : { operation: 'tools:Call', key, request }
+  const order: Order = { tool, runtimeName: tool.name, prepared, memory, via: null }
+  const placed = await placeCall(ctx, order)
+  if (placed.call.status === 'AWAITING_APPROVAL') return placed.call
+  if (!placed.joined) return runPlaced(ctx, order, placed)
+  return waitForCall(ctx, placed.call, {
+    maxMs: timeoutOf(ctx, tool) + leaseMarginMs,
+    enough: isAnswered,
   })
-  ringNews(ctx, projectId)
-  return begun
 }
 
-function rowOf(ctx: Ctx, tool: Tool, args: JsonObject, id: string) {
-  return {
-    id,
-    projectId: tool.projectId,
-    source: 'DIRECT',
-    toolId: tool.id,
-    toolVersion: tool.version,
-    runtimeName: tool.name,
-    kind: tool.kind,
-    arguments: args,
-    masked: maskedPaths(tool.inputSchema, args),
-    requestedBy: ctx.principal.id,
+/**
+ * Sends a call that was just placed and settles it. When its caller asks for the end meanwhile, an idempotent one is
+ * cut off; what may take effect is heard out, because its outcome must be known.
+ */
+export async function runPlaced(ctx: Ctx, { tool, prepared }: Order, { call }: Placed): Promise<ToolCall> {
+  const abort = new AbortController()
+  const stop = ctx.bell.listen((hint) => {
+    if (hint.kind === 'signal' && hint.name === 'cancel' && hint.id === call.id) cut(tool, abort)
+  })
+  try {
+    const { projectId } = tool
+    const run = { projectId, definition: tool, merged: prepared.merged, callId: call.id }
+    const result = await runTool(ctx, { ...run, signal: abort.signal })
+    return await settle(ctx, { id: call.id, epoch: 0 }, call, result)
+  } finally {
+    stop()
   }
 }
 
-/** How the call's row begins: sent at once, let through by a grant, or stopped with its question beside it. */
-async function passGate(
-  tx: Database,
-  ctx: Ctx,
-  tool: Tool,
-  { merged }: Sound,
-  id: string,
-): Promise<{
-  row: Omit<typeof toolCalls.$inferInsert, keyof ReturnType<typeof rowOf>> & { status: string }
-  event: NewEvent
-}> {
-  const requirement = judgeGate([gateOf(tool)], merged)
-  const grantId = requirement ? await takeGrant(tx, ctx, tool, merged) : null
-  if (requirement && !grantId) {
-    const question = newApproval({
-      toolCallId: id,
-      runtimeName: tool.name,
-      tool,
-      merged,
-      requirement,
-      onApprove: 'RUN',
-      clientTimeoutMs: null,
-      requestedBy: ctx.principal.id,
-    })
-    await query(
-      tx,
-      sql`with g as (select null::text as id, ${tool.projectId}::text as project_id, null::text as agent_id,
-        null::text as thread_id) ${insertApprovals([question])}`,
-    )
-    return { row: { status: 'AWAITING_APPROVAL', approvalId: question.id }, event: requested(question) }
-  }
-  const row = {
-    status: 'EXECUTING',
-    attempt: 1,
-    attempts: sql`jsonb_build_array(${newAttempt(sql`1`, sql`${id}::text`)})`,
-    grantId,
-    startedAt: sql`now()`,
-    wakeAt: nowPlus(timeoutOf(ctx, tool) + leaseMarginMs),
-  }
-  return { row: row as never, event: started(id, tool.name, 1) }
-}
-
-async function takeGrant(tx: Database, ctx: Ctx, tool: Tool, merged: JsonObject): Promise<string | null> {
-  const holder = { agentId: null, threadId: null, requestedBy: ctx.principal.id }
-  const grants = await findGrants(tx, [tool.id], holder)
-  return takeUse(
-    tx,
-    grants.filter((grant) => covers(grant, { tool, merged })),
-  )
-}
-
-/** Looks until the call is settled, stopped at the gate, or the time is over; answers it as it stands then. */
-async function waitUntilSettled(db: Database, id: string, maxMs: number): Promise<ToolCall> {
-  const until = Date.now() + maxMs
-  for (let pauseMs = 20; ; pauseMs = Math.min(500, pauseMs * 2)) {
-    const call = await loadCall(db, id)
-    if (!isOpen(call) || call.status === 'AWAITING_APPROVAL' || Date.now() >= until) return call
-    await new Promise((resolve) => setTimeout(resolve, pauseMs))
-  }
+function cut(tool: Tool, abort: AbortController): void {
+  if (isIdempotent(tool)) abort.abort()
 }

@@ -1,4 +1,8 @@
 /** The front door of calls outside any generation. */
-export { callTool, type CallToolInput } from './call.ts'
+export { callTool, runPlaced, type CallToolInput } from './call.ts'
+export { placeCall, type Order, type Placed, type Via } from './place.ts'
 export { resolveUnknownCall, type ResolveUnknownCallInput } from './resolve.ts'
 export { workOnCall } from './resume.ts'
+export { findCall } from './row.ts'
+export { isAnswered, waitForCall } from './wait.ts'
+export { cancelCall, noteBack, noteFetched, noteGone } from './withdraw.ts'

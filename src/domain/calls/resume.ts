@@ -24,20 +24,25 @@ import {
   type ToolCall,
 } from '../tools/index.ts'
 import { loadCall, markSent, settle } from './row.ts'
+import { withdrawAbandoned } from './withdraw.ts'
 
 /**
  * Works on a claimed call. APPROVED runs, after a look whether it is still what was agreed to; PROPOSED is one that a
  * person lets run again. EXECUTING was left behind by a process that went away: an idempotent one runs again under the
- * same key, any other becomes UNKNOWN and is never sent twice.
+ * same key, any other becomes UNKNOWN and is never sent twice. One that waits for a person is due when its caller hung
+ * up: it is withdrawn.
  */
 export async function workOnCall(house: House, held: Held, signal: AbortSignal): Promise<void> {
   const call = await loadCall(house.db, held.id)
   if (call.status === 'APPROVED') {
-    const drift = await driftOf(house.db, call, null)
+    const drift = await driftOf(house.db, call, call.agentGate)
     if (drift) return askAgain(house, held, call, drift)
   } else if (call.status === 'EXECUTING') {
     const definition = await loadVersion(house.db, call.toolId!, call.toolVersion!)
     if (!isIdempotent(definition)) return void (await settle(house, held, call, unknownResult(), 'UNKNOWN'))
+  } else if (call.status === 'AWAITING_APPROVAL') {
+    await withdrawAbandoned(house, call)
+    return forget(house, held)
   } else if (call.status !== 'PROPOSED') return forget(house, held)
   await send(house, held, call, signal)
 }
@@ -75,7 +80,7 @@ async function askAgain(house: House, held: Held, call: ToolCall, drift: Drift):
     const rows = await query(
       tx,
       sql`with g as (update tool_calls set ${changed} where id = ${held.id} and epoch = ${held.epoch} and status = 'APPROVED'
-          returning null::text as id, project_id, null::text as agent_id, null::text as thread_id),
+          returning null::text as id, project_id, agent_id, thread_id),
         v as (${voidApprovals([call.approvalId!], reason)})
         ${again ? sql`, n as (${insertApprovals([again])})` : sql``} select 1 from g`,
     )

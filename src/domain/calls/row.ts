@@ -1,12 +1,13 @@
 /** The row of a call that no generation works on: read, marked as sent, settled. */
 import { eq, sql } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
+import { notFound } from '../../core/errors.ts'
 import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
 import type { Held } from '../../store/work/work.ts'
 import { record } from '../audit/index.ts'
-import type { House } from '../access/index.ts'
+import { reachable, type Ctx, type House } from '../access/index.ts'
 import { attemptBegins, attemptEnds, codeOf, toolCallOf, type ToolCall } from '../tools/index.ts'
 
 /** The lease of a direct call is its timeout and this, so nobody takes a call that can still be running. */
@@ -15,6 +16,14 @@ export const leaseMarginMs = 15_000
 export async function loadCall(db: Database, id: string): Promise<ToolCall> {
   const [row] = await db.select().from(toolCalls).where(eq(toolCalls.id, id))
   return toolCallOf(row!)
+}
+
+/** The call when it exists for the caller and belongs to no generation, else NOT_FOUND. Checks no permission. */
+export async function findCall(ctx: Ctx, id: string): Promise<ToolCall> {
+  const [row] = await ctx.db.select().from(toolCalls).where(eq(toolCalls.id, id))
+  const call = toolCallOf(reachable(ctx, row, 'tool call', id))
+  if (call.generationId !== null || call.toolId === null) throw notFound('tool call', id)
+  return call
 }
 
 export function started(toolCallId: string, name: string, attempt: number): NewEvent {

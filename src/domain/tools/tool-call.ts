@@ -7,6 +7,7 @@ import type { Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assertMay, projectOf, reaches, type Ctx } from '../access/index.ts'
+import type { GatePolicy } from './gate.ts'
 import type { ToolKind } from './tool.ts'
 
 /** The first five are open, the others are settled. */
@@ -64,7 +65,7 @@ export interface ToolCall {
   stepIndex: number | null
   callIndex: number | null
   providerCallId: string | null
-  source: 'GENERATION' | 'DIRECT'
+  source: 'GENERATION' | 'DIRECT' | 'BRIDGE'
   toolId: string | null
   toolVersion: number | null
   runtimeName: string
@@ -80,6 +81,15 @@ export interface ToolCall {
   errorCode: string | null
   outputHash: string | null
   requestedBy: string
+  /** For a call over the bridge: through which agent, its gate then, and in which conversation. */
+  agentId: string | null
+  agentGate: GatePolicy | null
+  threadId: string | null
+  requestHash: string | null
+  /** It was stopped at the gate, and its caller has not fetched the outcome yet. */
+  awaited: boolean
+  callerGoneAt: Date | null
+  cancelRequestedAt: Date | null
   /** Each time it was sent, oldest first. */
   attempts: ToolCallAttempt[]
   approvalId: string | null

@@ -24,6 +24,8 @@ export const apiKeys = pgTable(
     policy: jsonb('policy').notNull(),
     /** An operator's key: its policy holds in every project. */
     installation: boolean('installation').notNull().default(false),
+    /** The one agent whose bridge it opens; null for all of the project. */
+    agentId: text('agent_id'),
     createdBy: text('created_by'),
     createdAt: createdAt(),
     expiresAt: moment('expires_at'),
@@ -31,6 +33,20 @@ export const apiKeys = pgTable(
   },
   (t) => [uniqueIndex('api_keys_hash').on(t.hash), index('api_keys_list').on(t.projectId, t.createdAt, t.id)],
 )
+
+/** People and programs that an identity provider vouches for: a row for each that has been here. */
+export const subjects = pgTable('subjects', {
+  /** Made of issuer, subject and project, so that every replica finds the same one. */
+  id: text('id').primaryKey(),
+  projectId: projectId().references(() => projects.id),
+  issuer: text('issuer').notNull(),
+  subject: text('subject').notNull(),
+  name: text('name').notNull(),
+  role: text('role').notNull(),
+  /** When its newest token ends: what it started may act for it until then. */
+  expiresAt: moment('expires_at').notNull(),
+  createdAt: createdAt(),
+})
 
 export const idempotencyKeys = pgTable(
   'idempotency_keys',

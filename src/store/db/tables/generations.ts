@@ -10,6 +10,8 @@ export const threads = pgTable(
     projectId: projectId(),
     agentId: text('agent_id').notNull(),
     createdAt: createdAt(),
+    /** When an MCP client ended the session that the thread belongs to: nothing is added any more. */
+    closedAt: moment('closed_at'),
   },
   (t) => [index('threads_list').on(t.projectId, t.createdAt, t.id)],
 )

@@ -64,6 +64,18 @@ export const toolCalls = pgTable(
     /** Hash of a submitted output: tells an identical repeat from a conflict. */
     outputHash: text('output_hash'),
     requestedBy: text('requested_by').notNull(),
+    /** For a call over the bridge: the agent whose surface it came through, its gate then, and the conversation. */
+    agentId: text('agent_id'),
+    agentGate: jsonb('agent_gate'),
+    threadId: text('thread_id'),
+    /** Hash of agent, name and arguments: how a caller finds a stopped call again. */
+    requestHash: text('request_hash'),
+    /** It was stopped at the gate, and its caller has not fetched the outcome yet. */
+    awaited: boolean('awaited').notNull().default(false),
+    /** The caller hung up while it waited: it is withdrawn after a while, unless the caller comes back. */
+    callerGoneAt: moment('caller_gone_at'),
+    /** The caller asked for its end while it ran. */
+    cancelRequestedAt: moment('cancel_requested_at'),
     /** Each time it was sent: a list of ToolCallAttempt. */
     attempts: jsonb('attempts')
       .notNull()
@@ -96,6 +108,9 @@ export const toolCalls = pgTable(
     index('tool_calls_wake')
       .on(t.wakeAt)
       .where(sql`wake_at is not null`),
+    index('tool_calls_awaited')
+      .on(t.requestedBy, t.requestHash)
+      .where(sql`awaited`),
     index('tool_calls_unknown')
       .on(t.projectId, t.createdAt, t.id)
       .where(sql`status = 'UNKNOWN'`),

@@ -1,0 +1,124 @@
+/** Tokens of an identity provider: checked here, without asking anybody but its published keys. */
+import {
+  createRemoteJWKSet,
+  customFetch,
+  jwtVerify,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+} from 'jose'
+import { sha256Hex } from '../../core/signing.ts'
+import type { House, Principal } from './context.ts'
+import { roles, type Role } from './policy.ts'
+import { keepSubject } from './subjects.ts'
+
+/** Which identity provider is believed, and what its claims mean. */
+export interface OidcSettings {
+  /** What `iss` must be, letter for letter. */
+  issuer: string
+  /** Accepted `aud` beside the address of the endpoint that is called. */
+  audiences: string[]
+  /** Where its keys are; null: as its discovery document says. */
+  jwksUrl: string | null
+  /** The claim with the id of the project. */
+  projectClaim: string
+  /** The claim with the role; `caller` when the token has none. */
+  roleClaim: string
+}
+
+export interface TokenVerifier {
+  /** The principal of a token that was issued for one of these resources; null for every other token. */
+  verify(token: string, resources: readonly string[]): Promise<Principal | null>
+}
+
+/** Signatures by a private key only: a secret shared with the provider could be used to forge. */
+const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
+/** How far the clocks may differ, in seconds. */
+const clockToleranceSeconds = 5
+/** A token that was good is believed so long, or until it ends. */
+const cacheMs = 30_000
+const cacheSize = 10_000
+const discoveryTimeoutMs = 5000
+
+/** Verifies signature, issuer, audience and time. Tenant and role come from claims, never from headers. */
+export function createTokenVerifier(
+  house: Pick<House, 'db' | 'egress' | 'clock' | 'log'>,
+  settings: OidcSettings,
+): TokenVerifier {
+  const keys = lazyKeys(house, settings)
+  const cache = new Map<string, { principal: Principal; until: number }>()
+  const check = async (token: string, resources: readonly string[]): Promise<Principal | null> => {
+    const options: JWTVerifyOptions = {
+      issuer: settings.issuer,
+      audience: [...settings.audiences, ...resources],
+      algorithms,
+      requiredClaims: ['exp', 'sub', 'aud'],
+      clockTolerance: clockToleranceSeconds,
+      currentDate: new Date(house.clock.now()),
+    }
+    const payload = await jwtVerify(token, await keys(), options).then(
+      (verified) => verified.payload,
+      (error: unknown) => {
+        house.log.debug({ err: error }, 'a token was refused')
+        return null
+      },
+    )
+    return payload ? principalOf(house, settings, payload) : null
+  }
+  return {
+    async verify(token, resources) {
+      const key = sha256Hex(`${resources.join(' ')}\n${token}`)
+      const now = house.clock.now()
+      const known = cache.get(key)
+      if (known && known.until > now) return known.principal
+      const principal = await check(token, resources)
+      if (!principal) return null
+      if (cache.size >= cacheSize) cache.clear()
+      cache.set(key, { principal, until: Math.min(now + cacheMs, principal.expiresAt!.getTime()) })
+      return principal
+    },
+  }
+}
+
+/** The provider's keys, looked for when the first token comes; a failed look is made again by the next token. */
+function lazyKeys(house: Pick<House, 'egress'>, settings: OidcSettings): () => Promise<JWTVerifyGetKey> {
+  let found: Promise<JWTVerifyGetKey> | null = null
+  const find = async () => {
+    const url = settings.jwksUrl ?? (await discover(house, settings.issuer))
+    const fetch = (address: string, options: object) => house.egress.fetch(address, options)
+    return createRemoteJWKSet(new URL(url), { [customFetch]: fetch })
+  }
+  return () =>
+    (found ??= find().catch((error: unknown) => {
+      found = null
+      throw error
+    }))
+}
+
+async function discover({ egress }: Pick<House, 'egress'>, issuer: string): Promise<string> {
+  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+  const response = await egress.fetch(url, { signal: AbortSignal.timeout(discoveryTimeoutMs) })
+  const document = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown }
+  if (document.issuer !== issuer || typeof document.jwks_uri !== 'string')
+    throw new Error('The discovery document is not of this issuer or names no keys.')
+  return document.jwks_uri
+}
+
+async function principalOf(
+  house: Pick<House, 'db'>,
+  settings: OidcSettings,
+  payload: JWTPayload,
+): Promise<Principal | null> {
+  const projectId = payload[settings.projectClaim]
+  const role = payload[settings.roleClaim] ?? 'caller'
+  if (typeof projectId !== 'string' || !roles.includes(role as Role)) return null
+  const name = payload['name'] ?? payload['email'] ?? payload.sub
+  return keepSubject(house.db, {
+    projectId,
+    issuer: settings.issuer,
+    subject: payload.sub!,
+    name: String(name).slice(0, 100),
+    role: role as Role,
+    expiresAt: new Date(payload.exp! * 1000),
+  })
+}
