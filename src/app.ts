@@ -5,18 +5,23 @@ import { join, resolve } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { pino, stdSerializers } from 'pino'
 import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
+import { makeActions } from './api/graphql/actions.ts'
 import { makeContext, type GraphQLContext } from './api/graphql/context.ts'
 import type { SocketLimits } from './api/graphql/socket-limits.ts'
 import { openSockets, type Sockets } from './api/graphql/sockets.ts'
 import { makeYoga, type Credentials } from './api/graphql/yoga.ts'
+import { makeMcp, type Caller, type Mcp } from './api/mcp/handler.ts'
+import type { Times } from './api/mcp/visit.ts'
 import { listen, type HttpServer } from './api/http/server.ts'
 import type { Config } from './config.ts'
 import { systemClock, type Clock } from './core/clock.ts'
+import { AppError } from './core/errors.ts'
 import { silentLog, type Log } from './core/log.ts'
 import { openFirstDoor } from './first-start.ts'
 import {
   createAuthenticator,
   createRateLimit,
+  createTokenVerifier,
   unauthenticated,
   type Ctx,
   type House,
@@ -47,6 +52,8 @@ export interface AppParts {
   log?: Log
   egress?: EgressOptions
   sockets?: Partial<SocketLimits>
+  /** How long the bridge holds requests. */
+  mcp?: Partial<Times>
 }
 
 export interface App {
@@ -124,7 +131,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
     upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
   const workers =
     config.role === 'api' ? null : startWorkers(house, models, { slots: config.workerSlots, sweepMs: 500 })
-  const { server, sockets } = await openFaces(config, house, models, workers, parts.sockets, closers)
+  const { server, sockets, mcp } = await openFaces(config, house, models, workers, parts, closers)
   return {
     url: server.url,
     house,
@@ -136,6 +143,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
     workers,
     stop: once(async (graceMs = defaultGraceMs) => {
       // Sockets first: their clients find another replica while this one still finishes its work.
+      mcp?.close()
       await Promise.all([sockets?.close(), workers?.stop(graceMs), server.close(graceMs)])
       for (const close of closers.reverse())
         await close().catch((error: unknown) => log.warn({ err: error }, 'closing'))
@@ -207,23 +215,29 @@ async function openFaces(
   house: House,
   models: Models,
   workers: Workers | null,
-  limits: Partial<SocketLimits> | undefined,
+  { sockets: limits, mcp: times }: Pick<AppParts, 'sockets' | 'mcp'>,
   closers: (() => Promise<unknown>)[],
-): Promise<{ server: HttpServer; sockets: Sockets | null }> {
+): Promise<{ server: HttpServer; sockets: Sockets | null; mcp: Mcp | null }> {
   const serves = config.role !== 'worker'
-  const authenticator = createAuthenticator(house)
+  const authenticator = createAuthenticator(
+    house,
+    config.oidc ? createTokenVerifier(house, config.oidc) : null,
+  )
   closers.push(async () => authenticator.close())
   const rate = createRateLimit(house.clock, config.requestsPerMinute)
-  const contextOf = async ({
-    authorization,
-    remoteAddress,
-    requestId,
-  }: Credentials): Promise<GraphQLContext> => {
-    if (authorization === null) return makeContext(refuse, models, requestId)
-    const principal = await authenticator.authenticate(tokenOf(authorization))
-    rate.take(principal.id)
-    const ctx: Ctx = { ...house, principal, requestId, remoteAddress }
-    return makeContext(() => ctx, models, requestId)
+  // Known once it listens, and asked for only then.
+  let publicUrl = config.publicUrl ?? ''
+  const ctxOf = async ({ secret, resources, remoteAddress, requestId, messages }: Caller): Promise<Ctx> => {
+    const principal = await authenticator.authenticate(secret, resources)
+    for (let i = 0; i < messages; i++) rate.take(principal.id)
+    return { ...house, principal, requestId, remoteAddress }
+  }
+  const contextOf = async ({ authorization, ...request }: Credentials): Promise<GraphQLContext> => {
+    if (authorization === null) return makeContext(refuse, models, request.requestId)
+    const resources = [`${publicUrl}/graphql`]
+    const ctx = await ctxOf({ secret: tokenOf(authorization), resources, messages: 1, ...request })
+    if (ctx.principal.agentId !== null) throw boundKey()
+    return makeContext(() => ctx, models, request.requestId)
   }
   const shared = { log: house.log, corsOrigins: config.corsOrigins, contextOf }
   const yoga = serves ? makeYoga({ ...shared, graphiql: config.graphiql }) : null
@@ -232,10 +246,22 @@ async function openFaces(
       if (hint.kind === 'signal' && hint.name === 'revoked') listener(hint.id)
     })
   const sockets = yoga ? openSockets({ ...shared, yoga, onRevoked, limits }) : null
+  const mcp = serves
+    ? makeMcp({
+        house,
+        contextOf: ctxOf,
+        actions: makeActions(models),
+        publicUrl: () => publicUrl,
+        issuer: config.oidc?.issuer ?? null,
+        guard: { allowedHosts: hostsOf(config), corsOrigins: config.corsOrigins },
+        times,
+      })
+    : null
   const registry = metricsOf(house.live, sockets, workers)
   const server = await listen(
     {
       graphql: yoga,
+      mcp,
       upgrade: sockets?.upgrade ?? null,
       ready: async () => (await query(house.db, sql`select 1 from installation`)).length > 0,
       metrics: async () => ({ type: registry.contentType, text: await registry.metrics() }),
@@ -243,7 +269,19 @@ async function openFaces(
     config.host,
     config.port,
   )
-  return { server, sockets }
+  publicUrl ||= server.url
+  return { server, sockets, mcp }
+}
+
+/** Names in the Host header that belong to us. */
+function hostsOf({ host, publicUrl, allowedHosts }: Config): string[] {
+  return [host, ...(publicUrl ? [new URL(publicUrl).hostname] : []), ...allowedHosts]
+}
+
+function boundKey(): AppError {
+  return new AppError('FORBIDDEN', 'This key is bound to the MCP bridge of one agent.', {
+    action: 'agents:Get',
+  })
 }
 
 function refuse(): never {

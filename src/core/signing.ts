@@ -1,5 +1,5 @@
-/** Hashes and random tokens: the only cryptography that needs no key. */
-import { createHash, randomBytes } from 'node:crypto'
+/** Hashes, random tokens and seals over what strangers carry for us. */
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** SHA-256, hex. Enough for tokens of 256 random bits: there is nothing to guess, so nothing to slow down. */
 export function sha256Hex(text: string): string {
@@ -9,4 +9,20 @@ export function sha256Hex(text: string): string {
 /** `prefix` followed by 256 random bits, base64url. */
 export function newToken(prefix: string): string {
   return prefix + randomBytes(32).toString('base64url')
+}
+
+/** A key for one purpose, made of the installation's: what is sealed for one purpose fits no other. */
+export function purposeKey(masterKey: Buffer, purpose: string): Buffer {
+  return createHmac('sha256', masterKey).update(`gatehouse ${purpose}`).digest()
+}
+
+/** HMAC-SHA256 over the parts, base64url; equal only for equal parts in the same order. */
+export function sign(key: Buffer, parts: readonly (string | number | null)[]): string {
+  return createHmac('sha256', key).update(JSON.stringify(parts)).digest('base64url')
+}
+
+/** Whether two texts are equal, in a time that does not tell where they differ. */
+export function sameText(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
 }

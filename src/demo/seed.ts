@@ -1,4 +1,4 @@
-/** What a newcomer finds: a project with a small upstream, three tools and an agent that rehearses. */
+/** What a newcomer finds: a project with a small upstream, a few tools and an agent that rehearses, open to MCP. */
 import { createAgent, listAgents, updateAgent } from '../domain/agents/index.ts'
 import type { Ctx } from '../domain/access/index.ts'
 import { rehearsalModel } from '../domain/generations/index.ts'
@@ -19,7 +19,10 @@ export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
   const agent = (await listAgents(ctx, { page })).find((one) => one.name === 'demo')
   if (agent) {
     const missing = toolIds.filter((id) => !agent.toolIds.includes(id))
-    if (missing.length > 0) await updateAgent(ctx, { id: agent.id, toolIds: [...agent.toolIds, ...missing] })
+    // A demo of before the bridge gets one; whoever closed it since keeps it closed.
+    const mcp = agent.mcp ?? { enabled: true }
+    if (missing.length > 0 || !agent.mcp)
+      await updateAgent(ctx, { id: agent.id, toolIds: [...agent.toolIds, ...missing], mcp })
     return agent.id
   }
   const made = await createAgent(ctx, {
@@ -28,6 +31,7 @@ export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
     instructions:
       'You show what Gatehouse does. You are not an AI: you follow rules and "call tool {json}" lines.',
     toolIds,
+    mcp: { enabled: true },
   })
   return made.id
 }
@@ -52,6 +56,61 @@ function demoTools(upstreamUrl: string): CreateToolInput[] {
             },
             required: ['city', 'unit'],
             additionalProperties: false,
+          },
+        },
+      },
+    },
+    {
+      name: 'web_search',
+      title: 'Web search',
+      description: 'Search the web for current information on any topic.',
+      annotations: { readOnlyHint: true },
+      config: {
+        http: {
+          url: `${upstreamUrl}/v1/search`,
+          method: 'GET',
+          inputSchema: {
+            type: 'object',
+            properties: {
+              query: { type: 'string', description: 'The search query' },
+              max_results: {
+                type: 'integer',
+                description: 'Maximum number of results to return',
+                default: 5,
+                minimum: 1,
+                maximum: 20,
+              },
+            },
+            required: ['query'],
+          },
+        },
+      },
+    },
+    {
+      name: 'save_csv',
+      title: 'Save CSV',
+      description: 'Save parsed invoice data as a CSV file to the shared drive',
+      config: {
+        http: {
+          url: `${upstreamUrl}/v1/csv`,
+          method: 'POST',
+          inputSchema: {
+            type: 'object',
+            properties: {
+              filename: { type: 'string', description: 'Output filename without extension' },
+              rows: {
+                type: 'array',
+                items: {
+                  type: 'object',
+                  properties: {
+                    date: { type: 'string' },
+                    amount: { type: 'number' },
+                    vendor: { type: 'string' },
+                  },
+                },
+              },
+            },
+            required: ['filename', 'rows'],
           },
         },
       },

@@ -33,7 +33,8 @@ export interface DemoUpstream {
 
 interface Answer {
   status: number
-  body: JsonObject
+  /** A text is sent as plain text. */
+  body: JsonObject | string
 }
 
 const maxKept = 1000
@@ -101,6 +102,8 @@ function route(method: string, url: URL, body: Json): Answer {
   if (method === 'GET' && weather) return weatherOf(decodeURIComponent(weather), url.searchParams.get('unit'))
   if (method === 'GET' && order) return { status: 200, body: orderOf(decodeURIComponent(order)) }
   if (method === 'POST' && url.pathname === '/v1/refunds') return refund(body)
+  if (method === 'GET' && url.pathname === '/v1/search') return search(url.searchParams)
+  if (method === 'POST' && url.pathname === '/v1/csv') return saveCsv(body)
   return { status: 404, body: { error: 'there is nothing here' } }
 }
 
@@ -130,6 +133,30 @@ function refund(body: Json): Answer {
   }
 }
 
+/** Invented results, the same for the same query. */
+function search(params: URLSearchParams): Answer {
+  const query = params.get('query') ?? ''
+  const count = Math.min(20, Math.max(1, Number(params.get('max_results') ?? 5) || 5))
+  const kinds = ['Overview', 'Reference', 'Tutorial', 'Comparison', 'Questions and answers']
+  const lines = Array.from({ length: count }, (_, i) => {
+    const slug = digest(`${query} ${i}`).toString('hex').slice(0, 8)
+    return `${i + 1}. ${query}: ${kinds[i % kinds.length]!} - https://example.com/${slug}`
+  })
+  const text = `Here are the top ${count} results for '${query}':\n\n${lines.join('\n')}`
+  return { status: 200, body: text }
+}
+
+/** Pretends to write a file; a name with a slash leads out of the shared drive and is refused. */
+function saveCsv(body: Json): Answer {
+  if (!isJsonObject(body)) return { status: 400, body: { error: 'the body must be a JSON object' } }
+  const { filename, rows } = body
+  if (typeof filename !== 'string' || !Array.isArray(rows))
+    return { status: 400, body: { error: 'filename and rows are required' } }
+  if (!/^[\w.-]+$/.test(filename))
+    return { status: 403, body: 'Failed to save CSV: permission denied on /shared/invoices/' }
+  return { status: 201, body: `CSV saved to /shared/invoices/${filename}.csv (${rows.length} rows)` }
+}
+
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
@@ -155,5 +182,8 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
 }
 
 function send(response: ServerResponse, { status, body }: Answer): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  const type = typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/json'
+  response
+    .writeHead(status, { 'content-type': type })
+    .end(typeof body === 'string' ? body : JSON.stringify(body))
 }

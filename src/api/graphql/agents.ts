@@ -10,6 +10,7 @@ import {
   type StepRule,
   type ToolChoiceRule,
 } from '../../domain/agents/index.ts'
+import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import type { GateTypes } from './gates.ts'
 import { mcpDescription, type McpSettingTypes } from './mcp-settings.ts'
@@ -23,6 +24,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
   const connection = connectionOf(refs.Agent, 'Agent')
   builder.queryField('agent', (t) =>
     t.field({
+      ...actionMark(shown.agent),
       type: refs.Agent,
       nullable: true,
       description: 'An agent by id; null when it does not exist for this key.',
@@ -32,6 +34,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
   )
   builder.queryField('agents', (t) =>
     t.field({
+      ...actionMark(listOf(shown.agent)),
       type: connection,
       description: 'The agents of a project, newest first.',
       args: {
@@ -50,6 +53,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
     })
   addMutation(refs, {
     name: 'createAgent',
+    action: `{ agent ${shown.agent} }`,
     description: 'Saves an agent: a model, instructions, tools and the rules of its loop.',
     input: builder.inputType('CreateAgentInput', {
       description: 'A new agent.',
@@ -68,6 +72,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
   })
   addMutation(refs, {
     name: 'updateAgent',
+    action: `{ agent ${shown.agent} }`,
     description: 'Changes what is given and keeps the rest; null takes a value back to its default.',
     input: builder.inputType('UpdateAgentInput', {
       description: 'Changes of an agent.',
@@ -89,6 +94,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
   })
   addMutation(refs, {
     name: 'deleteAgent',
+    action: `{ agent ${shown.agent} }`,
     description: 'Deletes an agent. Its generations stay; those that run go on.',
     input: builder.inputType('DeleteAgentInput', {
       description: 'The agent to delete.',

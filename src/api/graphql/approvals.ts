@@ -14,6 +14,7 @@ import {
   type DecideApprovalInput,
   type Vote,
 } from '../../domain/approvals/index.ts'
+import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'
 import type { GateTypes } from './gates.ts'
@@ -167,6 +168,7 @@ function addQueries(refs: Refs, { Status }: Enums): void {
   const connection = connectionOf(refs.Approval, 'Approval')
   builder.queryField('approval', (t) =>
     t.field({
+      ...actionMark(shown.approval),
       type: refs.Approval,
       nullable: true,
       description: 'An approval by id; null when it does not exist for this key.',
@@ -176,6 +178,7 @@ function addQueries(refs: Refs, { Status }: Enums): void {
   )
   builder.queryField('approvals', (t) =>
     t.field({
+      ...actionMark(listOf(shown.approval)),
       type: connection,
       description: 'The approvals of a project, newest first.',
       args: {

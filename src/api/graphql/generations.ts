@@ -7,6 +7,7 @@ import {
   type Generation,
   type OutputOutcome,
 } from '../../domain/generations/index.ts'
+import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import type { EventTypes } from './events.ts'
 import type { GenerationEnums } from './generation-enums.ts'
@@ -28,6 +29,7 @@ function addQueries(refs: Refs, Status: GenerationEnums): void {
   const connection = connectionOf(refs.Generation, 'Generation')
   builder.queryField('generation', (t) =>
     t.field({
+      ...actionMark(shown.generation),
       type: refs.Generation,
       nullable: true,
       description: 'A generation by id; null when it does not exist for this key.',
@@ -37,6 +39,7 @@ function addQueries(refs: Refs, Status: GenerationEnums): void {
   )
   builder.queryField('generations', (t) =>
     t.field({
+      ...actionMark(listOf(shown.generation)),
       type: connection,
       description: 'The generations of a project, newest first.',
       args: {
@@ -79,6 +82,7 @@ function addStart(refs: Refs, inputs: SettingInputs): void {
   })
   addMutation(refs, {
     name: 'startGeneration',
+    action: `{ generation ${shown.generation} }`,
     description:
       'Starts a run of an agent and answers at once. Watch it with the subscription generationEvents.',
     input: builder.inputType('StartGenerationInput', {
@@ -132,6 +136,7 @@ function addSubmit(refs: Refs, inputs: SettingInputs): void {
   })
   addMutation(refs, {
     name: 'submitToolOutputs',
+    action: `{ generation ${shown.generation} outcomes { toolCallId status error { code message } } }`,
     description:
       'Submits outputs of open client calls, all or some. Identical repeats are fine; the last one resumes the loop.',
     input: builder.inputType('SubmitToolOutputsInput', {
@@ -161,6 +166,7 @@ function addSubmit(refs: Refs, inputs: SettingInputs): void {
 function addCancel(refs: Refs): void {
   addMutation(refs, {
     name: 'cancelGeneration',
+    action: `{ generation ${shown.generation} }`,
     description: 'Asks for the end of a generation. Idempotent; one that has ended stays as it is.',
     input: refs.builder.inputType('CancelGenerationInput', {
       description: 'The generation to end.',

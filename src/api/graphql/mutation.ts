@@ -1,6 +1,7 @@
 /** One shape for every mutation: one input, and a union of its payload with the refusals that a client must handle. */
 import type { InputRef, ObjectRef } from '@pothos/core'
 import type { Ctx } from '../../domain/access/index.ts'
+import { actionMark } from './action-mark.ts'
 import type { builder } from './builder.ts'
 import type { GraphQLContext } from './context.ts'
 import { refusalNameOf, refusalOf, type RefusalName } from './errors.ts'
@@ -15,6 +16,8 @@ export interface MutationOptions<Input, Payload extends object> {
   input: InputRef<Input>
   payload: ObjectRef<Types, Payload>
   errors: readonly RefusalName[]
+  /** Makes it a platform action too: what is selected of its payload. */
+  action?: string
   /** One operation of the domain. */
   run(ctx: Ctx, input: Input, context: GraphQLContext): Promise<Payload>
 }
@@ -37,6 +40,7 @@ export function addMutation<Input, Payload extends object>(
     t.field({
       type: result,
       description,
+      ...(options.action ? actionMark(options.action) : {}),
       args: {
         input: t.arg({ type: options.input, required: true, description: 'Everything the mutation takes.' }),
       },

@@ -1,6 +1,7 @@
 /** Tool calls on the wire, and the direct call. */
 import { callTool } from '../../domain/calls/index.ts'
 import { listToolCalls, masked, toolCallStatuses, type ToolCall } from '../../domain/tools/index.ts'
+import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
@@ -149,6 +150,7 @@ export function addToolCalls(refs: Refs): void {
   addResolve(refs, ResolutionEnum)
   addMutation(refs, {
     name: 'callTool',
+    action: `{ toolCall ${shown.toolCall} }`,
     description:
       'Calls a tool outside any generation and waits for its result. A tool that fails is a result with isError; a call that the gate stops is answered as AWAITING_APPROVAL and runs when it is approved.',
     input: builder.inputType('CallToolInput', {
@@ -183,6 +185,7 @@ function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>)
   const connection = connectionOf(refs.ToolCall, 'ToolCall')
   builder.queryField('toolCall', (t) =>
     t.field({
+      ...actionMark(shown.toolCall),
       type: refs.ToolCall,
       nullable: true,
       description: 'A tool call by id; null when it does not exist for this key.',
@@ -206,6 +209,7 @@ function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>)
   )
   builder.queryField('toolCalls', (t) =>
     t.field({
+      ...actionMark(listOf(shown.toolCall)),
       type: connection,
       description: 'The tool calls of a project, newest first, those of generations and direct ones.',
       args: {

@@ -7,6 +7,7 @@ import {
   updateTool,
   type Tool,
 } from '../../domain/tools/index.ts'
+import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import type { GateTypes } from './gates.ts'
 import { addMutation } from './mutation.ts'
@@ -35,6 +36,7 @@ function addToolQueries(refs: Refs): void {
   })
   builder.queryField('tool', (t) =>
     t.field({
+      ...actionMark(shown.tool),
       type: refs.Tool,
       nullable: true,
       description: 'A tool by id; null when it does not exist for this key.',
@@ -44,6 +46,7 @@ function addToolQueries(refs: Refs): void {
   )
   builder.queryField('tools', (t) =>
     t.field({
+      ...actionMark(listOf(shown.tool)),
       type: connection,
       description: 'The tools of a project, newest first.',
       args: {
@@ -127,6 +130,7 @@ function addToolMutations(refs: Refs, inputs: ReturnType<typeof addToolTypes>): 
     })
   addMutation(refs, {
     name: 'createTool',
+    action: `{ tool ${shown.tool} }`,
     description:
       'Saves a new tool. Everything is checked first: schemas compile, names are legal, the address may be reached.',
     input: builder.inputType('CreateToolInput', {
@@ -147,6 +151,7 @@ function addToolMutations(refs: Refs, inputs: ReturnType<typeof addToolTypes>): 
   })
   addMutation(refs, {
     name: 'updateTool',
+    action: `{ tool ${shown.tool} }`,
     description: 'Changes what is given, keeps the rest, and makes a new version. null takes a value away.',
     input: builder.inputType('UpdateToolInput', {
       description: 'Changes of a tool.',
@@ -166,6 +171,7 @@ function addToolMutations(refs: Refs, inputs: ReturnType<typeof addToolTypes>): 
   })
   addMutation(refs, {
     name: 'deleteTool',
+    action: `{ tool ${shown.tool} }`,
     description: 'Deletes a tool. Calls already proposed run to their end.',
     input: builder.inputType('DeleteToolInput', {
       description: 'The tool to delete.',

@@ -13,11 +13,20 @@ const lingerMs = 1000
 export interface Routes {
   /** Null on a process that only works. */
   graphql: ((request: IncomingMessage, response: ServerResponse) => unknown) | null
+  /** The MCP bridge; null on a process that only works. */
+  mcp: McpRoute | null
   upgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | null
   /** Whether the database answers and its tables are there. */
   ready(): Promise<boolean>
   /** Prometheus' text format, with its content type. */
   metrics(): Promise<{ type: string; text: string }>
+}
+
+/** What is served outside /graphql by whoever knows the paths. */
+export interface McpRoute {
+  serves(path: string): boolean
+  /** `body` is that of a POST, read within the limit. */
+  serve(request: IncomingMessage, response: ServerResponse, body: Buffer | null): Promise<void>
 }
 
 export interface HttpServer {
@@ -68,6 +77,7 @@ async function handle(routes: Routes, request: IncomingMessage, response: Server
   try {
     const path = pathOf(request)
     if (path === '/graphql' && routes.graphql) await graphql(routes.graphql, request, response)
+    else if (routes.mcp?.serves(path)) await mcp(routes.mcp, request, response)
     else if (path === '/healthz') send(response, 200, { status: 'alive' })
     else if (path === '/readyz') {
       const ready = await routes.ready().catch(() => false)
@@ -75,7 +85,7 @@ async function handle(routes: Routes, request: IncomingMessage, response: Server
     } else if (path === '/metrics') {
       const { type, text } = await routes.metrics()
       response.writeHead(200, { 'content-type': type }).end(text)
-    } else send(response, 404, { error: 'Not found. The API is at /graphql.' })
+    } else send(response, 404, { error: 'Not found. The API is at /graphql, MCP at /mcp.' })
   } catch {
     if (response.headersSent) response.destroy()
     else send(response, 500, { error: 'Unexpected error.' })
@@ -94,6 +104,12 @@ async function graphql(
     Object.assign(request, { body })
   }
   await serve(request, response)
+}
+
+async function mcp(route: McpRoute, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = request.method === 'POST' ? await readBody(request) : Buffer.alloc(0)
+  if (body === null) return refuseBody(request, response)
+  await route.serve(request, response, request.method === 'POST' ? body : null)
 }
 
 /** The whole body, or null as soon as it is too long; what comes after that is dropped. */

@@ -125,7 +125,8 @@ export async function findAgent(ctx: Ctx, id: string): Promise<Agent> {
   return reachable(ctx, agent, 'agent', id)
 }
 
-async function loadAgents(db: Database, ids: readonly string[]): Promise<Agent[]> {
+/** Rows by id, in no order. Checks nothing. */
+export async function loadAgents(db: Database, ids: readonly string[]): Promise<Agent[]> {
   if (ids.length === 0) return []
   return (
     await db
@@ -200,7 +201,10 @@ async function tell(
 }
 
 function ringProject(ctx: Ctx, projectId: string): void {
-  ctx.bell.ring([{ kind: 'news', projectId, generationId: null, seq: null }])
+  ctx.bell.ring([
+    { kind: 'news', projectId, generationId: null, seq: null },
+    { kind: 'signal', name: 'surface', id: projectId },
+  ])
 }
 
 async function guardName<T>(name: string, save: () => Promise<T>): Promise<T> {

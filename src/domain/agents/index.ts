@@ -17,6 +17,7 @@ export {
   findAgent,
   getAgents,
   listAgents,
+  loadAgents,
   updateAgent,
   type CreateAgentInput,
   type UpdateAgentInput,

@@ -35,4 +35,11 @@ export {
   type GrantInput,
   type Holder,
 } from './grants.ts'
-export { countApprovals, getApprovals, listApprovals, loadPendingOf, type ApprovalCounts } from './read.ts'
+export {
+  countApprovals,
+  getApprovals,
+  listApprovals,
+  loadApprovals,
+  loadPendingOf,
+  type ApprovalCounts,
+} from './read.ts'

@@ -1,4 +1,4 @@
-/** Waiting for a call that somebody else runs: woken by the bell, certain by looking. */
+/** Waiting for what somebody else runs: woken by the bell, certain by looking. */
 import type { House } from '../access/index.ts'
 import { isOpen, type ToolCall } from '../tools/index.ts'
 import { loadCall } from './row.ts'
@@ -8,11 +8,11 @@ const lookMs = 1000
 /** News may come by the hundred: not more than one look in so many milliseconds. */
 const calmMs = 25
 
-export interface Patience {
+export interface Patience<T> {
   maxMs: number
   signal?: AbortSignal | null
   /** Whether this is what was waited for. */
-  enough(call: ToolCall): boolean
+  enough(seen: T): boolean
 }
 
 /** Whether the call is settled, or waits for a person. */
@@ -20,41 +20,65 @@ export function isAnswered(call: ToolCall): boolean {
   return !isOpen(call) || call.status === 'AWAITING_APPROVAL'
 }
 
-/** Looks until it is enough, the time is over or the signal says so; answers the call as it stands then. */
-export async function waitForCall(
+/** Looks at a call until it is enough, the time is over or the signal says so; answers the call as it stands then. */
+export function waitForCall(
   house: Pick<House, 'db' | 'bell'>,
-  from: ToolCall,
-  patience: Patience,
+  call: ToolCall,
+  patience: Patience<ToolCall>,
 ): Promise<ToolCall> {
+  return waitFor(house, call.projectId, () => loadCall(house.db, call.id), patience)
+}
+
+/** The same for anything that changes with the news of a project. */
+export async function waitFor<T>(
+  { bell }: Pick<House, 'bell'>,
+  projectId: string,
+  read: () => Promise<T>,
+  patience: Patience<T>,
+): Promise<T> {
   const until = Date.now() + patience.maxMs
-  let call = from
-  let ring = () => {}
-  let rung = true
-  const stop = house.bell.listen((hint) => {
-    const concerns =
-      hint.kind === 'reconnected' || (hint.kind === 'news' && hint.projectId === from.projectId)
-    if (!concerns) return
-    rung = true
-    ring()
+  const nap = napping(patience.signal ?? null)
+  const stop = bell.listen((hint) => {
+    if (hint.kind === 'reconnected' || (hint.kind === 'news' && hint.projectId === projectId)) nap.wake()
   })
-  const onAbort = () => ring()
-  patience.signal?.addEventListener('abort', onAbort)
   try {
     for (;;) {
-      rung = false
-      call = await loadCall(house.db, from.id)
+      nap.begin()
+      const seen = await read()
       const left = until - Date.now()
-      if (patience.enough(call) || left <= 0 || patience.signal?.aborted) return call
+      if (patience.enough(seen) || left <= 0 || patience.signal?.aborted) return seen
       await pause(Math.min(calmMs, left))
-      if (!rung && !patience.signal?.aborted)
-        await new Promise<void>((resolve) => {
-          ring = resolve
-          setTimeout(resolve, Math.max(0, Math.min(lookMs, until - Date.now()))).unref()
-        })
+      await nap.sleep(Math.min(lookMs, until - Date.now()))
     }
   } finally {
     stop()
-    patience.signal?.removeEventListener('abort', onAbort)
+    nap.end()
+  }
+}
+
+/** Sleep that a bell or a signal ends, also one that came since `begin`. */
+function napping(signal: AbortSignal | null) {
+  let woken = false
+  let resolve: (() => void) | null = null
+  const wake = () => {
+    woken = true
+    resolve?.()
+  }
+  signal?.addEventListener('abort', wake)
+  return {
+    wake,
+    begin: () => void (woken = false),
+    async sleep(ms: number): Promise<void> {
+      if (woken || ms <= 0 || signal?.aborted) return
+      let timer: NodeJS.Timeout | undefined
+      await new Promise<void>((done) => {
+        resolve = done
+        timer = setTimeout(done, ms)
+      })
+      clearTimeout(timer)
+      resolve = null
+    },
+    end: () => signal?.removeEventListener('abort', wake),
   }
 }
 

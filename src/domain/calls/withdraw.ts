@@ -8,11 +8,8 @@ import type { Hint } from '../../store/events/bell.ts'
 import { lockOwners, ownerOf, tellOwner } from '../../store/work/owner.ts'
 import { assertMay, recordChange, type Ctx, type House } from '../access/index.ts'
 import { voidApprovals, voided } from '../approvals/index.ts'
-import { type ToolCall } from '../tools/index.ts'
+import type { ToolCall } from '../tools/index.ts'
 import { findCall, loadCall } from './row.ts'
-
-/** A caller that hung up may come back within so long, in milliseconds. */
-export const graceMs = 60_000
 
 /**
  * Ends a call that its caller does not want any more. Action `tools:Call`, and only for who asked for it; anybody
@@ -44,8 +41,8 @@ export async function withdrawAbandoned(house: House, call: ToolCall): Promise<v
   if (hints) house.bell.ring(hints)
 }
 
-/** Notes that the caller hung up while it waited for a person: the call is withdrawn after a while. */
-export async function noteGone(ctx: Ctx, call: ToolCall, afterMs = graceMs): Promise<void> {
+/** Notes that the caller hung up while it waited for a person: the call is withdrawn after so many milliseconds. */
+export async function noteGone(ctx: Ctx, call: Pick<ToolCall, 'id'>, afterMs: number): Promise<void> {
   const t = toolCalls
   await ctx.db
     .update(t)
@@ -63,7 +60,7 @@ export async function noteBack(ctx: Ctx, call: ToolCall): Promise<void> {
 }
 
 /** Notes that the caller has the outcome: the same request is a new call from now on. */
-export async function noteFetched(ctx: Ctx, call: ToolCall): Promise<void> {
+export async function noteFetched(ctx: Ctx, call: Pick<ToolCall, 'id'>): Promise<void> {
   await ctx.db.update(toolCalls).set({ awaited: false }).where(eq(toolCalls.id, call.id))
 }
 

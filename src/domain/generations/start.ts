@@ -2,7 +2,6 @@
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, nowPlus, query, type Database, jsonb } from '../../store/db/database.ts'
 import { insertGenerationEvents } from '../../store/events/log.ts'
@@ -18,6 +17,7 @@ import {
 import { ownThreadId, type Generation } from './generation.ts'
 import { userMessage, type Message } from './message.ts'
 import { loadGenerations } from './read.ts'
+import { assertThread } from './threads.ts'
 
 const content = text(500_000, 1)
 
@@ -47,9 +47,14 @@ export type StartGenerationInput = z.input<typeof shape> & SettingsOverrides
 /**
  * Starts a run of an agent and answers at once; the loop works on it from now on, here or on another replica. Action
  * `generations:Start` on the agent. The settings are frozen here, so a later change of the agent does not reach this
- * run. With `threadId` it continues that thread. With `idempotencyKey` a repeat answers the first generation.
+ * run. With `threadId` it continues that thread. With `idempotencyKey` a repeat answers the first generation; `memory`
+ * lets the key share its memory with other operations of the same face.
  */
-export async function startGeneration(ctx: Ctx, input: StartGenerationInput): Promise<Generation> {
+export async function startGeneration(
+  ctx: Ctx,
+  input: StartGenerationInput,
+  memory?: { operation: string; request: unknown },
+): Promise<Generation> {
   const given = check(shape, input)
   const agent = await findAgent(ctx, given.agentId)
   await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`)
@@ -70,9 +75,10 @@ export async function startGeneration(ctx: Ctx, input: StartGenerationInput): Pr
         const who = {
           projectId: agent.projectId,
           principalId: ctx.principal.id,
-          operation: 'generations:Start',
+          operation: memory?.operation ?? 'generations:Start',
         }
-        const earlier = await rememberRequest(tx, { ...who, key: idempotencyKey, request }, row.id)
+        const asked = memory?.request ?? request
+        const earlier = await rememberRequest(tx, { ...who, key: idempotencyKey, request: asked }, row.id)
         return earlier === null ? insert(tx, ctx, row) : (await loadGenerations(tx, [earlier]))[0]!
       })
     : await insert(ctx.db, ctx, row)
@@ -95,15 +101,6 @@ function messagesOf(given: z.output<typeof shape>): Message[] {
       ? userMessage(message.content)
       : { v: 1, role: 'assistant', parts: [{ type: 'text', text: message.content }] },
   )
-}
-
-async function assertThread(ctx: Ctx, agent: Agent, threadId: string): Promise<void> {
-  const rows = await query<{ agent: string }>(
-    ctx.db,
-    sql`select agent_id as agent from threads where id = ${threadId} and project_id = ${agent.projectId}`,
-  )
-  if (!rows[0]) throw notFound('thread', threadId)
-  if (rows[0].agent !== agent.id) throw invalidAt(['input', 'threadId'], 'belongs to another agent')
 }
 
 interface NewGeneration {

@@ -6,12 +6,14 @@ export {
   gateSources,
   judgeGate,
   type GateInput,
+  type GateMode,
   type GatePolicy,
   type GateSource,
   type Requirement,
 } from './gate.ts'
 export { attemptBegins, attemptEnds, newAttempt } from './ledger.ts'
 export { masked, maskedPaths } from './masking.ts'
+export type { PlatformAction, PlatformActions } from './platform.ts'
 export { prepareCall, type Prepared } from './prepare.ts'
 export {
   createTool,
@@ -26,6 +28,7 @@ export {
   type UpdateToolInput,
 } from './registry.ts'
 export { checkOutput, codeOf, runTool, timeoutOf, unknownResult } from './run.ts'
+export { isToolName, runtimeName } from './names.ts'
 export { shownSchema, surfaceOf, type SurfaceEntry } from './surface.ts'
 export { isIdempotent, toolKinds, type Tool, type ToolDefinition, type ToolKind } from './tool.ts'
 export {

@@ -230,7 +230,10 @@ async function tell(
 }
 
 function ringProject(ctx: Ctx, projectId: string): void {
-  ctx.bell.ring([{ kind: 'news', projectId, generationId: null, seq: null }])
+  ctx.bell.ring([
+    { kind: 'news', projectId, generationId: null, seq: null },
+    { kind: 'signal', name: 'surface', id: projectId },
+  ])
 }
 
 async function guardName<T>(name: string, save: () => Promise<T>): Promise<T> {

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import { hidePresets } from './presets.ts'
 import { runtimeName } from './names.ts'
-import type { Tool, ToolDefinition, ToolKind } from './tool.ts'
+import type { Tool, ToolAnnotations, ToolDefinition, ToolKind } from './tool.ts'
 
 /** One callable name. */
 export interface SurfaceEntry {
@@ -10,9 +10,12 @@ export interface SurfaceEntry {
   toolId: string
   toolVersion: number
   kind: ToolKind
+  title: string | null
   description: string | null
   /** What the model sees: presets are not in it. */
   inputSchema: JsonObject
+  outputSchema: JsonObject | null
+  annotations: ToolAnnotations
 }
 
 /** The input schema without the presets. */
@@ -27,7 +30,10 @@ export function surfaceOf(tools: readonly Tool[]): SurfaceEntry[] {
     toolId: tool.id,
     toolVersion: tool.version,
     kind: tool.kind,
+    title: tool.title,
     description: tool.description,
     inputSchema: shownSchema(tool),
+    outputSchema: tool.outputSchema,
+    annotations: tool.annotations,
   }))
 }

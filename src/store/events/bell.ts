@@ -27,8 +27,16 @@ export type Hint =
   | Delta
   /** Rows of that table want a worker. */
   | { kind: 'work'; table: string }
-  /** A generation was asked to stop or to look at its row again, or a key was revoked. */
-  | { kind: 'signal'; name: 'cancel' | 'look' | 'revoked'; id: string }
+  /**
+   * A generation or call was asked to stop, a generation to look at its row again, or a key was revoked. `surface`: tools
+   * or agents of the project were changed. `closed`: a conversation was closed. `called-off`: an MCP client takes a
+   * request back.
+   */
+  | {
+      kind: 'signal'
+      name: 'cancel' | 'look' | 'revoked' | 'surface' | 'closed' | 'called-off'
+      id: string
+    }
   /** Hints may have been lost: look at everything that matters to you. */
   | { kind: 'reconnected' }
 

@@ -1,0 +1,116 @@
+/** Platform actions: the marked fields of the schema as tools. The schema is the only list of them. */
+import {
+  execute,
+  getNamedType,
+  isInputObjectType,
+  isUnionType,
+  parse,
+  type DocumentNode,
+  type GraphQLField,
+} from 'graphql'
+import { errorResult, type ToolResult } from '../../core/content.ts'
+import { invalid, notFound } from '../../core/errors.ts'
+import { compileSchema } from '../../core/json-schema.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
+import { asAppError } from '../../domain/access/index.ts'
+import type { Models } from '../../domain/generations/index.ts'
+import type { PlatformAction, PlatformActions } from '../../domain/tools/index.ts'
+import type { ActionMark } from './action-mark.ts'
+import { schemaOfInputs } from './action-schema.ts'
+import { makeContext } from './context.ts'
+import { schemaOf } from './schema.ts'
+
+interface Made extends PlatformAction {
+  field: string
+  document: DocumentNode
+  /** A mutation takes one `input`, whose fields are the arguments. */
+  wraps: boolean
+}
+
+/** The actions of the schema, in its order. */
+export function makeActions(models: Models): PlatformActions {
+  const schema = schemaOf()
+  const made = [
+    ...Object.values(schema.getQueryType()!.getFields()).flatMap((field) => actionOf('query', field)),
+    ...Object.values(schema.getMutationType()!.getFields()).flatMap((field) => actionOf('mutation', field)),
+  ]
+  const byName = new Map(made.map((one) => [one.name, one]))
+  return {
+    list: () => made,
+    async run(ctx, name, args) {
+      const action = byName.get(name)
+      if (!action) throw notFound('action', name)
+      const compiled = compileSchema(action.inputSchema)
+      const issues = compiled.ok ? compiled.validate(args) : [compiled.issue]
+      if (issues.length > 0)
+        throw invalid(issues.map((issue) => ({ ...issue, path: ['arguments', ...issue.path] })))
+      const result = await execute({
+        schema,
+        document: action.document,
+        variableValues: action.wraps ? { input: args } : args,
+        contextValue: makeContext(() => ctx, models, ctx.requestId),
+      })
+      const [error] = result.errors ?? []
+      if (error) return refusedBy(error.originalError ?? error)
+      return resultOf((result.data as JsonObject)[action.field]!)
+    },
+  }
+}
+
+function actionOf(kind: 'query' | 'mutation', field: GraphQLField<unknown, unknown>): Made[] {
+  const mark = field.extensions['action'] as ActionMark | undefined
+  if (!mark) return []
+  const wraps = kind === 'mutation'
+  const input = field.args[0]?.type
+  const inner = input ? getNamedType(input) : undefined
+  const inputs = wraps && isInputObjectType(inner) ? Object.values(inner.getFields()) : field.args
+  return [
+    {
+      name: field.name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+      description: field.description ?? field.name,
+      inputSchema: schemaOfInputs(inputs),
+      annotations:
+        kind === 'query' ? { readOnlyHint: true } : { destructiveHint: field.name.startsWith('delete') },
+      field: field.name,
+      document: parse(documentOf(kind, field, mark.selection)),
+      wraps,
+    },
+  ]
+}
+
+function documentOf(kind: string, field: GraphQLField<unknown, unknown>, selection: string): string {
+  const declared = field.args.map((arg) => `$${arg.name}: ${String(arg.type)}`).join(', ')
+  const passed = field.args.map((arg) => `${arg.name}: $${arg.name}`).join(', ')
+  const brackets = (text: string) => (text ? `(${text})` : '')
+  const type = getNamedType(field.type)
+  const payload = isUnionType(type) && type.getTypes().find((member) => member.name.endsWith('Payload'))
+  const of = payload
+    ? `{ __typename ... on ${payload.name} ${selection} ... on Error { message code }
+        ... on ValidationError { issues { path message } } }`
+    : selection
+  return `${kind} ${brackets(declared)} { ${field.name}${brackets(passed)} ${of} }`
+}
+
+/** A refusal is a result that says so: the caller's model can do something about it. */
+function resultOf(answer: Json): ToolResult {
+  const plain = JSON.parse(JSON.stringify(answer)) as Json
+  if (!isJsonObject(plain))
+    return { content: [{ type: 'text', text: JSON.stringify(plain) }], isError: false }
+  const { __typename: type, ...value } = plain
+  if (typeof type === 'string' && type.endsWith('Error')) {
+    const { code, message, ...more } = value
+    return errorResult(String(code).toLowerCase(), String(message), more)
+  }
+  return {
+    content: [{ type: 'text', text: JSON.stringify(value) }],
+    structuredContent: value,
+    isError: false,
+  }
+}
+
+function refusedBy(error: unknown): ToolResult {
+  const known = asAppError(error)
+  if (!known) throw error
+  const { action } = known.details
+  return errorResult(known.code.toLowerCase(), known.message, action ? { action } : {})
+}

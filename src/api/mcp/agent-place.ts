@@ -1,0 +1,166 @@
+/** One agent's address: which era asks, in which session, and what it may see. */
+import type { IncomingMessage } from 'node:http'
+import { isLegacyRequest } from '@modelcontextprotocol/server'
+import type { Log } from '../../core/log.ts'
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import type { Ctx } from '../../domain/access/index.ts'
+import {
+  closeConversation,
+  newConversation,
+  type Conversation,
+  type Surfaces,
+} from '../../domain/bridge/index.ts'
+import { webRequest } from './adapter.ts'
+import { agentServer } from './agent-server.ts'
+import type { Changes } from './changes.ts'
+import { codes, rpcError } from './errors.ts'
+import { legacyLeg, modernLeg } from './legs.ts'
+import type { Sessions } from './sessions.ts'
+import type { Times, Visit } from './visit.ts'
+
+/** A request by somebody known, with its body. */
+export interface Knock {
+  request: IncomingMessage
+  body: unknown
+  ctx: Ctx
+  url: string
+  gone: AbortSignal
+}
+
+interface Parts {
+  surfaces: Surfaces
+  sessions: Sessions
+  changes: Changes
+  times: Times
+  log: Log
+}
+
+interface Answer {
+  response: Response
+  headers?: Record<string, string>
+}
+
+export interface AgentPlace {
+  serve(knock: Knock, agentId: string): Promise<Answer>
+  /** Ends the subscriptions. */
+  close(): void
+}
+
+const never = new AbortController().signal
+
+export function createAgentPlace(parts: Parts): AgentPlace {
+  const subscriptions = new Set<() => Promise<void>>()
+  return {
+    async serve(knock, agentId) {
+      const surface = await parts.surfaces.of(knock.ctx, agentId)
+      const web = webRequest(knock.request, knock.url, knock.gone, acceptOf(knock.request))
+      const visit: Visit = {
+        ...parts,
+        ctx: knock.ctx,
+        agentId,
+        surface,
+        era: 'modern',
+        seed: isSeed(knock, surface.agent.mcp?.errorProfile),
+        streams: wantsStream(knock.request),
+        gone: knock.gone,
+        calledOff: never,
+        threadId: null,
+      }
+      const inbound = { request: web, body: knock.body }
+      const legacy = knock.request.method !== 'POST' || (await isLegacyRequest(web, knock.body))
+      if (legacy) return serveLegacy(parts, { ...visit, era: 'legacy' }, knock, inbound)
+      const listens = isJsonObject(knock.body) && knock.body['method'] === 'subscriptions/listen'
+      if (listens) parts.changes.assertRoom()
+      const leg = modernLeg(
+        { make: () => agentServer(visit), bus: parts.changes.busOf(agentId), log: parts.log },
+        inbound,
+      )
+      if (listens) keep(subscriptions, leg.close, knock.gone)
+      return { response: await leg.response }
+    },
+    close() {
+      for (const close of subscriptions) void close().catch(() => {})
+    },
+  }
+}
+
+function keep(set: Set<() => Promise<void>>, close: () => Promise<void>, gone: AbortSignal): void {
+  set.add(close)
+  gone.addEventListener('abort', () => void set.delete(close), { once: true })
+}
+
+async function serveLegacy(
+  { sessions, changes }: Parts,
+  visit: Visit,
+  { request, body, ctx }: Knock,
+  inbound: { request: Request; body: unknown },
+): Promise<Answer> {
+  const { agentId } = visit
+  const given = request.headers['mcp-session-id']?.toString() ?? null
+  const session = given === null ? null : await sessions.find(ctx, agentId, given)
+  if (given !== null && !session) return { response: noSession() }
+  if (request.method === 'GET') {
+    if (!visit.streams)
+      return { response: refusedMethod('A GET asks for a stream: accept text/event-stream.') }
+    changes.assertRoom()
+    return { response: changes.stream(agentId, visit.gone) }
+  }
+  if (request.method === 'DELETE') return { response: await end(ctx, agentId, session) }
+  const message = isJsonObject(body) ? body : null
+  if (given !== null && message?.['method'] === 'notifications/cancelled')
+    sessions.callOff(ctx, given, (message['params'] as JsonObject | undefined)?.['requestId'])
+  const watched =
+    given !== null && message?.['id'] !== undefined ? sessions.calledOff(ctx, given, message['id']) : null
+  const known: Visit = {
+    ...visit,
+    threadId: session?.threadId ?? null,
+    calledOff: watched?.signal ?? never,
+  }
+  // A stream says when it ends; an answer in one piece is complete when it is there.
+  const response = await legacyLeg(
+    () => agentServer(known),
+    inbound,
+    !visit.streams,
+    () => watched?.forget(),
+  )
+  const starts = message?.['method'] === 'initialize' && given === null && response.ok
+  return { response, ...(starts ? { headers: { 'mcp-session-id': newConversation(ctx, agentId) } } : {}) }
+}
+
+async function end(ctx: Ctx, agentId: string, session: Conversation | null): Promise<Response> {
+  if (!session) return refusedMethod('A DELETE ends a session: send its Mcp-Session-Id.')
+  await closeConversation(ctx, agentId, session)
+  return new Response(null, { status: 204 })
+}
+
+function noSession(): Response {
+  const body = rpcError(null, codes.invalidRequest, 'This session does not exist or is over.', {
+    type: 'session_not_found',
+  })
+  return Response.json(body, { status: 404 })
+}
+
+function refusedMethod(message: string): Response {
+  const body = rpcError(null, codes.invalidRequest, message, { type: 'method_not_allowed' })
+  return Response.json(body, { status: 405, headers: { allow: 'POST' } })
+}
+
+/** A caller in the style of S1 names no protocol version, no session, and puts nothing of the protocol into the body. */
+function isSeed({ request, body }: Knock, profile: 'AUTO' | 'SPEC' | 'SEED' = 'AUTO'): boolean {
+  if (profile !== 'AUTO') return profile === 'SEED'
+  const { headers } = request
+  const plain = headers['mcp-protocol-version'] === undefined && headers['mcp-session-id'] === undefined
+  const params = isJsonObject(body) ? body['params'] : undefined
+  return plain && !(isJsonObject(params) && params['_meta'] !== undefined)
+}
+
+function wantsStream({ headers }: IncomingMessage): boolean {
+  return headers.accept?.includes('text/event-stream') ?? false
+}
+
+/** The SDK wants both kinds named; a caller with fewer headers gets one answer in one piece. */
+function acceptOf({ headers, method }: IncomingMessage): string | undefined {
+  return method === 'POST' && headers['mcp-protocol-version'] !== '2026-07-28'
+    ? 'application/json, text/event-stream'
+    : headers.accept
+}

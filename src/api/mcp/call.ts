@@ -1,0 +1,117 @@
+/** tools/call: the name is looked up, reserved arguments are taken out, the work begins, and its answer is delivered. */
+import type { ServerContext } from '@modelcontextprotocol/server'
+import { hashJson } from '../../core/json.ts'
+import { AppError } from '../../core/errors.ts'
+import {
+  callThroughAgent,
+  readWork,
+  startTalk,
+  type BridgeEntry,
+  type Work,
+} from '../../domain/bridge/index.ts'
+import { deliver, type Delivery } from './delivery.ts'
+import { codes, invalidIssues, protocolError, toProtocolError } from './errors.ts'
+import { sortArguments, type Sorted } from './reserved.ts'
+import { doneResult, refusedResult } from './results.ts'
+import type { RoundState } from './rounds.ts'
+import type { CallAnswer } from './tasks.ts'
+import type { Visit } from './visit.ts'
+
+export interface CallParams {
+  name: string
+  arguments?: unknown
+  _meta?: object
+}
+
+/** Serves one call. Throws errors of the protocol only. */
+export async function callTool(visit: Visit, params: CallParams, mcp: ServerContext): Promise<CallAnswer> {
+  try {
+    const entry = visit.surface.byName.get(params.name)
+    if (!entry) throw unknownTool(visit, params.name)
+    return await serve(visit, entry, params, mcp)
+  } catch (error) {
+    const refused = invalidIssues(error)
+    if (!refused) throw toProtocolError(error, visit.log)
+    const { message, issues } = refused
+    if (!visit.seed) return refusedResult('invalid_arguments', message, issues)
+    throw protocolError(codes.invalidParams, message, 'invalid_arguments', { issues })
+  }
+}
+
+async function serve(
+  visit: Visit,
+  entry: BridgeEntry,
+  params: CallParams,
+  mcp: ServerContext,
+): Promise<CallAnswer> {
+  const requestHash = hashJson([params.name, params.arguments ?? {}])
+  const round = mcp.mcpReq.requestState<RoundState>()
+  const sorted = sortArguments(entry, params.arguments, params._meta)
+  const delivery = { visit, mcp, requestHash, round: 0, keyed: sorted.idempotencyKey !== null }
+  if (round) return goOn(delivery, round)
+  if (entry.kind === 'tool') return callOne(delivery, entry, sorted)
+  if (entry.kind === 'agent') return talk(delivery, entry, sorted)
+  return deliver({ ...delivery, keyed: true }, await waitedFor(visit, sorted))
+}
+
+/** The client comes back for work that it began in an earlier round. */
+async function goOn(delivery: Delivery, round: RoundState): Promise<CallAnswer> {
+  if (round.requestHash !== delivery.requestHash)
+    throw protocolError(codes.invalidParams, 'Invalid or expired requestState', 'invalid_request_state')
+  const work = await readWork(delivery.visit.ctx, round.workId)
+  return deliver({ ...delivery, round: round.round }, work)
+}
+
+async function callOne(
+  delivery: Delivery,
+  entry: BridgeEntry & { kind: 'tool' },
+  sorted: Sorted,
+): Promise<CallAnswer> {
+  const { visit } = delivery
+  const { agentId, threadId, ctx } = visit
+  const { toolId, name } = entry
+  const { own: args, idempotencyKey } = sorted
+  const placed = await callThroughAgent(ctx, {
+    agentId,
+    toolId,
+    name,
+    threadId,
+    arguments: args,
+    idempotencyKey,
+  }).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error
+    visit.surfaces.forget(agentId)
+    throw unknownTool(visit, name)
+  })
+  if (placed.call.result !== null && !placed.call.awaited)
+    return doneResult(visit, placed.call.id, placed.call.result)
+  return deliver(delivery, placed)
+}
+
+async function talk(
+  delivery: Delivery,
+  { name }: BridgeEntry,
+  { own, idempotencyKey }: Sorted,
+): Promise<CallAnswer> {
+  const { ctx, agentId, threadId } = delivery.visit
+  const generation = await startTalk(ctx, { agentId, name, threadId, arguments: own, idempotencyKey })
+  return deliver(delivery, { generation })
+}
+
+/** The work that `approval_wait` names. Nothing here can approve anything. */
+async function waitedFor({ ctx }: Visit, { own }: Sorted): Promise<Work> {
+  const { call_id: id, ...more } = own
+  const [extra] = Object.keys(more)
+  const fault = (path: string, message: string) =>
+    new AppError('INVALID', `arguments.${path} ${message}`, {
+      issues: [{ path: ['arguments', path], message }],
+    })
+  if (typeof id !== 'string') throw fault('call_id', 'is required and must be a string')
+  if (extra !== undefined) throw fault(extra.slice(0, 80), 'is not a known property')
+  return readWork(ctx, id)
+}
+
+function unknownTool({ seed }: Visit, name: string) {
+  const code = seed ? codes.unknownToolSeed : codes.invalidParams
+  return protocolError(code, `Unknown tool: ${name.slice(0, 100)}`, 'unknown_tool')
+}

@@ -1,0 +1,98 @@
+/** The one translation of errors for MCP: numbers of JSON-RPC, states of HTTP, and a stable `data.type` in each. */
+import { randomUUID } from 'node:crypto'
+import { ProtocolError } from '@modelcontextprotocol/server'
+import { AppError, type ErrorCode } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { asAppError } from '../../domain/access/index.ts'
+
+/** JSON-RPC's own numbers, S1's, and ours, which lie outside what JSON-RPC keeps for itself. */
+export const codes = {
+  parse: -32700,
+  invalidRequest: -32600,
+  unknownMethod: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+  /** Seed profile only (S1, "Error handling"). */
+  unknownToolSeed: -32601,
+  timeoutSeed: -32003,
+  forbidden: 403001,
+  conflict: 409001,
+  limited: 429001,
+  unavailable: 503001,
+} as const
+
+interface Told {
+  code: number
+  /** Of the whole answer, when the request is refused before the protocol begins. */
+  status: number
+}
+
+const table: Record<ErrorCode, Told> = {
+  UNAUTHENTICATED: { code: 401001, status: 401 },
+  FORBIDDEN: { code: codes.forbidden, status: 403 },
+  NOT_FOUND: { code: codes.invalidParams, status: 404 },
+  INVALID: { code: codes.invalidParams, status: 400 },
+  CONFLICT: { code: codes.conflict, status: 409 },
+  NAME_TAKEN: { code: codes.conflict, status: 409 },
+  IDEMPOTENCY_CONFLICT: { code: codes.conflict, status: 409 },
+  GENERATION_TERMINAL: { code: codes.conflict, status: 409 },
+  APPROVAL_ALREADY_DECIDED: { code: codes.conflict, status: 409 },
+  APPROVAL_EXPIRED: { code: codes.conflict, status: 409 },
+  BAD_CURSOR: { code: codes.invalidParams, status: 400 },
+  LIMITED: { code: codes.limited, status: 429 },
+  EXPIRED: { code: codes.conflict, status: 410 },
+  UPSTREAM: { code: codes.internal, status: 502 },
+  UNAVAILABLE: { code: codes.unavailable, status: 503 },
+  INTERNAL: { code: codes.internal, status: 500 },
+}
+
+/** An error that the protocol carries, with its type for programs. */
+export function protocolError(code: number, message: string, type: string, more: object = {}): ProtocolError {
+  return new ProtocolError(code, message, { type, ...more })
+}
+
+/**
+ * The error as a caller may see it: our own with their type, those of the protocol as they are, and everything else as
+ * a number under which the operator finds it in the log.
+ */
+export function toProtocolError(error: unknown, log: Log): ProtocolError {
+  if (error instanceof ProtocolError) return error
+  const known = asAppError(error)
+  if (known) {
+    const { issues, retryAfterMs, action } = known.details
+    return protocolError(table[known.code].code, known.message, known.code.toLowerCase(), {
+      ...(issues ? { issues } : {}),
+      ...(retryAfterMs ? { retry_after_ms: retryAfterMs } : {}),
+      ...(action ? { action } : {}),
+    })
+  }
+  const errorId = randomUUID()
+  log.error({ err: error, errorId }, 'an unexpected error reached an MCP client')
+  return protocolError(codes.internal, 'Internal error', 'internal_error', { error_id: errorId })
+}
+
+/** The same before the protocol begins: a state of HTTP, headers and a JSON-RPC body. */
+export function toHttpError(
+  error: unknown,
+  log: Log,
+  id: string | number | null,
+): { status: number; headers: Record<string, string>; body: object } {
+  const told = toProtocolError(error, log)
+  const known = asAppError(error)
+  const retryAfterMs = known?.details.retryAfterMs
+  return {
+    status: known ? table[known.code].status : 500,
+    headers: retryAfterMs ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {},
+    body: rpcError(id, told.code, told.message, told.data as object),
+  }
+}
+
+export function rpcError(id: string | number | null, code: number, message: string, data: object): object {
+  return { jsonrpc: '2.0', id, error: { code, message, data } }
+}
+
+/** INVALID in the seed's form, or null. */
+export function invalidIssues(error: unknown): { message: string; issues: object[] } | null {
+  const known = error instanceof AppError && error.code === 'INVALID' ? error : null
+  return known ? { message: known.message, issues: known.details.issues ?? [] } : null
+}

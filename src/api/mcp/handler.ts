@@ -1,0 +1,182 @@
+/** The bridge over HTTP: guard, credentials, and the refusals that come before the protocol. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { AppError, notFound } from '../../core/errors.ts'
+import { isJsonObject, jsonTooBig } from '../../core/json.ts'
+import type { Ctx, House } from '../../domain/access/index.ts'
+import { createSurfaces } from '../../domain/bridge/index.ts'
+import type { PlatformActions } from '../../domain/tools/index.ts'
+import { goneSignal, writeResponse } from './adapter.ts'
+import { createAgentPlace, type Knock } from './agent-place.ts'
+import { createChanges } from './changes.ts'
+import { challenge, resourceMetadata, secretOf } from './credentials.ts'
+import { codes, rpcError, toHttpError } from './errors.ts'
+import { refusalOf, type GuardRules } from './guard.ts'
+import { metadataUrl, placeOf, resourcesOf, type Place } from './places.ts'
+import { servePlatform } from './platform-place.ts'
+import { createSessions } from './sessions.ts'
+import { usualTimes, type Times } from './visit.ts'
+
+export interface McpOptions {
+  house: House
+  /** Who is asking; throws UNAUTHENTICATED, or LIMITED when that are too many requests. */
+  contextOf(caller: Caller): Promise<Ctx>
+  actions: PlatformActions
+  /** The base of the addresses that tokens are issued for. */
+  publicUrl(): string
+  /** The identity provider, for clients that look for one. */
+  issuer: string | null
+  guard: GuardRules
+  times?: Partial<Times>
+}
+
+export interface Caller {
+  secret: string | null
+  /** What a token may have been issued for. */
+  resources: string[]
+  remoteAddress: string | null
+  requestId: string
+  /** Messages in the request: a batch counts each of them. */
+  messages: number
+}
+
+export interface Mcp {
+  /** Whether a path belongs to the bridge. */
+  serves(path: string): boolean
+  /** `body` has been read, as far as a POST has one. */
+  serve(request: IncomingMessage, response: ServerResponse, body: Buffer | null): Promise<void>
+  /** Ends all streams; clients come back. */
+  close(): void
+}
+
+const bodyLimits = { maxBytes: 4 * 1024 * 1024, maxDepth: 100 }
+const maxBatch = 50
+
+export function makeMcp(options: McpOptions): Mcp {
+  const { house } = options
+  const surfaces = createSurfaces(house)
+  const sessions = createSessions(house)
+  const changes = createChanges(surfaces)
+  const times = { ...usualTimes, ...options.times }
+  const agentPlace = createAgentPlace({ surfaces, sessions, changes, times, log: house.log })
+  const open = async (knock: Knock, place: Place): Promise<Answer> =>
+    place.kind === 'agent'
+      ? agentPlace.serve(knock, place.agentId)
+      : { response: await servePlatform(knock, options.actions, house.log) }
+  return {
+    serves: (path) => placeOf(path) !== null,
+    serve: (request, response, body) => serve(options, open, request, response, body),
+    close() {
+      agentPlace.close()
+      changes.close()
+      sessions.close()
+      surfaces.close()
+    },
+  }
+}
+
+interface Answer {
+  response: Response
+  headers?: Record<string, string>
+}
+
+async function serve(
+  options: McpOptions,
+  open: (knock: Knock, place: Place) => Promise<Answer>,
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Buffer | null,
+): Promise<void> {
+  const path = (request.url ?? '/').split('?', 1)[0]!
+  const place = placeOf(path)!
+  const body = bytes === null ? { value: undefined } : parsed(bytes)
+  const id = idOf(body?.value)
+  try {
+    const refusal = refusalOf(request.headers.host, request.headers.origin, options.guard)
+    if (refusal)
+      return send(response, 403, rpcError(id, codes.forbidden, refusal, { type: 'forbidden_origin' }))
+    if (place.kind === 'metadata') return sendMetadata(options, request, response, place)
+    if (!['POST', 'GET', 'DELETE'].includes(request.method!))
+      return send(response, 405, refused(id, 'Method not allowed.', 'method_not_allowed'), {
+        allow: 'POST, GET, DELETE',
+      })
+    const ctx = await options.contextOf({
+      secret: secretOf(request.headers),
+      resources: resourcesOf(options.publicUrl(), place),
+      remoteAddress: request.socket.remoteAddress ?? null,
+      requestId: crypto.randomUUID(),
+      messages: Array.isArray(body?.value) ? body.value.length : 1,
+    })
+    if (request.method === 'POST' && body === null)
+      return send(response, 400, rpcError(null, codes.parse, 'Parse error', { type: 'parse_error' }))
+    const tooBig = jsonTooBig(body?.value, bodyLimits) ?? batchFault(body?.value)
+    if (tooBig) return send(response, 400, refused(id, `The body ${tooBig}.`, 'invalid_request'))
+    const url = `${options.publicUrl()}${path}`
+    const knock = { request, body: body?.value, ctx, url, gone: goneSignal(response) }
+    const answer = await open(knock, place)
+    await writeResponse(response, answer.response, answer.headers)
+  } catch (error) {
+    if (response.headersSent) return void response.destroy()
+    sendRefusal(options, response, place, error, id)
+  }
+}
+
+/** 401 and 403 tell the client where a better token comes from (S0, "Required challenge shape"). */
+function sendRefusal(
+  { house, publicUrl }: McpOptions,
+  response: ServerResponse,
+  place: Place,
+  error: unknown,
+  id: string | number | null,
+): void {
+  const { status, headers, body } = toHttpError(error, house.log, id)
+  const metadata = metadataUrl(publicUrl(), place.path)
+  const action = error instanceof AppError ? error.details.action : undefined
+  const asked: Record<string, string> =
+    status === 401
+      ? { 'www-authenticate': challenge(metadata, 'invalid_token') }
+      : status === 403
+        ? { 'www-authenticate': challenge(metadata, 'insufficient_scope', action) }
+        : {}
+  send(response, status, body, { ...headers, ...asked })
+}
+
+function sendMetadata(
+  { publicUrl, issuer }: McpOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { path }: Place,
+): void {
+  if (request.method !== 'GET') throw notFound('document', path)
+  send(response, 200, resourceMetadata(`${publicUrl()}${path}`, issuer))
+}
+
+function refused(id: string | number | null, message: string, type: string): object {
+  return rpcError(id, codes.invalidRequest, message, { type })
+}
+
+function batchFault(body: unknown): string | null {
+  if (!Array.isArray(body)) return null
+  return body.length === 0 || body.length > maxBatch ? `must hold 1 to ${maxBatch} messages` : null
+}
+
+function idOf(body: unknown): string | number | null {
+  const id = isJsonObject(body) ? body['id'] : null
+  return typeof id === 'string' || typeof id === 'number' ? id : null
+}
+
+function parsed(bytes: Buffer): { value: unknown } | null {
+  try {
+    return { value: JSON.parse(bytes.toString('utf8')) as unknown }
+  } catch {
+    return null
+  }
+}
+
+function send(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+}

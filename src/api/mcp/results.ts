@@ -1,0 +1,104 @@
+/** Results on the wire: what a tool gave, with the marks of the bridge, and what is said while a person decides. */
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import type { ToolResult } from '../../core/content.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Work } from '../../domain/bridge/index.ts'
+import { codes, protocolError } from './errors.ts'
+import type { Visit } from './visit.ts'
+
+/** Failures that a later try may not meet. */
+const retryable = new Set([
+  'timeout',
+  'agent_timeout',
+  'unreachable',
+  'model_rate_limited',
+  'model_unavailable',
+])
+
+/** The result of work that is done. A timeout is an error of the protocol for callers in the style of S1. */
+export function doneResult(
+  visit: Pick<Visit, 'era' | 'seed'>,
+  id: string,
+  result: ToolResult,
+): CallToolResult {
+  const type = errorTypeOf(result)
+  if (type === 'agent_timeout' && visit.seed) throw seedTimeout(id)
+  const structured = type === null ? result.structuredContent : typed(result, type, id)
+  const shown = visit.era === 'modern' || isJsonObject(structured)
+  return {
+    content: result.content as CallToolResult['content'],
+    ...(structured !== undefined && shown ? { structuredContent: structured as JsonObject } : {}),
+    isError: result.isError,
+    _meta: { 'gatehouse/call_id': id },
+  }
+}
+
+/** The run took longer than a caller waits; it goes on, and its outcome can be asked for. */
+export function lateResult(visit: Pick<Visit, 'seed'>, id: string): CallToolResult {
+  if (visit.seed) throw seedTimeout(id)
+  const message =
+    'Agent reply timeout. The work goes on: repeat the request with the same idempotency_key to get its outcome.'
+  const error = { type: 'agent_timeout', code: 'agent_timeout', message, retryable: true, call_id: id }
+  return { content: [{ type: 'text', text: message }], structuredContent: { error }, isError: true }
+}
+
+function seedTimeout(id: string) {
+  const more = { retryable: true, call_id: id }
+  return protocolError(codes.timeoutSeed, 'Agent reply timeout', 'agent_timeout', more)
+}
+
+/** Nothing has run yet: no error, and no success either. */
+export function pendingResult(work: Work, retryAfterMs: number): CallToolResult {
+  const { approvalId, expiresAt } = work.pending!
+  const until = expiresAt.toISOString()
+  return {
+    content: [
+      {
+        type: 'text',
+        text:
+          `Not executed yet: a person has to approve this call, until ${until}. To wait for the outcome, call the tool ` +
+          `approval_wait with {"call_id": "${work.id}"}, or repeat this request unchanged. Nothing runs twice.`,
+      },
+    ],
+    structuredContent: {
+      status: 'pending_approval',
+      call_id: work.id,
+      approval_id: approvalId,
+      expires_at: until,
+      retry_after_ms: retryAfterMs,
+    },
+    isError: false,
+    _meta: { 'gatehouse/call_id': work.id },
+  }
+}
+
+/** A refusal of the arguments, for clients whose models read results and not errors. */
+export function refusedResult(type: string, message: string, issues: object[]): CallToolResult {
+  const error = { type, code: type, message, ...(issues.length > 0 ? { issues } : {}) } as JsonObject
+  return {
+    content: [{ type: 'text', text: JSON.stringify({ error }) }],
+    structuredContent: { error },
+    isError: true,
+  }
+}
+
+/** Where an answer of the agent can go on. */
+export function withConversation(result: CallToolResult, id: string | null): CallToolResult {
+  return id ? { ...result, _meta: { ...result._meta, 'gatehouse/conversation_id': id } } : result
+}
+
+function errorTypeOf({ isError, structuredContent }: ToolResult): string | null {
+  if (!isError) return null
+  const error = (structuredContent as { error?: { code?: Json } } | undefined)?.error
+  const code = typeof error?.code === 'string' ? error.code : 'tool_error'
+  return code === 'timeout' ? 'agent_timeout' : code
+}
+
+function typed({ structuredContent, content }: ToolResult, type: string, id: string): JsonObject {
+  const given = (structuredContent as { error?: Json } | undefined)?.error
+  const [first] = content
+  const known: JsonObject = isJsonObject(given)
+    ? given
+    : { code: type, message: first?.type === 'text' ? first.text.slice(0, 2000) : 'The tool failed.' }
+  return { error: { ...known, type, retryable: retryable.has(type), call_id: id } }
+}

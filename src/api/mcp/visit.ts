@@ -1,0 +1,51 @@
+/** One request of an MCP client at an agent's bridge, and the times that the bridge keeps. */
+import type { Log } from '../../core/log.ts'
+import type { Ctx } from '../../domain/access/index.ts'
+import type { BridgeSurface, Surfaces } from '../../domain/bridge/index.ts'
+
+/** All in milliseconds. Most clients give up after 60 seconds of silence. */
+export interface Times {
+  /** For a run of the agent, people's time not counted (S1, "Timeout"). */
+  runMs: number
+  /** How long a request is held while a person decides, when the client can only wait. */
+  inlineHoldMs: number
+  /** How long one round is held, when the client comes back by itself. */
+  roundHoldMs: number
+  /** Between two signs of life. */
+  progressMs: number
+  /** A call that ends sooner is answered at once, also when the client knows tasks. */
+  taskAfterMs: number
+  /** How long a caller that hung up may take to come back. */
+  graceMs: number
+}
+
+export const usualTimes: Times = {
+  runMs: 60_000,
+  inlineHoldMs: 45_000,
+  roundHoldMs: 40_000,
+  progressMs: 5000,
+  taskAfterMs: 1000,
+  graceMs: 60_000,
+}
+
+export interface Visit {
+  ctx: Ctx
+  agentId: string
+  /** The surface as this caller sees it. */
+  surface: BridgeSurface
+  surfaces: Surfaces
+  /** `modern`: 2026-07-28 and later; `legacy`: with a handshake, or none at all. */
+  era: 'modern' | 'legacy'
+  /** Error numbers as in S1, for callers that speak no protocol version. */
+  seed: boolean
+  /** Whether the answer may be a stream. */
+  streams: boolean
+  /** Fires when the client has hung up. */
+  gone: AbortSignal
+  /** Fires when the client takes this request back with a message of its own. */
+  calledOff: AbortSignal
+  /** The session of an older client. */
+  threadId: string | null
+  times: Times
+  log: Log
+}

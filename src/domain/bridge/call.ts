@@ -1,0 +1,59 @@
+/** Calling a tool of an agent from outside: the same operation as callTool, through the agent's own gate. */
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { invalid, notFound } from '../../core/errors.ts'
+import { assertMay, type Ctx } from '../access/index.ts'
+import { findAgent } from '../agents/index.ts'
+import { findCall, noteBack, placeCall, runPlaced, type Order } from '../calls/index.ts'
+import { findTool, prepareCall, type ToolCall } from '../tools/index.ts'
+
+export interface BridgeCall {
+  agentId: string
+  toolId: string
+  /** The runtime name that was called. */
+  name: string
+  arguments: unknown
+  idempotencyKey: string | null
+  /** The conversation that the call belongs to, for grants that hold for one. */
+  threadId: string | null
+}
+
+const keyShape = text(200, 1).nullable()
+
+/**
+ * Places a call of one of the agent's tools and answers it as it was committed; `running` is the rest of it when this
+ * process runs it. Action `tools:Call` on the tool. The gates of tool and agent both hold. With a key, or while the
+ * same request waits for a person, a repeat joins.
+ */
+export async function callThroughAgent(
+  ctx: Ctx,
+  input: BridgeCall,
+): Promise<{ call: ToolCall; running: Promise<ToolCall> | null }> {
+  const key = check(keyShape, input.idempotencyKey, 'arguments.idempotency_key')
+  const [agent, tool] = await Promise.all([findAgent(ctx, input.agentId), findTool(ctx, input.toolId)])
+  await assertMay(ctx, 'tools:Call', tool.projectId, `tool/${tool.id}`)
+  if (tool.projectId !== agent.projectId || tool.kind === 'client' || !agent.toolIds.includes(tool.id))
+    throw notFound('tool', input.name)
+  const prepared = prepareCall(tool, input.arguments)
+  if (!prepared.ok) throw invalid(prepared.issues)
+  const request = { name: input.name, arguments: prepared.arguments }
+  const order: Order = {
+    tool,
+    runtimeName: input.name,
+    prepared,
+    memory: key === null ? null : { operation: `mcp:${agent.id}`, key, request },
+    via: { agentId: agent.id, agentGate: agent.gate ?? null, threadId: input.threadId },
+  }
+  const placed = await placeCall(ctx, order)
+  if (placed.joined && placed.call.callerGoneAt) await noteBack(ctx, placed.call)
+  const fresh = !placed.joined && placed.call.status === 'EXECUTING'
+  return { call: placed.call, running: fresh ? runPlaced(ctx, order, placed) : null }
+}
+
+/** A call over the bridge that the caller itself asked for; anybody else's does not exist. Action `tools:Call`. */
+export async function findOwnCall(ctx: Ctx, id: string): Promise<ToolCall> {
+  const call = await findCall(ctx, id)
+  if (call.requestedBy !== ctx.principal.id || call.source !== 'BRIDGE') throw notFound('tool call', id)
+  await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`)
+  return call
+}

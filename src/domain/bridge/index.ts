@@ -1,0 +1,14 @@
+/** The front door of the bridge: what an MCP client sees of an agent, and what it may do there. */
+export { callThroughAgent, findOwnCall, type BridgeCall } from './call.ts'
+export {
+  closeConversation,
+  isConversationOpen,
+  newConversation,
+  readConversation,
+  type Conversation,
+} from './conversation.ts'
+export { entryNames, reservedIn, type BridgeEntry, type BridgeSurface } from './surface.ts'
+export { createSurfaces, type Surfaces } from './surfaces.ts'
+export { startTalk, watchTalk, type TalkEvent, type TalkInput } from './talk.ts'
+export { cancelWork, fetched, readWork, waitForWork, type Work, type WorkStatus } from './work.ts'
+export { noteBack, noteGone } from '../calls/index.ts'

@@ -1,0 +1,114 @@
+/** The surfaces of agents as this process knows them: read once, believed for a moment, renewed by the bell. */
+import { AppError, notFound } from '../../core/errors.ts'
+import { allows, assertMay, denied, type Ctx, type House } from '../access/index.ts'
+import { loadAgents, type Agent } from '../agents/index.ts'
+import { loadTools } from '../tools/index.ts'
+import { bridgeSurface, type BridgeEntry, type BridgeSurface } from './surface.ts'
+
+/** How long a surface is believed when no bell rings. A call looks at the tool itself all the same. */
+const believedMs = 5000
+const cacheSize = 1000
+
+export interface Surfaces {
+  /**
+   * The surface of an agent as the caller may use it. Action `agents:Get`. NOT_FOUND for an agent that does not exist
+   * for the caller or is not open to MCP clients; FORBIDDEN when the caller's key is bound to another agent.
+   */
+  of(ctx: Ctx, agentId: string): Promise<BridgeSurface>
+  /** Calls back when the surface of the agent has become another one, heard from any replica. The answer ends it. */
+  watch(agentId: string, changed: () => void): () => void
+  /** Forgets what is known of an agent: somebody has seen a newer version. */
+  forget(agentId: string): void
+  close(): void
+}
+
+export function createSurfaces(house: House): Surfaces {
+  const cache = new Map<string, { surface: BridgeSurface; until: number }>()
+  const watchers = new Set<{ agentId: string; look: () => void }>()
+  const lookAll = () => watchers.forEach((watcher) => watcher.look())
+  const unlisten = house.bell.listen((hint) => {
+    if (hint.kind === 'signal' && hint.name === 'surface') {
+      for (const [agentId, { surface }] of cache)
+        if (surface.agent.projectId === hint.id) cache.delete(agentId)
+    } else if (hint.kind === 'reconnected') cache.clear()
+    else return
+    lookAll()
+  })
+  const backstop = setInterval(lookAll, believedMs)
+  backstop.unref()
+  const load = async (agentId: string): Promise<BridgeSurface> => {
+    const known = cache.get(agentId)
+    if (known && known.until > Date.now()) return known.surface
+    const [agent] = await loadAgents(house.db, [agentId])
+    if (!agent) throw notFound('agent', agentId)
+    const tools = await loadTools(house.db, agent.toolIds)
+    const surface = bridgeSurface(agent, tools)
+    if (cache.size >= cacheSize) cache.clear()
+    cache.set(agentId, { surface, until: Date.now() + believedMs })
+    return surface
+  }
+  return {
+    async of(ctx, agentId) {
+      const surface = await load(agentId)
+      await assertReaches(ctx, surface.agent)
+      return asSeenBy(ctx, surface)
+    },
+    watch(agentId, changed) {
+      const watcher = { agentId, look: watching(() => load(agentId), changed) }
+      watchers.add(watcher)
+      watcher.look()
+      return () => void watchers.delete(watcher)
+    },
+    forget: (agentId) => void cache.delete(agentId),
+    close() {
+      unlisten()
+      clearInterval(backstop)
+    },
+  }
+}
+
+/** Throws unless the agent exists for the caller, is open to MCP clients, and the key is not bound to another one. */
+async function assertReaches(ctx: Ctx, agent: Agent): Promise<void> {
+  const { principal } = ctx
+  const exists = principal.installation || principal.projectId === agent.projectId
+  if (!exists) throw notFound('agent', agent.id)
+  const what = { action: 'agents:Get', projectId: agent.projectId, resource: `agent/${agent.id}` } as const
+  if (principal.agentId !== null && principal.agentId !== agent.id)
+    throw await denied(ctx, what, 'This key is bound to another agent.')
+  await assertMay(ctx, what.action, what.projectId, what.resource)
+  if (!agent.mcp?.enabled) throw notFound('agent', agent.id)
+}
+
+/** What the caller may not call is not on its list. */
+function asSeenBy({ principal }: Ctx, surface: BridgeSurface): BridgeSurface {
+  const may = (entry: BridgeEntry) =>
+    entry.kind === 'wait' ||
+    (entry.kind === 'tool'
+      ? allows(principal.policy, 'tools:Call', `tool/${entry.toolId}`)
+      : allows(principal.policy, 'generations:Start', `agent/${surface.agent.id}`))
+  if (surface.entries.every(may)) return surface
+  const entries = surface.entries.filter(may)
+  return { ...surface, entries, byName: new Map(entries.map((entry) => [entry.name, entry])) }
+}
+
+/** One look at a time; the first only learns what there is. A surface that is gone is an empty one. */
+function watching(read: () => Promise<BridgeSurface>, changed: () => void): () => void {
+  let known: string | null = null
+  let looking = false
+  let again = false
+  const look = async () => {
+    if (looking) return void (again = true)
+    looking = true
+    do {
+      again = false
+      const hash = await read().then(
+        (surface) => surface.hash,
+        (error: unknown) => (error instanceof AppError ? 'gone' : known),
+      )
+      if (known !== null && hash !== known) changed()
+      known = hash
+    } while (again)
+    looking = false
+  }
+  return () => void look()
+}

@@ -1,0 +1,88 @@
+/** Talking to the agent itself: a message starts a run, and its events tell how it goes. */
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { AppError } from '../../core/errors.ts'
+import { allows, type Ctx } from '../access/index.ts'
+import { findAgent } from '../agents/index.ts'
+import { openThread, startGeneration, watchGeneration, type Generation } from '../generations/index.ts'
+
+export interface TalkInput {
+  agentId: string
+  /** The name under which the agent was called. */
+  name: string
+  arguments: unknown
+  idempotencyKey: string | null
+  /** The session's conversation; an explicit `conversation_id` wins. */
+  threadId: string | null
+}
+
+const shape = z.strictObject({
+  message: text(500_000, 1),
+  conversation_id: text(60, 1).nullish(),
+})
+
+/**
+ * Starts a run of the agent with the message. Action `generations:Start`. With a conversation it goes on there; with a
+ * key a repeat answers the first run.
+ */
+export async function startTalk(ctx: Ctx, input: TalkInput): Promise<Generation> {
+  const { message, conversation_id: named } = check(shape, input.arguments, 'arguments')
+  const key = check(text(200, 1).nullable(), input.idempotencyKey, 'arguments.idempotency_key')
+  const agent = await findAgent(ctx, input.agentId)
+  if (!named && input.threadId) await openThread(ctx, { agent, threadId: input.threadId })
+  const threadId = named ?? input.threadId
+  const request = { name: input.name, arguments: { message, conversation_id: named ?? null } }
+  const started = startGeneration(
+    ctx,
+    { agentId: agent.id, prompt: message, threadId, idempotencyKey: key },
+    { operation: `mcp:${agent.id}`, request },
+  )
+  return started.catch((error: unknown) => {
+    throw withoutInput(error)
+  })
+}
+
+/** The caller wrote `arguments`, not the input of an operation. */
+function withoutInput(error: unknown): unknown {
+  if (!(error instanceof AppError) || !error.details.issues) return error
+  const issues = error.details.issues.map((issue) => ({
+    ...issue,
+    path: issue.path.map((part) => (part === 'input' ? 'arguments' : part)),
+  }))
+  return new AppError(error.code, error.message.replace(/^input/, 'arguments'), { ...error.details, issues })
+}
+
+/** What a caller who waits is told: a step that began, a call, or the text so far. */
+export interface TalkEvent {
+  message: string
+  /** It is the text so far; a newer one says it all again. */
+  isText: boolean
+}
+
+const told: Record<string, (data: Record<string, unknown>) => string> = {
+  GENERATION_STARTED: () => 'The agent has begun.',
+  TOOL_CALL_STARTED: (data) => `Calling ${String(data['name'])}.`,
+  TOOL_CALL_SETTLED: (data) => `${String(data['name'])}: ${String(data['status'])}.`,
+  APPROVAL_REQUESTED: (data) => `Waiting for a person to approve ${String(data['name'])}.`,
+  APPROVAL_DECIDED: (data) => `${String(data['name'])}: ${String(data['verdict'])}.`,
+}
+
+/** Follows a run until it ends or the signal says so. A caller that may not follow events hears nothing. */
+export async function* watchTalk(ctx: Ctx, id: string, signal: AbortSignal): AsyncGenerator<TalkEvent> {
+  if (!allows(ctx.principal.policy, 'events:Subscribe', `generation/${id}`)) return
+  const stream = await watchGeneration(ctx, { generationId: id })
+  const stop = () => void stream.return?.()
+  signal.addEventListener('abort', stop)
+  let text = ''
+  try {
+    for await (const item of stream) {
+      if (signal.aborted) return
+      if ('delta' in item) text = item.delta.offset === 0 ? item.delta.text : text + item.delta.text
+      const words = 'delta' in item ? text : told[item.event.type]?.(item.event.data)
+      if (words) yield { message: words, isText: 'delta' in item }
+    }
+  } finally {
+    signal.removeEventListener('abort', stop)
+    stop()
+  }
+}
