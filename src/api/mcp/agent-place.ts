@@ -15,6 +15,7 @@ import { agentServer } from './agent-server.ts'
 import type { Changes } from './changes.ts'
 import { codes, rpcError } from './errors.ts'
 import { legacyLeg, modernLeg } from './legs.ts'
+import { headerMismatch } from './param-headers.ts'
 import type { Sessions } from './sessions.ts'
 import type { Times, Visit } from './visit.ts'
 
@@ -69,6 +70,8 @@ export function createAgentPlace(parts: Parts): AgentPlace {
       const inbound = { request: web, body: knock.body }
       const legacy = knock.request.method !== 'POST' || (await isLegacyRequest(web, knock.body))
       if (legacy) return serveLegacy(parts, { ...visit, era: 'legacy' }, knock, inbound)
+      const mismatch = paramFault(visit, knock)
+      if (mismatch) return { response: mismatch }
       const listens = isJsonObject(knock.body) && knock.body['method'] === 'subscriptions/listen'
       if (listens) parts.changes.assertRoom()
       const leg = modernLeg(
@@ -82,6 +85,20 @@ export function createAgentPlace(parts: Parts): AgentPlace {
       for (const close of subscriptions) void close().catch(() => {})
     },
   }
+}
+
+/** 400 when a header disagrees with the argument that it repeats. */
+function paramFault({ surface }: Visit, { request, body }: Knock): Response | null {
+  const message = isJsonObject(body) && body['method'] === 'tools/call' ? body : null
+  const params = message?.['params']
+  if (!message || !isJsonObject(params)) return null
+  const entry = surface.byName.get(String(params['name']))
+  const fault = entry && headerMismatch(request.headers, entry.inputSchema, params['arguments'])
+  if (!fault) return null
+  const id = message['id'] as string | number
+  return Response.json(rpcError(id, codes.headerMismatch, fault, { type: 'header_mismatch' }), {
+    status: 400,
+  })
 }
 
 function keep(set: Set<() => Promise<void>>, close: () => Promise<void>, gone: AbortSignal): void {

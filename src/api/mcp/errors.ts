@@ -12,6 +12,7 @@ export const codes = {
   unknownMethod: -32601,
   invalidParams: -32602,
   internal: -32603,
+  headerMismatch: -32020,
   /** Seed profile only (S1, "Error handling"). */
   unknownToolSeed: -32601,
   timeoutSeed: -32003,

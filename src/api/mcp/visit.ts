@@ -24,7 +24,7 @@ export const usualTimes: Times = {
   inlineHoldMs: 45_000,
   roundHoldMs: 40_000,
   progressMs: 5000,
-  taskAfterMs: 1000,
+  taskAfterMs: 500,
   graceMs: 60_000,
 }
 

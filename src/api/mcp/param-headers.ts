@@ -1,0 +1,43 @@
+/** Arguments that ride in headers (SEP-2243): what a tool marks with `x-mcp-header` must be there, and say the same. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
+
+const prefix = 'mcp-param-'
+const wrapped = /^=\?base64\?(.*)\?=$/s
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+/** Why a call must be refused with -32020, or null. Only texts, numbers and booleans can ride in a header. */
+export function headerMismatch(
+  headers: IncomingHttpHeaders,
+  inputSchema: JsonObject,
+  args: unknown,
+): string | null {
+  const properties = inputSchema['properties']
+  if (!isJsonObject(properties)) return null
+  for (const [name, schema] of Object.entries(properties)) {
+    const marked = isJsonObject(schema) ? schema['x-mcp-header'] : undefined
+    if (typeof marked !== 'string') continue
+    const sent = headers[prefix + marked.toLowerCase()]?.toString().trim()
+    const value = isJsonObject(args) ? args[name] : undefined
+    const fault = faultOf(sent, value)
+    if (fault) return `The header Mcp-Param-${marked.slice(0, 80)} ${fault}.`
+  }
+  return null
+}
+
+function faultOf(sent: string | undefined, value: unknown): string | null {
+  const absent = value === undefined || value === null
+  if (sent === undefined) return absent ? null : 'is missing'
+  if (absent) return 'has no argument'
+  const text = decoded(sent)
+  if (text === null) return 'holds broken Base64'
+  return text === String(value) ? null : 'does not match its argument'
+}
+
+/** A value that headers cannot hold comes as Base64 of its UTF-8. Null when it is broken. */
+function decoded(sent: string): string | null {
+  const inner = wrapped.exec(sent)?.[1]
+  if (inner === undefined) return sent
+  if (!base64.test(inner) || inner.length % 4 !== 0) return null
+  return Buffer.from(inner, 'base64').toString('utf8')
+}
