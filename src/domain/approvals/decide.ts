@@ -44,6 +44,8 @@ interface Ready {
   approval: Approval
   owner: Owner
   edit: Edit | null
+  /** Where its input stands, for faults. */
+  root: string[]
 }
 
 /** What an approver put in place of the arguments. */
@@ -51,6 +53,7 @@ interface Edit {
   /** As the model or caller would have written them, without presets. */
   own: JsonObject
   merged: JsonObject
+  /** What differs from what was asked. */
   keys: string[]
   digest: string
   masked: string[][]
@@ -91,7 +94,7 @@ export async function decideApprovals(
 
 /** Everything that can be said without the lock: shape, permission, roles, edited arguments. */
 async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready> {
-  const given = check(decision, input, root.join('.'))
+  const given = check(decision, input, root)
   const approval = await findApproval(ctx, given.approvalId)
   const { projectId, toolId } = approval
   const what = { action: 'approvals:Decide', projectId, resource: `tool/${toolId}` } as const
@@ -106,7 +109,7 @@ async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready>
     given.arguments === undefined || given.arguments === null
       ? null
       : await editOf(ctx, approval, given, root)
-  return { given, approval, owner: ownerOf({ ...approval, id: approval.toolCallId }), edit }
+  return { given, approval, owner: ownerOf({ ...approval, id: approval.toolCallId }), edit, root }
 }
 
 function whyNot(ctx: Ctx, { requirement, requestedBy, escalatedAt }: Approval): string | null {
@@ -119,12 +122,7 @@ function whyNot(ctx: Ctx, { requirement, requestedBy, escalatedAt }: Approval): 
   return missing ? `Only keys with the role ${missing.join(' or ')} decide about this call.` : null
 }
 
-async function editOf(
-  ctx: Ctx,
-  approval: Approval,
-  given: Ready['given'],
-  root: string[],
-): Promise<Edit | null> {
+async function editOf(ctx: Ctx, approval: Approval, given: Ready['given'], root: string[]): Promise<Edit> {
   const { toolId, toolVersion, requestedBy, requirement } = approval
   const definition = await loadVersion(ctx.db, toolId, toolVersion)
   const prepared = prepareCall(definition, given.arguments)
@@ -135,7 +133,6 @@ async function editOf(
   const keys = [...new Set([...Object.keys(before), ...Object.keys(merged)])].filter(
     (key) => hashJson(before[key]) !== hashJson(merged[key]),
   )
-  if (keys.length === 0) return null
   const digest = digestOf({ toolId, toolVersion, arguments: merged, requestedBy, requirement })
   return { own, merged, keys, digest, masked: maskedPaths(definition.inputSchema, merged) }
 }
@@ -161,7 +158,7 @@ async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {
 
 /** One decision under the owner's lock. */
 async function decide(tx: Database, ctx: Ctx, ready: Ready): Promise<{ approval: Approval; hints: Hint[] }> {
-  const { given, owner, edit } = ready
+  const { given, owner, root } = ready
   const [row] = await tx
     .select({
       row: approvals,
@@ -172,6 +169,7 @@ async function decide(tx: Database, ctx: Ctx, ready: Ready): Promise<{ approval:
     .where(eq(approvals.id, ready.approval.id))
   const approval = approvalOf(row!.row)
   assertOpen(approval, row!.late)
+  const edit = changes(ready.edit, approval) ? ready.edit : null
   if (given.expectedDigest && given.expectedDigest !== approval.digest)
     throw conflict(
       approval,
@@ -192,9 +190,11 @@ async function decide(tx: Database, ctx: Ctx, ready: Ready): Promise<{ approval:
   const outcome = outcomeOf(approval, votes)
   await write(tx, approval, votes, outcome, edit)
   if (given.grant && outcome.status !== 'APPROVED')
-    throw invalidAt(['input', 'grant'], 'goes with the vote that reaches the quorum')
-  if (given.grant)
-    await insertGrant(tx, ctx, approval, edit?.merged ?? currentArguments(approval), given.grant)
+    throw invalidAt([...root, 'grant'], 'goes with the vote that reaches the quorum')
+  if (given.grant) {
+    const merged = edit?.merged ?? currentArguments(approval)
+    await insertGrant(tx, ctx, approval, merged, given.grant, [...root, 'grant'])
+  }
   await recordChange(tx, ctx, {
     projectId: approval.projectId,
     action: 'approvals:Decide',
@@ -208,6 +208,11 @@ async function decide(tx: Database, ctx: Ctx, ready: Ready): Promise<{ approval:
   })
   const hints = await tellOwner(tx, owner, outcome.events, outcome.wake)
   return { approval: await reread(tx, approval.id), hints }
+}
+
+/** Whoever repeats what stands there agrees to it; whoever puts the first arguments back edits once more. */
+function changes(edit: Edit | null, approval: Approval): boolean {
+  return edit !== null && hashJson(edit.merged) !== hashJson(currentArguments(approval))
 }
 
 function assertOpen(approval: Approval, late: boolean): void {
