@@ -57,6 +57,30 @@ function demoTools(upstreamUrl: string): CreateToolInput[] {
       },
     },
     {
+      name: 'send_refund',
+      title: 'Refund',
+      description: 'Pays money back for an order. A person must agree to more than 100.',
+      gate: {
+        mode: 'WHEN',
+        when: { type: 'object', properties: { amount: { exclusiveMinimum: 100 } }, required: ['amount'] },
+      },
+      config: {
+        http: {
+          url: `${upstreamUrl}/v1/refunds`,
+          method: 'POST',
+          inputSchema: {
+            type: 'object',
+            properties: {
+              order_id: { type: 'string', description: 'The order, such as A-17.', minLength: 1 },
+              amount: { type: 'number', description: 'In euros.', exclusiveMinimum: 0 },
+            },
+            required: ['order_id', 'amount'],
+            additionalProperties: false,
+          },
+        },
+      },
+    },
+    {
       name: 'read_local_file',
       title: 'Local file',
       description: 'Reads a file on the machine of the calling application.',

@@ -19,7 +19,6 @@ import {
   loadVersion,
   prepareCall,
   runTool,
-  timeoutOf,
   unknownResult,
   type ToolCall,
 } from '../tools/index.ts'
@@ -49,7 +48,7 @@ async function send(house: House, held: Held, call: ToolCall, signal: AbortSigna
     const result = errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
     return void (await settle(house, held, call, result))
   }
-  const sent = await markSent(house, held, timeoutOf(house, definition))
+  const sent = await markSent(house, held)
   if (!sent) return
   const result = await runTool(house, {
     projectId: call.projectId,

@@ -9,7 +9,7 @@ import { record } from '../audit/index.ts'
 import type { House } from '../access/index.ts'
 import { attemptBegins, attemptEnds, codeOf, toolCallOf, type ToolCall } from '../tools/index.ts'
 
-/** The lease of a direct call is its timeout and this, so nobody takes a call that can still be running. */
+/** The lease of a call that a request waits for is its timeout and this, so nobody takes a call that can still be running. */
 export const leaseMarginMs = 15_000
 
 export async function loadCall(db: Database, id: string): Promise<ToolCall> {
@@ -21,8 +21,8 @@ export function started(toolCallId: string, name: string, attempt: number): NewE
   return { type: 'TOOL_CALL_STARTED', data: { toolCallId, name, attempt } }
 }
 
-/** Commits that the call is sent now, for at most so long; null when it is not ours any more. */
-export async function markSent(house: House, held: Held, timeoutMs: number): Promise<ToolCall | null> {
+/** Commits that a claimed call is sent now; null when it is not ours any more. The worker keeps the lease. */
+export async function markSent(house: House, held: Held): Promise<ToolCall | null> {
   const t = toolCalls
   const sent = await atomically(house.db, async (tx) => {
     const [row] = await tx
@@ -32,7 +32,7 @@ export async function markSent(house: House, held: Held, timeoutMs: number): Pro
         attempt: sql`${t.attempt} + 1`,
         attempts: attemptBegins(sql`id`),
         startedAt: sql`coalesce(${t.startedAt}, now())`,
-        wakeAt: nowPlus(timeoutMs + leaseMarginMs),
+        wakeAt: nowPlus(house.limits.leaseMs),
       })
       .where(
         sql`${t.id} = ${held.id} and ${t.epoch} = ${held.epoch} and ${t.status} in ('PROPOSED', 'APPROVED', 'EXECUTING')`,
