@@ -134,7 +134,9 @@ async function editOf(ctx: Ctx, approval: Approval, given: Ready['given'], root:
     (key) => hashJson(before[key]) !== hashJson(merged[key]),
   )
   const digest = digestOf({ toolId, toolVersion, arguments: merged, requestedBy, requirement })
-  return { own, merged, keys, digest, masked: maskedPaths(definition.inputSchema, merged) }
+  // What was asked first stays on show beside it.
+  const masked = [...(approval.masked ?? []), ...maskedPaths(definition.inputSchema, merged)]
+  return { own, merged, keys, digest, masked }
 }
 
 async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {

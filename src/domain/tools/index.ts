@@ -11,7 +11,7 @@ export {
   type Requirement,
 } from './gate.ts'
 export { attemptBegins, attemptEnds, newAttempt } from './ledger.ts'
-export { masked, maskedPaths } from './masking.ts'
+export { masked, maskedPaths, maskedText } from './masking.ts'
 export { prepareCall, type Prepared } from './prepare.ts'
 export {
   createTool,
