@@ -38,6 +38,7 @@ export const grantShape = z.object({
 })
 
 export type GrantInput = z.input<typeof grantShape>
+export type CheckedGrant = z.output<typeof grantShape>
 
 export interface Grant {
   id: string
@@ -69,7 +70,7 @@ export async function insertGrant(
   ctx: Ctx,
   approval: Approval,
   merged: JsonObject,
-  given: z.output<typeof grantShape>,
+  given: CheckedGrant,
   root: string[],
 ): Promise<void> {
   const at = (name: string, message: string) => invalidAt([...root, name], message)

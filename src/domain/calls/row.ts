@@ -1,7 +1,8 @@
 /** The row of a call that no generation works on: read, marked as sent, settled. */
-import { eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
 import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
 import type { Held } from '../../store/work/work.ts'
@@ -13,7 +14,7 @@ import { attemptBegins, attemptEnds, codeOf, toolCallOf, type ToolCall } from '.
 export const leaseMarginMs = 15_000
 
 export async function loadCall(db: Database, id: string): Promise<ToolCall> {
-  const [row] = await db.select().from(toolCalls).where(eq(toolCalls.id, id))
+  const [row] = await selectRows(db, toolCalls, sql`where id = ${id}`)
   return toolCallOf(row!)
 }
 

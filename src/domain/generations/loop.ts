@@ -1,7 +1,8 @@
 /** The hands of the loop: looks at a generation, asks `next` what to do, does it, until the row is given back. */
-import { and, DrizzleQueryError, eq, sql } from 'drizzle-orm'
+import { DrizzleQueryError, sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { generations } from '../../store/db/tables/generations.ts'
 import { LeaseLostError } from '../../store/work/work.ts'
 import { interrupted, type Nudge, type Reins } from '../../store/work/worker.ts'
@@ -76,14 +77,20 @@ async function turns(run: Omit<Turn, 'generation' | 'calls'>, nudge: Nudge): Pro
 }
 
 async function look(db: Database, held: HeldGeneration, inHand: CallsInHand) {
-  const [row] = await db
-    .select({ row: generations, now: sql<number>`(extract(epoch from now()) * 1000)::float8` })
-    .from(generations)
-    .where(and(eq(generations.id, held.id), eq(generations.epoch, held.epoch)))
+  const found = selectRows<typeof generations, { now: number }>(
+    db,
+    generations,
+    sql`where id = ${held.id} and epoch = ${held.epoch}`,
+    sql`, (extract(epoch from now()) * 1000)::float8 as now`,
+  )
+  // Before its first step it has no calls.
+  const hadSteps = held.stepCount > 0
+  const [[row], known] = await Promise.all([found, hadSteps ? loadCallsOf(db, [held.id]) : []])
   if (!row) throw new LeaseLostError(held.id)
-  const generation = generationOf(row.row)
+  const generation = generationOf(row)
+  held.stepCount = generation.stepCount
+  const calls = hadSteps || held.stepCount === 0 ? known : await loadCallsOf(db, [held.id])
   held.lastSeq = Math.max(held.lastSeq, generation.lastSeq)
-  const calls = generation.stepCount > 0 ? await loadCallsOf(db, [held.id]) : []
   const situation = {
     settings: generation.settings,
     stepCount: generation.stepCount,
