@@ -10,6 +10,7 @@ import { hintsOf, telling, type Owner } from '../../store/work/owner.ts'
 import { entryOf, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { approvalOf, currentArguments, type Approval, type Verdict, type Vote } from './approval.ts'
+import { isOutdated } from './drift.ts'
 import { insertGrant, type CheckedGrant } from './grants.ts'
 import { outcomeOf, type Outcome } from './outcome.ts'
 
@@ -71,7 +72,7 @@ export async function decide(
     throw conflict(approval, 'This key has approved already; somebody else must, too.')
   const vote = voteOf(ctx, given, now)
   const votes = edit ? [vote] : [...approval.votes, vote]
-  const outcome = outcomeOf(approval, votes)
+  const outcome = outcomeOf(await asItRuns(tx, approval), votes)
   const hints = await write(tx, ctx, ready, { approval, votes, outcome, edit })
   if (given.grant && outcome.status !== 'APPROVED')
     throw invalidAt([...root, 'grant'], 'goes with the vote that reaches the quorum')
@@ -79,6 +80,12 @@ export async function decide(
   if (given.grant)
     await insertGrant(tx, ctx, approval, currentArguments(decided), given.grant, [...root, 'grant'])
   return { approval: decided, hints }
+}
+
+/** What the client would run is handed out by the verdict; what has drifted goes to the worker first, who asks again. */
+async function asItRuns(tx: Database, approval: Approval): Promise<Approval> {
+  if (approval.onApprove === 'RUN' || !(await isOutdated(tx, approval))) return approval
+  return { ...approval, onApprove: 'RUN' }
 }
 
 function voteOf(ctx: Ctx, given: Decision, now: Date): Vote {

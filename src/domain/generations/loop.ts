@@ -141,9 +141,9 @@ async function act(step: Turn, decision: Decision, nudged: Promise<void>): Promi
     case 'giveUp':
       return giveUp(step, decision.calls)
     case 'cancel':
-      return end(step, cancelChange(step.calls))
+      return close(step, cancelChange)
     case 'expire':
-      return end(step, expiry(step.calls))
+      return close(step, expiry)
     case 'fail':
       return end(step, failed(decision.code, decision.message))
     case 'complete':
@@ -168,6 +168,17 @@ async function attend(step: Turn, forMs: number | null, nudged: Promise<void>): 
   })
   await Promise.race([inHand.idle(), nudged, looked]).finally(() => clearTimeout(timer))
   return 'goOn'
+}
+
+/** Ends it with what is open under the row's lock: an output or a verdict may have come since the look. */
+async function close(step: Turn, changeOf: (calls: ToolCall[]) => Change): Promise<'terminal'> {
+  const { house, held } = step
+  const seq = await atomically(house.db, async (tx) => {
+    await lockOwn(tx, held)
+    return commit(tx, held, changeOf(await loadCallsOf(tx, [held.id])))
+  })
+  tell(step, seq)
+  return 'terminal'
 }
 
 async function end(step: Turn, change: Change): Promise<'terminal'> {
@@ -206,7 +217,7 @@ async function park({ house, held, generation }: Turn): Promise<'goOn' | 'parked
 /** Settles client calls whose time is over: an error for the model, or the end, as the agent says. */
 async function giveUp(step: Turn, late: ToolCall[]): Promise<'goOn' | 'terminal'> {
   const { house, held, generation } = step
-  if (generation.settings.onClientTimeout === 'EXPIRE') return end(step, expiry(step.calls))
+  if (generation.settings.onClientTimeout === 'EXPIRE') return close(step, expiry)
   const ids = new Set(late.map((call) => call.id))
   const seq = await atomically(house.db, async (tx) => {
     await lockOwn(tx, held)
