@@ -89,7 +89,8 @@ export function harnessOf(app: App): Harness {
             if (result.errors) return reject(new Error(result.errors[0]!.message))
             events.push(Object.values(result.data!)[0])
             if (enough(events)) {
-              resolve(events)
+              // More may come until the stream has stopped.
+              resolve([...events])
               stop()
             }
           },
