@@ -1,12 +1,14 @@
-/** Runs the measurements named as arguments, or all: generations, query, fanout, scale. Prints tables, writes nothing. */
+/** Runs the measurements named as arguments, or all: generations, gate, query, fanout, scale. Prints tables, writes nothing. */
 import { cpus } from 'node:os'
 import { measureFanout } from './fanout.ts'
+import { measureGate } from './gate.ts'
 import { measureGenerations } from './generations.ts'
 import { measureQuery } from './query.ts'
 import { measureScale } from './scale.ts'
 
 const parts = {
   generations: measureGenerations,
+  gate: measureGate,
   query: measureQuery,
   fanout: measureFanout,
   scale: measureScale,

@@ -1,8 +1,9 @@
 /** What happened, by whom: entries are written in the transaction of the change, and never altered. */
+import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
-import type { Database } from '../../store/db/database.ts'
+import { jsonb, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { auditEntries } from '../../store/db/tables/audit.ts'
 
@@ -25,6 +26,15 @@ export type NewAuditEntry = Omit<AuditEntry, 'id' | 'createdAt'>
 /** Writes an entry. Pass the transaction of the change it tells of. */
 export async function record(tx: Database, entry: NewAuditEntry): Promise<void> {
   await tx.insert(auditEntries).values({ ...entry, id: newId('auditEntry') })
+}
+
+/** Part of a statement with a relation `g`: writes the entries when it has its one row, and nothing when it is empty. */
+export function insertEntries(entries: readonly NewAuditEntry[]): SQL {
+  const rows = entries.map((entry) => ({ ...entry, id: newId('auditEntry') }))
+  return sql`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details)
+    select x.id, x."projectId", x."principalId", x.action, x.resource, x.outcome, x.details
+    from g, jsonb_to_recordset(${jsonb(rows)}) as x(id text, "projectId" text, "principalId" text, action text,
+      resource text, outcome text, details jsonb)`
 }
 
 /** Entries of a project, newest first. Who may read them is for the room of access to say. */
