@@ -120,6 +120,7 @@ const operator = {
   projectId: '',
   installation: true,
   role: 'admin',
+  agentId: null,
   policy: { statement: [{ effect: 'Allow' as const, action: ['*'], resource: ['*'] }] },
   expiresAt: null,
 }

@@ -21,7 +21,7 @@ export async function loadCall(db: Database, id: string): Promise<ToolCall> {
 
 /** The call when it exists for the caller and belongs to no generation, else NOT_FOUND. Checks no permission. */
 export async function findCall(ctx: Ctx, id: string): Promise<ToolCall> {
-  const [row] = await ctx.db.select().from(toolCalls).where(eq(toolCalls.id, id))
+  const [row] = await selectRows(ctx.db, toolCalls, sql`where id = ${id}`)
   const call = toolCallOf(reachable(ctx, row, 'tool call', id))
   if (call.generationId !== null || call.toolId === null) throw notFound('tool call', id)
   return call

@@ -79,3 +79,18 @@ export function hintsOf({ owner }: Telling, told: { seq: number | null; status: 
     told.status === 'RUNNING' ? { kind: 'signal', name: 'look', id } : { kind: 'work', table },
   ]
 }
+
+/** A telling as a statement of its own. Answers what to ring after the commit. */
+export async function tellOwner(
+  tx: Database,
+  owner: Owner,
+  events: NewEvent[],
+  wake: 'now' | SQL | null,
+): Promise<Hint[]> {
+  const told = telling(owner, events, wake)
+  const rows = await query<{ seq: number | null; status: string | null }>(
+    tx,
+    sql`with ${told.parts} select seq, status from g`,
+  )
+  return hintsOf(told, rows[0]!)
+}
