@@ -1,6 +1,7 @@
 /** The composition root: the only file that knows everyone. */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import { join, resolve } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { pino, stdSerializers } from 'pino'
@@ -12,6 +13,7 @@ import { openSockets, type Sockets } from './api/graphql/sockets.ts'
 import { makeYoga, type Credentials } from './api/graphql/yoga.ts'
 import { makeMcp, type Caller, type Mcp } from './api/mcp/handler.ts'
 import type { Times } from './api/mcp/visit.ts'
+import { makeFiles } from './api/http/files.ts'
 import { listen, type HttpServer } from './api/http/server.ts'
 import type { Config } from './config.ts'
 import { systemClock, type Clock } from './core/clock.ts'
@@ -37,6 +39,7 @@ import {
 } from './domain/generations/index.ts'
 import { seedDemo } from './demo/seed.ts'
 import { startDemoUpstream, type DemoUpstream } from './demo/upstream.ts'
+import { diskBlobs } from './store/blobs/disk.ts'
 import { connect, type Connection, type DatabaseAddress } from './store/db/connect.ts'
 import { query } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
@@ -106,6 +109,8 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   const allowList = [...config.egressAllow, ...(upstream ? [new URL(upstream.url).host] : [])]
   const egress = createEgress({ allowPrivate: config.egressAllowPrivate, allowList }, parts.egress)
   closers.push(() => egress.close())
+  // Known once it listens, and asked for only then.
+  const address = { url: config.publicUrl ?? '' }
   const house: House = {
     db: connection.db,
     bell,
@@ -113,6 +118,8 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
     clock: parts.clock ?? systemClock,
     log,
     egress,
+    blobs: diskBlobs(resolve(config.blobDir)),
+    publicUrl: () => address.url,
     masterKey: config.secretKey ?? (await generatedKey(config.dataDir, parts.database?.kind === 'memory')),
     limits: limitsOf(config),
   }
@@ -131,7 +138,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
     upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
   const workers =
     config.role === 'api' ? null : startWorkers(house, models, { slots: config.workerSlots, sweepMs: 500 })
-  const { server, sockets, mcp } = await openFaces(config, house, models, workers, parts, closers)
+  const { server, sockets, mcp } = await openFaces(config, house, models, workers, parts, address, closers)
   return {
     url: server.url,
     house,
@@ -199,9 +206,9 @@ async function generatedKey(dataDir: string, ephemeral: boolean): Promise<Buffer
 }
 
 function limitsOf(config: Config): House['limits'] {
-  const { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject } = config
+  const { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject, maxFileBytes, fileTypes } = config
   const model = { modelFirstChunkMs: 60_000, modelIdleMs: 30_000, modelTotalMs: 600_000 }
-  return { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject, ...model }
+  return { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject, maxFileBytes, fileTypes, ...model }
 }
 
 function environmentOf({ models }: Config): EnvironmentProvider[] {
@@ -216,6 +223,7 @@ async function openFaces(
   models: Models,
   workers: Workers | null,
   { sockets: limits, mcp: times }: Pick<AppParts, 'sockets' | 'mcp'>,
+  address: { url: string },
   closers: (() => Promise<unknown>)[],
 ): Promise<{ server: HttpServer; sockets: Sockets | null; mcp: Mcp | null }> {
   const serves = config.role !== 'worker'
@@ -225,8 +233,6 @@ async function openFaces(
   )
   closers.push(async () => authenticator.close())
   const rate = createRateLimit(house.clock, config.requestsPerMinute)
-  // Known once it listens, and asked for only then.
-  let publicUrl = config.publicUrl ?? ''
   const ctxOf = async ({ secret, resources, remoteAddress, requestId, messages }: Caller): Promise<Ctx> => {
     const principal = await authenticator.authenticate(secret, resources)
     for (let i = 0; i < messages; i++) rate.take(principal.id)
@@ -234,7 +240,7 @@ async function openFaces(
   }
   const contextOf = async ({ authorization, ...request }: Credentials): Promise<GraphQLContext> => {
     if (authorization === null) return makeContext(refuse, models, request.requestId)
-    const resources = [`${publicUrl}/graphql`]
+    const resources = [`${address.url}/graphql`]
     const ctx = await ctxOf({ secret: tokenOf(authorization), resources, messages: 1, ...request })
     if (ctx.principal.agentId !== null) throw boundKey()
     return makeContext(() => ctx, models, request.requestId)
@@ -251,17 +257,26 @@ async function openFaces(
         house,
         contextOf: ctxOf,
         actions: makeActions(models),
-        publicUrl: () => publicUrl,
+        publicUrl: () => address.url,
         issuer: config.oidc?.issuer ?? null,
         guard: { allowedHosts: hostsOf(config), corsOrigins: config.corsOrigins },
         times,
       })
     : null
+  const fileCaller = ({ headers, socket }: IncomingMessage) =>
+    ctxOf({
+      secret: tokenOf(headers.authorization ?? ''),
+      resources: [`${address.url}/api/v1/files`],
+      remoteAddress: socket.remoteAddress ?? null,
+      requestId: randomUUID(),
+      messages: 1,
+    })
   const registry = metricsOf(house.live, sockets, workers)
   const server = await listen(
     {
       graphql: yoga,
       mcp,
+      files: serves ? makeFiles(house, fileCaller) : null,
       upgrade: sockets?.upgrade ?? null,
       ready: async () => (await query(house.db, sql`select 1 from installation`)).length > 0,
       metrics: async () => ({ type: registry.contentType, text: await registry.metrics() }),
@@ -269,7 +284,7 @@ async function openFaces(
     config.host,
     config.port,
   )
-  publicUrl ||= server.url
+  address.url ||= server.url
   return { server, sockets, mcp }
 }
 

@@ -1,4 +1,5 @@
 /** The only reader of the environment: one pure function gives one frozen configuration, or all its mistakes at once. */
+import { join } from 'node:path'
 import { z } from 'zod'
 
 /** Seconds and bytes in the names are the units. Every setting works when it is not set. */
@@ -43,6 +44,12 @@ export interface Config {
   toolTimeoutMs: number
   /** Tools, agents, keys and so on that one project may hold, of each. @default 10000 */
   maxRowsPerProject: number
+  /** Where the bytes of files are; replicas share it. @default `blobs` in dataDir */
+  blobDir: string
+  /** The largest file, in bytes. @default 26214400 (25 MiB) */
+  maxFileBytes: number
+  /** Media types of files that are taken. @default pictures, sound, film, plain text, PDF, JSON, ZIP, office documents */
+  fileTypes: string[]
   /** Requests per minute for one key, on one replica. @default 6000 */
   requestsPerMinute: number
   /** How the outside reaches this server: the base of the addresses that tokens are issued for. @default where it listens */
@@ -125,6 +132,9 @@ const shapes = {
   GATEHOUSE_TOOL_TIMEOUT_MS: number(1, 600_000),
   GATEHOUSE_MAX_ROWS_PER_PROJECT: number(1, 10_000_000),
   GATEHOUSE_REQUESTS_PER_MINUTE: number(1, 100_000_000),
+  GATEHOUSE_BLOB_DIR: z.string().min(1),
+  GATEHOUSE_MAX_FILE_BYTES: number(1, 5_000_000_000),
+  GATEHOUSE_FILE_TYPES: list,
   GATEHOUSE_PUBLIC_URL: url(['http:', 'https:']).transform((value) => value.replace(/\/$/, '')),
   GATEHOUSE_ALLOWED_HOSTS: list,
   GATEHOUSE_OIDC_ISSUER: url(['http:', 'https:']),
@@ -174,6 +184,9 @@ export function loadConfig(env: Environment = process.env): Config {
     toolTimeoutMs: set.GATEHOUSE_TOOL_TIMEOUT_MS ?? 60_000,
     maxRowsPerProject: set.GATEHOUSE_MAX_ROWS_PER_PROJECT ?? 10_000,
     requestsPerMinute: set.GATEHOUSE_REQUESTS_PER_MINUTE ?? 6000,
+    blobDir: set.GATEHOUSE_BLOB_DIR ?? join(set.GATEHOUSE_DATA_DIR ?? '.gatehouse', 'blobs'),
+    maxFileBytes: set.GATEHOUSE_MAX_FILE_BYTES ?? 25 * 1024 * 1024,
+    fileTypes: set.GATEHOUSE_FILE_TYPES ?? usualFileTypes,
     publicUrl: set.GATEHOUSE_PUBLIC_URL ?? null,
     allowedHosts: set.GATEHOUSE_ALLOWED_HOSTS ?? [],
     oidc: oidcOf(set),
@@ -197,6 +210,24 @@ function readAll(env: Environment, mistakes: string[]): Settings {
     if (name.startsWith('GATEHOUSE_') && !known.has(name)) mistakes.push(`${name} is not a setting`)
   return settings as Settings
 }
+
+/** No HTML and no scripts: nothing that a browser would run when it is fetched from here. */
+const usualFileTypes = [
+  'image/png',
+  'image/jpeg',
+  'image/gif',
+  'image/webp',
+  'audio/*',
+  'video/*',
+  'text/plain',
+  'text/csv',
+  'text/markdown',
+  'application/pdf',
+  'application/json',
+  'application/zip',
+  'application/octet-stream',
+  'application/vnd.*',
+]
 
 const oidcDetails = [
   'GATEHOUSE_OIDC_AUDIENCE',

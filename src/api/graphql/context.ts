@@ -9,6 +9,7 @@ import {
   type Approval,
   type Grant,
 } from '../../domain/approvals/index.ts'
+import { getFiles, type StoredFile } from '../../domain/files/index.ts'
 import { getAgents, type Agent } from '../../domain/agents/index.ts'
 import {
   getGenerations,
@@ -30,6 +31,7 @@ export interface Loaders {
   toolCalls: DataLoader<string, ToolCall | null>
   approvals: DataLoader<string, Approval | null>
   grants: DataLoader<string, Grant | null>
+  files: DataLoader<string, StoredFile | null>
   /** By generation; the generation itself has been authorised by whoever got it. */
   stepsOf: DataLoader<string, Step[]>
   callsOf: DataLoader<string, ToolCall[]>
@@ -85,6 +87,7 @@ function makeLoaders(ctx: Ctx): Loaders {
     toolCalls: byId(getToolCalls),
     approvals: byId(getApprovals),
     grants: byId(getGrants),
+    files: byId(getFiles),
     stepsOf: grouped((ids) => loadStepsOf(ctx.db, ids)),
     callsOf: grouped((ids) => loadCallsOf(ctx.db, ids)),
     approvalsOf: grouped((ids) => loadPendingOf(ctx.db, ids)),

@@ -10,16 +10,22 @@ import {
 import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import type { EventTypes } from './events.ts'
+import type { FileTypes } from './files.ts'
 import type { GenerationEnums } from './generation-enums.ts'
 import { addGenerationTypes } from './generation-objects.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 import type { SettingInputs } from './settings.ts'
 
-export function addGenerations(refs: Refs, inputs: SettingInputs, events: EventTypes): void {
+export function addGenerations(
+  refs: Refs,
+  inputs: SettingInputs,
+  events: EventTypes,
+  files: FileTypes,
+): void {
   const enums = addGenerationTypes(refs, events)
   addQueries(refs, enums)
-  addStart(refs, inputs)
+  addStart(refs, inputs, files)
   addSubmit(refs, inputs)
   addCancel(refs)
 }
@@ -67,7 +73,7 @@ function payloadOf(refs: Refs, name: string) {
   })
 }
 
-function addStart(refs: Refs, inputs: SettingInputs): void {
+function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes): void {
   const { builder } = refs
   const Role = builder.enumType('MessageRole', {
     description: 'Who said it.',
@@ -91,6 +97,10 @@ function addStart(refs: Refs, inputs: SettingInputs): void {
         agentId: t.id({ required: true, description: 'Begins with agt_.' }),
         prompt: t.string({ description: 'What the user says. Exactly one of prompt and messages.' }),
         messages: t.field({ type: [MessageInput], description: 'A conversation that ends with the user.' }),
+        attachments: t.field({
+          type: [files.Attachment],
+          description: 'At most 20 files that go with the last message; the model is shown what it can take.',
+        }),
         threadId: t.id({ description: 'Goes on from the generations of this thread that have ended.' }),
         idempotencyKey: t.string({
           description: 'A repeat with the same key answers the first generation. Remembered for 24 hours.',

@@ -15,6 +15,7 @@ const loaderOf: Partial<Record<IdKind, keyof Loaders>> = {
   toolCall: 'toolCalls',
   approval: 'approvals',
   grant: 'grants',
+  file: 'files',
 }
 
 async function load(loaders: Loaders, id: string): Promise<unknown> {

@@ -5,6 +5,7 @@ import { addApprovals } from './approvals.ts'
 import { addAudit } from './audit.ts'
 import { builder } from './builder.ts'
 import { addEvents } from './events.ts'
+import { addFiles } from './files.ts'
 import { addGateTypes } from './gates.ts'
 import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
@@ -46,13 +47,14 @@ function build(): GraphQLSchema {
   addAudit(refs)
   const gates = addGateTypes(refs, Role)
   addTools(refs, gates)
-  addToolCalls(refs)
+  const files = addFiles(refs)
+  addToolCalls(refs, files)
   const settings = addSettingInputs(builder)
   addAgents(refs, settings, gates, addMcpSettings(builder))
   addApprovals(refs, gates, addGrants(refs))
   const events = addEvents(refs)
   addSubscriptions(refs, events)
-  addGenerations(refs, settings, events)
+  addGenerations(refs, settings, events, files)
   addProviders(refs)
   return builder.toSchema()
 }

@@ -1,14 +1,15 @@
 /** Tool calls on the wire, and the direct call. */
-import { callTool } from '../../domain/calls/index.ts'
+import { callTool, type CallToolInput } from '../../domain/calls/index.ts'
 import { listToolCalls, masked, toolCallStatuses, type ToolCall } from '../../domain/tools/index.ts'
 import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'
+import type { FileTypes } from './files.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 import { addResolve, attemptType, resolutionEnum } from './tool-call-ledger.ts'
 
-export function addToolCalls(refs: Refs): void {
+export function addToolCalls(refs: Refs, files: FileTypes): void {
   const { builder } = refs
   const Status = builder.enumType('ToolCallStatus', {
     description:
@@ -49,6 +50,15 @@ export function addToolCalls(refs: Refs): void {
       rawArguments: t.exposeString('rawArguments', {
         nullable: true,
         description: 'What the model wrote when it was not valid, writeOnly values masked.',
+      }),
+      attachments: t.field({
+        type: [refs.File],
+        description: 'Files that came with it and that still exist for this key.',
+        complexity: { field: 1, multiplier: 2 },
+        resolve: async ({ attachments }, _args, { loaders }) => {
+          const found = await Promise.all((attachments ?? []).map(({ fileId }) => loaders.files.load(fileId)))
+          return found.filter((file) => file !== null)
+        },
       }),
       isError: t.exposeBoolean('isError', {
         nullable: true,
@@ -166,6 +176,10 @@ export function addToolCalls(refs: Refs): void {
           type: 'JSONObject',
           description: '{} when left out. Preset keys in it have no effect.',
         }),
+        attachments: t.field({
+          type: [files.Attachment],
+          description: 'At most 20; an http tool gets links to them as the argument attachments.',
+        }),
         idempotencyKey: t.string({
           description: 'A repeat with the same key joins the first call. Remembered for 24 hours.',
         }),
@@ -178,7 +192,7 @@ export function addToolCalls(refs: Refs): void {
       }),
     }),
     errors: ['ValidationError', 'NotFoundError', 'IdempotencyConflictError'],
-    run: async (ctx, input) => ({ toolCall: await callTool(ctx, input) }),
+    run: async (ctx, input) => ({ toolCall: await callTool(ctx, input as CallToolInput) }),
   })
 }
 

@@ -15,11 +15,19 @@ export interface Routes {
   graphql: ((request: IncomingMessage, response: ServerResponse) => unknown) | null
   /** The MCP bridge; null on a process that only works. */
   mcp: McpRoute | null
+  /** Uploads, downloads and the REST spelling of presignUpload; null on a process that only works. */
+  files: FileRoutes | null
   upgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | null
   /** Whether the database answers and its tables are there. */
   ready(): Promise<boolean>
   /** Prometheus' text format, with its content type. */
   metrics(): Promise<{ type: string; text: string }>
+}
+
+/** Whoever serves files reads the bodies itself: they are longer than any other. */
+export interface FileRoutes {
+  serves(path: string): boolean
+  serve(request: IncomingMessage, response: ServerResponse): Promise<void>
 }
 
 /** What is served outside /graphql by whoever knows the paths. */
@@ -78,6 +86,7 @@ async function handle(routes: Routes, request: IncomingMessage, response: Server
     const path = pathOf(request)
     if (path === '/graphql' && routes.graphql) await graphql(routes.graphql, request, response)
     else if (routes.mcp?.serves(path)) await mcp(routes.mcp, request, response)
+    else if (routes.files?.serves(path)) await routes.files.serve(request, response)
     else if (path === '/healthz') send(response, 200, { status: 'alive' })
     else if (path === '/readyz') {
       const ready = await routes.ready().catch(() => false)

@@ -70,13 +70,14 @@ async function callOne(
   const { visit } = delivery
   const { agentId, threadId, ctx } = visit
   const { toolId, name } = entry
-  const { own: args, idempotencyKey } = sorted
+  const { own: args, idempotencyKey, attachments } = sorted
   const placed = await callThroughAgent(ctx, {
     agentId,
     toolId,
     name,
     threadId,
     arguments: args,
+    attachments,
     idempotencyKey,
   }).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error
@@ -91,10 +92,17 @@ async function callOne(
 async function talk(
   delivery: Delivery,
   { name }: BridgeEntry,
-  { own, idempotencyKey }: Sorted,
+  { own, idempotencyKey, attachments }: Sorted,
 ): Promise<CallAnswer> {
   const { ctx, agentId, threadId } = delivery.visit
-  const generation = await startTalk(ctx, { agentId, name, threadId, arguments: own, idempotencyKey })
+  const generation = await startTalk(ctx, {
+    agentId,
+    name,
+    threadId,
+    arguments: own,
+    attachments,
+    idempotencyKey,
+  })
   return deliver(delivery, { generation })
 }
 

@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { notFound } from '../../core/errors.ts'
+import type { Blobs } from '../../store/blobs/disk.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { Bell } from '../../store/events/bell.ts'
 import type { Live } from '../../store/events/live.ts'
@@ -18,6 +19,10 @@ export interface House {
   egress: Egress
   /** 32 bytes that seal secrets. */
   masterKey: Buffer
+  /** The bytes of files. */
+  blobs: Blobs
+  /** How the outside reaches this server, without a slash at the end. Known once it listens. */
+  publicUrl(): string
   limits: Limits
 }
 
@@ -33,7 +38,11 @@ export interface Limits {
   modelFirstChunkMs: number
   modelIdleMs: number
   modelTotalMs: number
-  /** Tools, agents, keys, providers and secrets: at most so many of each in a project. */
+  /** The largest file, in bytes. */
+  maxFileBytes: number
+  /** Media types of files that are taken, as `text/csv` or `image/*`. */
+  fileTypes: readonly string[]
+  /** Tools, agents, keys, providers, secrets, grants and files: at most so many of each in a project. */
   maxRowsPerProject: number
 }
 

@@ -34,6 +34,10 @@ export const actions = [
   'providers:Set',
   'providers:Delete',
   'providers:List',
+  'files:Create',
+  'files:Get',
+  'files:List',
+  'files:Delete',
   'secrets:Set',
   'secrets:Delete',
   'secrets:List',
@@ -67,7 +71,7 @@ const running = ['generations:Start', 'generations:SubmitToolOutputs', 'generati
 
 const roleActions: Record<Role, string[]> = {
   admin: ['*'],
-  developer: [...reading, ...running, 'tools:*', 'agents:*', 'providers:*', 'secrets:*'],
+  developer: [...reading, ...running, 'tools:*', 'agents:*', 'providers:*', 'secrets:*', 'files:*'],
   approver: [...reading, 'approvals:Decide', 'grants:Revoke', 'toolCalls:Resolve'],
   caller: [
     'tools:Get',
@@ -76,6 +80,8 @@ const roleActions: Record<Role, string[]> = {
     'agents:List',
     'toolCalls:Get',
     'approvals:Get',
+    'files:Create',
+    'files:Get',
     'events:Subscribe',
     'generations:Get',
     'generations:List',

@@ -7,7 +7,7 @@ import { atomically } from '../../store/db/database.ts'
 import type { Hint } from '../../store/events/bell.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, denied, type Ctx } from '../access/index.ts'
-import { loadVersion, maskedPaths, prepareCall } from '../tools/index.ts'
+import { loadAttachments, loadVersion, maskedPaths, prepareCall, withAttachments } from '../tools/index.ts'
 import { verdicts, type Approval, type Verdict } from './approval.ts'
 import { digestOf } from './ask.ts'
 import { decide, type Edit, type Ready } from './decision.ts'
@@ -110,7 +110,9 @@ async function editOf(
   const prepared = prepareCall(definition, given.arguments)
   if (!prepared.ok)
     throw invalid(prepared.issues.map((issue) => ({ ...issue, path: [...root, ...issue.path] })))
-  const { merged, arguments: own } = prepared
+  const { arguments: own } = prepared
+  // Files stay as they came: they are not the approver's to change.
+  const merged = withAttachments(prepared.merged, await loadAttachments(ctx.db, approval.toolCallId))
   const before = approval.arguments
   const keys = [...new Set([...Object.keys(before), ...Object.keys(merged)])].filter(
     (key) => hashJson(before[key]) !== hashJson(merged[key]),

@@ -6,6 +6,7 @@ import {
   judgeGate,
   loadTools,
   prepareCall,
+  withAttachments,
   type GatePolicy,
   type Tool,
   type ToolCall,
@@ -39,7 +40,7 @@ export async function driftOf(
   if (!tool) return { reason: 'TOOL_DELETED', tool: null, again: null }
   const prepared = prepareCall(tool, call.arguments)
   if (!prepared.ok) return { reason: 'TOOL_CHANGED', tool, again: null }
-  const { merged } = prepared
+  const merged = withAttachments(prepared.merged, call.attachments)
   const policies = agentGate ? [gateOf(tool), agentGate] : [gateOf(tool)]
   const question = {
     toolCallId: call.id,
@@ -67,7 +68,7 @@ function isSame(approval: Approval, tool: Tool, call: ToolCall): boolean {
   const prepared = prepareCall(tool, call.arguments)
   if (!prepared.ok) return false
   const asked = { toolId: tool.id, toolVersion: tool.version, requestedBy, requirement }
-  return digest === digestOf({ ...asked, arguments: prepared.merged })
+  return digest === digestOf({ ...asked, arguments: withAttachments(prepared.merged, call.attachments) })
 }
 
 /** What the model or caller is told when an approved call cannot run and cannot be asked again. */

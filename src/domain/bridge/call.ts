@@ -3,8 +3,9 @@ import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
+import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
-import { findCall, noteBack, placeCall, runPlaced, type Order } from '../calls/index.ts'
+import { attachTo, findCall, noteBack, placeCall, runPlaced, type Order } from '../calls/index.ts'
 import { findTool, prepareCall, type ToolCall } from '../tools/index.ts'
 
 export interface BridgeCall {
@@ -13,6 +14,7 @@ export interface BridgeCall {
   /** The runtime name that was called. */
   name: string
   arguments: unknown
+  attachments: AttachmentsInput | null
   idempotencyKey: string | null
   /** The conversation that the call belongs to, for grants that hold for one. */
   threadId: string | null
@@ -36,11 +38,17 @@ export async function callThroughAgent(
     throw notFound('tool', input.name)
   const prepared = prepareCall(tool, input.arguments)
   if (!prepared.ok) throw invalid(prepared.issues)
-  const request = { name: input.name, arguments: prepared.arguments }
+  const attachments = await attachTo(ctx, tool, input.attachments, ['arguments', 'attachments'])
+  const request = {
+    name: input.name,
+    arguments: prepared.arguments,
+    ...(attachments ? { attachments } : {}),
+  }
   const order: Order = {
     tool,
     runtimeName: input.name,
     prepared,
+    attachments,
     memory: key === null ? null : { operation: `mcp:${agent.id}`, key, request },
     via: { agentId: agent.id, agentGate: agent.gate ?? null, threadId: input.threadId },
   }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { AppError } from '../../core/errors.ts'
 import { allows, type Ctx } from '../access/index.ts'
+import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { openThread, startGeneration, watchGeneration, type Generation } from '../generations/index.ts'
 
@@ -11,6 +12,7 @@ export interface TalkInput {
   /** The name under which the agent was called. */
   name: string
   arguments: unknown
+  attachments: AttachmentsInput | null
   idempotencyKey: string | null
   /** The session's conversation; an explicit `conversation_id` wins. */
   threadId: string | null
@@ -31,10 +33,14 @@ export async function startTalk(ctx: Ctx, input: TalkInput): Promise<Generation>
   const agent = await findAgent(ctx, input.agentId)
   if (!named && input.threadId) await openThread(ctx, { agent, threadId: input.threadId })
   const threadId = named ?? input.threadId
-  const request = { name: input.name, arguments: { message, conversation_id: named ?? null } }
+  const request = {
+    name: input.name,
+    arguments: { message, conversation_id: named ?? null },
+    ...(input.attachments?.length ? { attachments: input.attachments } : {}),
+  }
   const started = startGeneration(
     ctx,
-    { agentId: agent.id, prompt: message, threadId, idempotencyKey: key },
+    { agentId: agent.id, prompt: message, attachments: input.attachments, threadId, idempotencyKey: key },
     { operation: `mcp:${agent.id}`, request },
   )
   return started.catch((error: unknown) => {

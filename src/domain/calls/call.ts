@@ -2,8 +2,11 @@
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalid, invalidAt } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
+import { resolveAttachments, type Attachment, type AttachmentsInput } from '../files/index.ts'
 import {
+  attachmentsName,
   findTool,
   isIdempotent,
   prepareCall,
@@ -20,6 +23,7 @@ const shape = z.object({
   toolId: z.string(),
   action: z.string().nullish(),
   arguments: z.unknown().optional(),
+  attachments: z.unknown().optional(),
   idempotencyKey: text(200, 1).nullish(),
 })
 
@@ -27,6 +31,7 @@ export interface CallToolInput {
   toolId: string
   action?: string | null
   arguments?: unknown
+  attachments?: AttachmentsInput | null
   idempotencyKey?: string | null
 }
 
@@ -50,10 +55,11 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
   const prepared = prepareCall(tool, given.arguments ?? {})
   if (!prepared.ok)
     throw invalid(prepared.issues.map((issue) => ({ ...issue, path: ['input', ...issue.path] })))
+  const attachments = await attachTo(ctx, tool, input.attachments, ['input', 'attachments'])
   const key = given.idempotencyKey ?? null
-  const request = { toolId: tool.id, arguments: prepared.arguments }
+  const request = { toolId: tool.id, arguments: prepared.arguments, ...(attachments ? { attachments } : {}) }
   const memory = key === null ? null : { operation: 'tools:Call', key, request }
-  const order: Order = { tool, runtimeName: tool.name, prepared, memory, via: null }
+  const order: Order = { tool, runtimeName: tool.name, prepared, attachments, memory, via: null }
   const placed = await placeCall(ctx, order)
   if (placed.call.status === 'AWAITING_APPROVAL') return placed.call
   if (!placed.joined) return runPlaced(ctx, order, placed)
@@ -64,17 +70,41 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
 }
 
 /**
+ * The files that a call is to carry; null for none. INVALID for a tool that has no place for them: it must be an http
+ * tool without an argument of that name.
+ */
+export async function attachTo(
+  ctx: Ctx,
+  tool: Tool,
+  given: AttachmentsInput | null | undefined,
+  root: readonly string[],
+): Promise<Attachment[] | null> {
+  if (!given || (Array.isArray(given) && given.length === 0)) return null
+  const own = (tool.inputSchema['properties'] ?? {}) as JsonObject
+  if (tool.kind !== 'http' || attachmentsName in own)
+    throw invalidAt(
+      [...root],
+      'has no place in this tool: it takes no files, or has an argument of that name',
+    )
+  return resolveAttachments(ctx, tool.projectId, given, root)
+}
+
+/**
  * Sends a call that was just placed and settles it. When its caller asks for the end meanwhile, an idempotent one is
  * cut off; what may take effect is heard out, because its outcome must be known.
  */
-export async function runPlaced(ctx: Ctx, { tool, prepared }: Order, { call }: Placed): Promise<ToolCall> {
+export async function runPlaced(
+  ctx: Ctx,
+  { tool, prepared, attachments }: Order,
+  { call }: Placed,
+): Promise<ToolCall> {
   const abort = new AbortController()
   const stop = ctx.bell.listen((hint) => {
     if (hint.kind === 'signal' && hint.name === 'cancel' && hint.id === call.id) cut(tool, abort)
   })
   try {
     const { projectId } = tool
-    const run = { projectId, definition: tool, merged: prepared.merged, callId: call.id }
+    const run = { projectId, definition: tool, merged: prepared.merged, attachments, callId: call.id }
     const result = await runTool(ctx, { ...run, signal: abort.signal })
     return await settle(ctx, { id: call.id, epoch: 0 }, call, result)
   } finally {

@@ -5,6 +5,7 @@ import { hashJson, type JsonObject } from '../../core/json.ts'
 import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
+import type { Attachment } from '../files/index.ts'
 import { recordChange, rememberRequest, type Ctx } from '../access/index.ts'
 import { covers, findGrants, insertApprovals, newApproval, requested, takeUse } from '../approvals/index.ts'
 import {
@@ -14,6 +15,7 @@ import {
   newAttempt,
   timeoutOf,
   toolCallOf,
+  withAttachments,
   type GatePolicy,
   type Prepared,
   type Requirement,
@@ -35,6 +37,7 @@ export interface Order {
   tool: Tool
   runtimeName: string
   prepared: Extract<Prepared, { ok: true }>
+  attachments: readonly Attachment[] | null
   /** A repeat with the same key and request joins; with another request it is a conflict. */
   memory: { operation: string; key: string; request: unknown } | null
   /** Null for a direct call. */
@@ -90,7 +93,8 @@ function remembered(
   return rememberRequest(tx, { ...who, request }, id)
 }
 
-function rowOf(ctx: Ctx, { tool, runtimeName, prepared, via }: Order, id: string) {
+function rowOf(ctx: Ctx, order: Order, id: string) {
+  const { tool, runtimeName, prepared, via, attachments } = order
   const args = prepared.arguments
   return {
     id,
@@ -106,12 +110,18 @@ function rowOf(ctx: Ctx, { tool, runtimeName, prepared, via }: Order, id: string
     agentId: via?.agentId ?? null,
     agentGate: via?.agentGate ?? null,
     threadId: via?.threadId ?? null,
-    requestHash: via ? requestHash(via, runtimeName, args) : null,
+    attachments: attachments?.length ? attachments : null,
+    requestHash: via ? requestHash(order, via) : null,
   }
 }
 
-function requestHash({ agentId, threadId }: Via, name: string, args: JsonObject): string {
-  return hashJson([agentId, threadId, name, args])
+function requestHash({ runtimeName, prepared, attachments }: Order, { agentId, threadId }: Via): string {
+  return hashJson([agentId, threadId, runtimeName, prepared.arguments, attachments ?? []])
+}
+
+/** What is judged and agreed to. */
+function whole({ prepared, attachments }: Order): JsonObject {
+  return withAttachments(prepared.merged, attachments)
 }
 
 type Row = typeof toolCalls.$inferInsert
@@ -126,7 +136,7 @@ async function passGate(
 ): Promise<{ known: ToolCall } | { row: GateRow; event: NewEvent }> {
   const { tool, runtimeName, via } = order
   const policies = via?.agentGate ? [gateOf(tool), via.agentGate] : [gateOf(tool)]
-  const requirement = judgeGate(policies, order.prepared.merged)
+  const requirement = judgeGate(policies, whole(order))
   if (requirement) {
     const known = via && !order.memory ? await findAwaited(tx, ctx, order, via) : null
     if (known) return { known }
@@ -152,15 +162,16 @@ function sent(ctx: Ctx, tool: Tool, id: string, grantId: string | null): GateRow
 async function stopped(
   tx: Database,
   ctx: Ctx,
-  { tool, runtimeName, prepared, via }: Order,
+  order: Order,
   id: string,
   requirement: Requirement,
 ): Promise<{ row: GateRow; event: NewEvent }> {
+  const { tool, runtimeName, via } = order
   const question = newApproval({
     toolCallId: id,
     runtimeName,
     tool,
-    merged: prepared.merged,
+    merged: whole(order),
     requirement,
     onApprove: 'RUN',
     clientTimeoutMs: null,
@@ -176,7 +187,8 @@ async function stopped(
   return { row, event: requested(question) }
 }
 
-async function takeGrant(tx: Database, ctx: Ctx, { tool, prepared, via }: Order): Promise<string | null> {
+async function takeGrant(tx: Database, ctx: Ctx, order: Order): Promise<string | null> {
+  const { tool, via } = order
   const holder = {
     agentId: via?.agentId ?? null,
     threadId: via?.threadId ?? null,
@@ -185,18 +197,13 @@ async function takeGrant(tx: Database, ctx: Ctx, { tool, prepared, via }: Order)
   const grants = await findGrants(tx, [tool.id], holder)
   return takeUse(
     tx,
-    grants.filter((grant) => covers(grant, { tool, merged: prepared.merged })),
+    grants.filter((grant) => covers(grant, { tool, merged: whole(order) })),
   )
 }
 
-async function findAwaited(
-  tx: Database,
-  ctx: Ctx,
-  { runtimeName, prepared }: Order,
-  via: Via,
-): Promise<ToolCall | null> {
+async function findAwaited(tx: Database, ctx: Ctx, order: Order, via: Via): Promise<ToolCall | null> {
   const t = toolCalls
-  const hash = requestHash(via, runtimeName, prepared.arguments)
+  const hash = requestHash(order, via)
   const [row] = await tx
     .select()
     .from(t)

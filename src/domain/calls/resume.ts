@@ -60,6 +60,7 @@ async function send(house: House, held: Held, call: ToolCall, signal: AbortSigna
     projectId: call.projectId,
     definition,
     merged: prepared.merged,
+    attachments: call.attachments,
     callId: call.id,
     // What may take effect is heard out also when this process stops: its outcome must be known.
     signal: isIdempotent(definition) ? signal : new AbortController().signal,

@@ -18,11 +18,12 @@ export interface ReasoningPart {
   text: string
   meta?: PartMeta
 }
-/** `data` is base64. */
+/** `data` is base64; of a file that was uploaded it is empty here and filled in when a model is asked. */
 export interface FilePart {
   type: 'file'
   mediaType: string
   data: string
+  fileId?: string
   filename?: string
   meta?: PartMeta
 }
@@ -61,8 +62,8 @@ export type Message =
   | { v: 1; role: 'assistant'; parts: AssistantPart[] }
   | { v: 1; role: 'tool'; parts: ToolResultPart[] }
 
-export function userMessage(text: string): Message {
-  return { v: 1, role: 'user', parts: [{ type: 'text', text }] }
+export function userMessage(text: string, files: FilePart[] = []): Message {
+  return { v: 1, role: 'user', parts: [{ type: 'text', text }, ...files] }
 }
 
 /** The visible text of an assistant's answer, without its reasoning. */

@@ -84,6 +84,7 @@ async function run(turn: Turn, call: ToolCall, definition: ToolDefinition): Prom
     projectId: call.projectId,
     definition,
     merged: prepared.merged,
+    attachments: call.attachments,
     callId: call.id,
     // What may take effect is heard out even when the generation is cancelled: its outcome must be known.
     signal: isIdempotent(definition) ? turn.signal : new AbortController().signal,

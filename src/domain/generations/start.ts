@@ -6,6 +6,7 @@ import { newId } from '../../core/ids.ts'
 import { atomically, nowPlus, query, type Database, jsonb } from '../../store/db/database.ts'
 import { insertGenerationEvents } from '../../store/events/log.ts'
 import { assertMay, rememberRequest, type Ctx } from '../access/index.ts'
+import { resolveAttachments, type AttachmentsInput } from '../files/index.ts'
 import {
   checkTools,
   findAgent,
@@ -15,7 +16,7 @@ import {
   type SettingsOverrides,
 } from '../agents/index.ts'
 import { ownThreadId, type Generation } from './generation.ts'
-import { userMessage, type Message } from './message.ts'
+import { userMessage, type FilePart, type Message } from './message.ts'
 import { loadGenerations } from './read.ts'
 import { assertThread } from './threads.ts'
 
@@ -30,6 +31,7 @@ const shape = z
       .min(1, 'must not be empty')
       .max(1000)
       .nullish(),
+    attachments: z.unknown().optional(),
     threadId: z.string().nullish(),
     idempotencyKey: text(200, 1).nullish(),
   })
@@ -42,7 +44,10 @@ const shape = z
     'the last message must be the user’s',
   )
 
-export type StartGenerationInput = z.input<typeof shape> & SettingsOverrides
+export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & {
+  /** Files that go with the last message. */
+  attachments?: AttachmentsInput | null
+} & SettingsOverrides
 
 /**
  * Starts a run of an agent and answers at once; the loop works on it from now on, here or on another replica. Action
@@ -66,7 +71,7 @@ export async function startGeneration(
     id: newId('generation'),
     agent,
     settings,
-    messages: messagesOf(given),
+    messages: messagesOf(given, await filesOf(ctx, agent, input.attachments)),
     threadId: given.threadId ?? null,
   }
   const { idempotencyKey, ...request } = { ...input }
@@ -94,11 +99,27 @@ function settingsOf(agent: Agent): AgentSettings {
   return settings
 }
 
-function messagesOf(given: z.output<typeof shape>): Message[] {
-  if (given.prompt) return [userMessage(given.prompt)]
-  return given.messages!.map((message) =>
+/** The files as the model will get them; their bytes are read when it is asked. */
+async function filesOf(
+  ctx: Ctx,
+  agent: Agent,
+  given: AttachmentsInput | null | undefined,
+): Promise<FilePart[]> {
+  const attachments = await resolveAttachments(ctx, agent.projectId, given, ['input', 'attachments'])
+  return attachments.map(({ fileId, filename, contentType }) => ({
+    type: 'file',
+    mediaType: contentType,
+    data: '',
+    fileId,
+    filename,
+  }))
+}
+
+function messagesOf(given: z.output<typeof shape>, files: FilePart[]): Message[] {
+  if (given.prompt) return [userMessage(given.prompt, files)]
+  return given.messages!.map((message, i, all) =>
     message.role === 'USER'
-      ? userMessage(message.content)
+      ? userMessage(message.content, i === all.length - 1 ? files : [])
       : { v: 1, role: 'assistant', parts: [{ type: 'text', text: message.content }] },
   )
 }

@@ -4,6 +4,7 @@ import { commitAnswer } from './answer.ts'
 import { prepareRequest } from './attempt.ts'
 import { failed } from './closing.ts'
 import { loadEarlier, loadStepsOf, messagesOf } from './history.ts'
+import { withFiles } from './message-files.ts'
 import { ModelError } from './model.ts'
 import type { StepPlan } from './next.ts'
 import { withRetries } from './retries.ts'
@@ -36,7 +37,8 @@ export async function modelStep(step: Turn, plan: StepPlan): Promise<TurnOutcome
 async function history(step: Turn) {
   const { house, generation } = step
   const done = generation.stepCount > 0 ? await loadStepsOf(house.db, [generation.id]) : []
-  return [...(await loadEarlier(house.db, generation)), ...generation.input, ...messagesOf(done, step.calls)]
+  const messages = [...(await loadEarlier(house.db, generation)), ...generation.input]
+  return withFiles(house, [...messages, ...messagesOf(done, step.calls)])
 }
 
 /** The tools of this step by runtime name, as they are now. */

@@ -1,4 +1,5 @@
 /** The front door of tools. */
+export { attachmentsName, withAttachments } from './attached.ts'
 export {
   gateInput,
   gateModes,
@@ -35,6 +36,7 @@ export {
   getToolCalls,
   isOpen,
   listToolCalls,
+  loadAttachments,
   loadCallsOf,
   resolutions,
   toolCallOf,

@@ -3,7 +3,9 @@ import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import type { House } from '../access/index.ts'
+import { downloadUrl, type Attachment } from '../files/index.ts'
 import { fillSecrets, openSecrets, secretNames } from '../secrets/index.ts'
+import { withLinks } from './attached.ts'
 import { runHttpTool } from './kinds/http.ts'
 import type { ToolDefinition } from './tool.ts'
 
@@ -12,6 +14,8 @@ export interface Run {
   definition: ToolDefinition
   /** Presets merged in. */
   merged: JsonObject
+  /** Files that came with the call: an http tool gets links to them. */
+  attachments: readonly Attachment[] | null
   /** The tool call's id: the outside world hears it as Idempotency-Key. */
   callId: string
   signal: AbortSignal
@@ -27,7 +31,7 @@ export async function runTool(house: House, run: Run): Promise<ToolResult> {
     return errorResult('secret_missing', `The secret ${headers.missing} that this tool needs does not exist.`)
   const { result } = await runHttpTool({
     config: { ...definition.http, headers: headers.filled },
-    args: run.merged,
+    args: withLinks(run.merged, run.attachments, (fileId) => downloadUrl(house, fileId)),
     egress: house.egress,
     idempotencyKey: run.callId,
     timeoutMs: timeoutOf(house, definition),

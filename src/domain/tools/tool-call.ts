@@ -7,6 +7,7 @@ import type { Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
+import type { Attachment } from '../files/index.ts'
 import { assertMay, projectOf, reaches, type Ctx } from '../access/index.ts'
 import type { GatePolicy } from './gate.ts'
 import type { ToolKind } from './tool.ts'
@@ -75,6 +76,8 @@ export interface ToolCall {
   /** Without presets; null when the model wrote no legal JSON. */
   arguments: JsonObject | null
   rawArguments: string | null
+  /** Files that came with it. */
+  attachments: Attachment[] | null
   /** Times the call was sent. */
   attempt: number
   result: ToolResult | null
@@ -144,6 +147,12 @@ export async function listToolCalls(
     input.toolId ? eq(toolCalls.toolId, input.toolId) : undefined,
   )
   return (await listPage(ctx.db, toolCalls, projectId, input.page, where)).map(toolCallOf)
+}
+
+/** The files that came with a call. Checks nothing. */
+export async function loadAttachments(db: Database, callId: string): Promise<Attachment[] | null> {
+  const [row] = await selectRows(db, toolCalls, sql`where id = ${callId}`)
+  return row ? toolCallOf(row).attachments : null
 }
 
 /** The calls of some generations in step and call order. Checks nothing. */

@@ -56,6 +56,8 @@ export const toolCalls = pgTable(
     arguments: jsonb('arguments'),
     /** What the model wrote when it was not legal JSON. */
     rawArguments: text('raw_arguments'),
+    /** Files that came with the call: a list of Attachment; null when there were none. */
+    attachments: jsonb('attachments'),
     attempt: integer('attempt').notNull().default(0),
     /** A ToolResult, once settled. */
     result: jsonb('result'),

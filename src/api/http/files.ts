@@ -1,0 +1,178 @@
+/** Files over HTTP: signed links take and give bytes, and S1's spelling of presignUpload. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import { AppError, invalidAt, notFound, type ErrorCode } from '../../core/errors.ts'
+import { isJsonObject, tryParseJson } from '../../core/json.ts'
+import { asAppError, type Ctx, type House } from '../../domain/access/index.ts'
+import {
+  openFile,
+  presignUpload,
+  readLink,
+  receiveFile,
+  type PresignUploadInput,
+} from '../../domain/files/index.ts'
+import type { FileRoutes } from './server.ts'
+
+const presignPath = '/api/v1/files/presign-upload'
+const contentRoute = /^\/api\/v1\/files\/(file_[0-9a-z]{1,40})\/content$/
+const maxJsonBytes = 16 * 1024
+
+/** `callerOf` says who is asking, or throws UNAUTHENTICATED. */
+export function makeFiles(house: House, callerOf: (request: IncomingMessage) => Promise<Ctx>): FileRoutes {
+  return {
+    serves: (path) => path === presignPath || contentRoute.test(path),
+    async serve(request, response) {
+      try {
+        await route(house, callerOf, request, response)
+      } catch (error) {
+        refuse(house, response, error)
+      }
+    },
+  }
+}
+
+async function route(
+  house: House,
+  callerOf: (request: IncomingMessage) => Promise<Ctx>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const url = new URL(request.url ?? '/', 'http://gatehouse.invalid')
+  const id = contentRoute.exec(url.pathname)?.[1]
+  if (!id && request.method === 'POST') return presign(await callerOf(request), request, response)
+  if (id && request.method === 'PUT') return take(house, id, url, request, response)
+  if (id && (request.method === 'GET' || request.method === 'HEAD'))
+    return give(house, id, url, request, response)
+  send(
+    response,
+    405,
+    { error: { code: 'INVALID', message: 'Method not allowed.' } },
+    { allow: id ? 'PUT, GET, HEAD' : 'POST' },
+  )
+}
+
+/** `{filename, content_type, size?, project_id?}` to `{file_id, upload_url, method, headers, expires_at}`. */
+async function presign(ctx: Ctx, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
+    throw invalidAt(['content-type'], 'must be application/json')
+  const body = tryParseJson(await readText(request))
+  if (!isJsonObject(body)) throw invalidAt(['body'], 'must be a JSON object')
+  const { filename, content_type: contentType, size, project_id: projectId } = body
+  const { file, uploadUrl } = await presignUpload(ctx, {
+    filename,
+    contentType,
+    size,
+    projectId,
+  } as unknown as PresignUploadInput)
+  send(response, 201, {
+    file_id: file.id,
+    upload_url: uploadUrl,
+    method: 'PUT',
+    headers: { 'content-type': file.contentType },
+    expires_at: file.uploadUntil.toISOString(),
+  })
+}
+
+async function take(
+  house: House,
+  id: string,
+  url: URL,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  assertLink(house, 'PUT', id, url)
+  if (Number(request.headers['content-length'] ?? 0) > house.limits.maxFileBytes)
+    throw new AppError('LIMITED', `A file has at most ${house.limits.maxFileBytes} bytes.`)
+  const file = await receiveFile(house, id, request.headers['content-type'] ?? null, request)
+  send(response, 201, { file_id: file.id, size: file.size, sha256: file.sha256 })
+}
+
+async function give(
+  house: House,
+  id: string,
+  url: URL,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  assertLink(house, 'GET', id, url)
+  const found = await openFile(house, id)
+  if (!found) throw notFound('file', id)
+  response.writeHead(200, {
+    'content-type': found.file.contentType,
+    'content-length': found.size,
+    // Never shown inside a page of ours, whatever is in it.
+    'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(found.file.filename)}`,
+    'content-security-policy': "sandbox; default-src 'none'",
+    'cache-control': 'private, no-store',
+  })
+  if (request.method === 'HEAD') {
+    found.stream.destroy()
+    return void response.end()
+  }
+  // A client that hangs up ends it; there is nobody left to be told.
+  await pipeline(found.stream, response).catch(() => response.destroy())
+}
+
+function assertLink(house: House, method: 'PUT' | 'GET', id: string, url: URL): void {
+  const until = readLink(house.masterKey, method, id, url.searchParams)
+  if (until === null) throw new AppError('FORBIDDEN', 'This link was not signed here, or not for this.')
+  if (until <= house.clock.now())
+    throw new AppError('EXPIRED', 'The time of this link is over. Ask for a new one.')
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > maxJsonBytes) throw new AppError('LIMITED', `The body has at most ${maxJsonBytes} bytes.`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+const statusOf: Partial<Record<ErrorCode, number>> = {
+  UNAUTHENTICATED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  CONFLICT: 409,
+  EXPIRED: 410,
+  INVALID: 422,
+}
+
+function refuse(house: House, response: ServerResponse, error: unknown): void {
+  if (response.headersSent) return void response.destroy()
+  const known = asAppError(error)
+  if (!known) {
+    house.log.error({ err: error }, 'a file could not be served')
+    return send(
+      response,
+      500,
+      { error: { code: 'INTERNAL', message: 'Unexpected error.' } },
+      { connection: 'close' },
+    )
+  }
+  const { retryAfterMs } = known.details
+  const tooMany = known.code === 'LIMITED' ? (retryAfterMs ? 429 : 413) : 400
+  const headers = {
+    // What is left of the body is not read.
+    connection: 'close',
+    ...(known.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}),
+    ...(retryAfterMs ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {}),
+  }
+  send(
+    response,
+    statusOf[known.code] ?? tooMany,
+    { error: { code: known.code, message: known.message } },
+    headers,
+  )
+}
+
+function send(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+}

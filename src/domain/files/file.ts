@@ -1,0 +1,62 @@
+/** What a file is, and how a call or message refers to it. Pure. */
+import { z } from 'zod'
+import { text } from '../../core/check.ts'
+
+export const fileStatuses = ['PENDING', 'READY'] as const
+export type FileStatus = (typeof fileStatuses)[number]
+
+export interface StoredFile {
+  id: string
+  projectId: string
+  filename: string
+  contentType: string
+  status: FileStatus
+  /** In bytes; null while it is PENDING. */
+  size: number | null
+  /** Hex. */
+  sha256: string | null
+  createdBy: string
+  uploadUntil: Date
+  createdAt: Date
+  uploadedAt: Date | null
+}
+
+/** A file as something refers to it; a name and type given there win over its own. */
+export interface Attachment {
+  fileId: string
+  filename: string
+  contentType: string
+}
+
+export const filenameShape = text(255, 1).refine(
+  // oxlint-disable-next-line no-control-regex -- control characters are what is refused
+  (name) => !/[/\\\u0000-\u001f\u007f]/.test(name) && name !== '.' && name !== '..',
+  'must be a plain file name, without slashes or control characters',
+)
+
+export const contentTypeShape = text(100, 3)
+  .regex(
+    /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i,
+    'must be a media type, such as text/csv',
+  )
+  .transform((type) => type.toLowerCase())
+
+/** References as callers write them in GraphQL. */
+export const attachmentsShape = z
+  .array(
+    z.object({
+      fileId: z.string().max(60),
+      filename: filenameShape.nullish(),
+      contentType: contentTypeShape.nullish(),
+    }),
+  )
+  .max(20)
+
+export type AttachmentsInput = z.input<typeof attachmentsShape>
+
+/** Whether a list of patterns such as `image/*` has a place for the type. */
+export function allowsType(patterns: readonly string[], contentType: string): boolean {
+  return patterns.some((pattern) =>
+    pattern.endsWith('*') ? contentType.startsWith(pattern.slice(0, -1)) : pattern === contentType,
+  )
+}

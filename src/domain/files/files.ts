@@ -1,0 +1,204 @@
+/** Operations on files: announced with presignUpload, brought and fetched by signed links, referred to by id. */
+import { and, eq, sql } from 'drizzle-orm'
+import type { Readable } from 'node:stream'
+import { z } from 'zod'
+import { check, whole } from '../../core/check.ts'
+import { AppError, invalidAt, notFound } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import type { Page } from '../../core/page.ts'
+import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { files } from '../../store/db/tables/files.ts'
+import {
+  assertMay,
+  assertRoom,
+  projectOf,
+  reaches,
+  recordChange,
+  type Ctx,
+  type House,
+} from '../access/index.ts'
+import {
+  allowsType,
+  attachmentsShape,
+  contentTypeShape,
+  filenameShape,
+  type Attachment,
+  type AttachmentsInput,
+  type StoredFile,
+} from './file.ts'
+import { contentPath, signLink } from './links.ts'
+
+const uploadSeconds = 15 * 60
+const downloadSeconds = 60 * 60
+
+const newFile = z.object({
+  filename: filenameShape,
+  contentType: contentTypeShape,
+  size: whole(0, Number.MAX_SAFE_INTEGER).nullish(),
+})
+
+export interface PresignUploadInput {
+  projectId?: string | null
+  filename: string
+  contentType: string
+  size?: number | null
+}
+
+/** A file that waits for its bytes, and the link that takes them with PUT, once. */
+export interface Upload {
+  file: StoredFile
+  uploadUrl: string
+}
+
+/**
+ * Announces a file. Action `files:Create`. Its bytes go to `uploadUrl` with PUT within 15 minutes; until then the file
+ * is PENDING and nothing can refer to it. INVALID for a type or size that the installation does not take.
+ */
+export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promise<Upload> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'files:Create', projectId, 'file/*')
+  const { filename, contentType, size } = check(newFile, input)
+  const { maxFileBytes, fileTypes } = ctx.limits
+  if (!allowsType(fileTypes, contentType))
+    throw invalidAt(['input', 'contentType'], `is not taken here; taken are ${fileTypes.join(', ')}`)
+  if (size && size > maxFileBytes) throw invalidAt(['input', 'size'], `must be at most ${maxFileBytes} bytes`)
+  const id = newId('file')
+  const file = await atomically(ctx.db, async (tx) => {
+    await assertRoom(tx, ctx, files, projectId, 'files')
+    const createdBy = ctx.principal.id
+    const uploadUntil = nowPlus(uploadSeconds * 1000)
+    const [row] = await tx
+      .insert(files)
+      .values({ id, projectId, filename, contentType, createdBy, uploadUntil })
+      .returning()
+    await recordChange(tx, ctx, { projectId, action: 'files:Create', resource: `file/${id}` })
+    return row as StoredFile
+  })
+  return { file, uploadUrl: linkTo(ctx, 'PUT', id, uploadSeconds) }
+}
+
+/** The bytes arrive by a link that was checked. CONFLICT when they are there already, LIMITED when they are too many. */
+export async function receiveFile(
+  house: House,
+  id: string,
+  contentType: string | null,
+  source: AsyncIterable<Uint8Array>,
+): Promise<StoredFile> {
+  const [row] = await loadFiles(house.db, [id])
+  if (!row) throw notFound('file', id)
+  if (row.status !== 'PENDING') throw new AppError('CONFLICT', 'This file has its bytes already.')
+  if (contentType && contentType.split(';')[0]!.trim().toLowerCase() !== row.contentType)
+    throw invalidAt(['content-type'], `must be ${row.contentType}, as announced`)
+  const { maxFileBytes } = house.limits
+  const written = await house.blobs.write(id, source, maxFileBytes)
+  if (!written) throw new AppError('LIMITED', `A file has at most ${maxFileBytes} bytes.`)
+  const [ready] = await house.db
+    .update(files)
+    .set({ ...written, status: 'READY', uploadedAt: sql`now()` })
+    .where(and(eq(files.id, id), eq(files.status, 'PENDING')))
+    .returning()
+  if (!ready) throw new AppError('CONFLICT', 'This file has its bytes already.')
+  return ready as StoredFile
+}
+
+/** The bytes of a file, by a link that was checked; null when there are none. */
+export async function openFile(
+  house: Pick<House, 'db' | 'blobs'>,
+  id: string,
+): Promise<{ file: StoredFile; stream: Readable; size: number } | null> {
+  const [file] = await loadFiles(house.db, [id])
+  const blob = file?.status === 'READY' ? await house.blobs.read(id) : null
+  return blob && { file: file!, ...blob }
+}
+
+/** A link that gives the bytes with GET for an hour. */
+export function downloadUrl(house: Pick<House, 'masterKey' | 'clock' | 'publicUrl'>, fileId: string): string {
+  return linkTo(house, 'GET', fileId, downloadSeconds)
+}
+
+function linkTo(
+  { masterKey, clock, publicUrl }: Pick<House, 'masterKey' | 'clock' | 'publicUrl'>,
+  method: 'PUT' | 'GET',
+  fileId: string,
+  seconds: number,
+): string {
+  const expires = Math.ceil(clock.now() / 1000) + seconds
+  return `${publicUrl()}${contentPath(fileId)}?${signLink(masterKey, method, fileId, expires)}`
+}
+
+/**
+ * The files that a call or message of the caller refers to. Action `files:Get` on each. INVALID, naming the place, for
+ * one that does not exist, belongs to another project or has no bytes yet.
+ */
+export async function resolveAttachments(
+  ctx: Ctx,
+  projectId: string,
+  given: AttachmentsInput | null | undefined,
+  root: readonly string[],
+): Promise<Attachment[]> {
+  const wanted = check(attachmentsShape, given ?? [], root)
+  const found = new Map(
+    (
+      await loadFiles(
+        ctx.db,
+        wanted.map((one) => one.fileId),
+      )
+    ).map((file) => [file.id, file]),
+  )
+  return Promise.all(
+    wanted.map(async ({ fileId, filename, contentType }, i) => {
+      const file = found.get(fileId)
+      if (!file || file.projectId !== projectId || file.status !== 'READY')
+        throw invalidAt([...root, String(i), 'fileId'], 'names no uploaded file of this project')
+      await assertMay(ctx, 'files:Get', projectId, `file/${fileId}`)
+      return { fileId, filename: filename ?? file.filename, contentType: contentType ?? file.contentType }
+    }),
+  )
+}
+
+/** Files by id, null for what does not exist for the caller. Action `files:Get` on each. */
+export async function getFiles(ctx: Ctx, ids: readonly string[]): Promise<(StoredFile | null)[]> {
+  const found = new Map((await loadFiles(ctx.db, ids)).map((file) => [file.id, file]))
+  return Promise.all(
+    ids.map(async (id) => {
+      const file = found.get(id)
+      if (!file || !reaches(ctx, file.projectId)) return null
+      await assertMay(ctx, 'files:Get', file.projectId, `file/${id}`)
+      return file
+    }),
+  )
+}
+
+/** Files of a project, newest first. Action `files:List`. */
+export async function listFiles(
+  ctx: Ctx,
+  input: { projectId?: string | null; page: Page },
+): Promise<StoredFile[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'files:List', projectId, 'file/*')
+  return (await listPage(ctx.db, files, projectId, input.page)) as StoredFile[]
+}
+
+const deletion = z.object({ fileId: z.string() })
+
+/** Deletes a file and its bytes; links to it end. Action `files:Delete`. */
+export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<StoredFile> {
+  const { fileId } = check(deletion, input)
+  const [file] = await loadFiles(ctx.db, [fileId])
+  if (!file || !reaches(ctx, file.projectId)) throw notFound('file', fileId)
+  const { projectId } = file
+  await assertMay(ctx, 'files:Delete', projectId, `file/${fileId}`)
+  await atomically(ctx.db, async (tx) => {
+    await tx.delete(files).where(eq(files.id, fileId))
+    await recordChange(tx, ctx, { projectId, action: 'files:Delete', resource: `file/${fileId}` })
+  })
+  await ctx.blobs.remove(fileId)
+  return file
+}
+
+async function loadFiles(db: Database, ids: readonly string[]): Promise<StoredFile[]> {
+  if (ids.length === 0) return []
+  return (await selectRows(db, files, sql`where id in ${[...ids]}`)) as StoredFile[]
+}

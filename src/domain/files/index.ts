@@ -1,0 +1,15 @@
+/** The front door of files. */
+export { fileStatuses, type Attachment, type AttachmentsInput, type StoredFile } from './file.ts'
+export {
+  deleteFile,
+  downloadUrl,
+  getFiles,
+  listFiles,
+  openFile,
+  presignUpload,
+  receiveFile,
+  resolveAttachments,
+  type PresignUploadInput,
+  type Upload,
+} from './files.ts'
+export { readLink } from './links.ts'
