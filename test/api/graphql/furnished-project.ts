@@ -1,6 +1,6 @@
 /**
  * A project with one of everything: a key, tools, an agent, a generation that waits for its client, an approval, a
- * grant, a call of unknown outcome, a provider, a secret.
+ * grant, a call of unknown outcome, a file, a provider, a secret.
  */
 import type { Harness } from '../../support/harness.ts'
 import { leaveBehind } from '../../support/left-behind.ts'
@@ -73,6 +73,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
     marker,
     ids: {
       ...(await furnishGate(h, marker, upstream, mutate)),
+      file_: await furnishFile(marker, mutate),
       proj_: project.id,
       key_: owner['apiKey'].id,
       tool_: http['tool'].id,
@@ -118,12 +119,21 @@ async function furnishGate(h: Harness, marker: string, upstream: string, mutate:
   return { unknown: passed.id, grt_: passed.grant.id, apr_: pending.approval.id }
 }
 
+/** A file whose bytes are there. */
+async function furnishFile(marker: string, mutate: Mutate): Promise<string> {
+  const input = { filename: `${marker}.txt`, contentType: 'text/plain' }
+  const { file, uploadUrl } = await mutate('presignUpload', input, 'file { id } uploadUrl')
+  await fetch(uploadUrl, { method: 'PUT', body: marker, headers: { 'content-type': 'text/plain' } })
+  return file.id
+}
+
 /** What an input of this project needs beyond what the schema requires. */
 export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string, object> {
   return {
     CreateApiKeyInput: { role: 'VIEWER' },
     StartGenerationInput: { prompt: 'hello' },
     CallToolInput: { arguments: {} },
+    PresignUploadInput: { filename: 'a.txt', contentType: 'text/plain' },
     ToolOutputInput: { output: 'o' },
     ResolveUnknownCallInput: { toolCallId: ids['unknown'] },
   }

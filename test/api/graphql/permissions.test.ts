@@ -90,7 +90,7 @@ describe('a key that may only see its project', () => {
   )
 
   test('is refused every other node, and sees its project and itself', async () => {
-    for (const prefix of ['key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_', 'apr_', 'grt_']) {
+    for (const prefix of ['key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_', 'apr_', 'grt_', 'file_']) {
       const { data, errors } = await h.gql(
         'query($id: ID!) { node(id: $id) { id } }',
         { id: home.ids[prefix] },
@@ -143,6 +143,8 @@ describe('the roles', () => {
           'toolCall',
           'evaluateGate',
           'approval',
+          'file',
+          'presignUpload',
           'generation',
           'generations',
           'generationEvents',
