@@ -146,6 +146,27 @@ describe('the holder', () => {
   })
 })
 
+test('a grant lets client calls pass to their client, and a stop tool to the end', async () => {
+  const tool = await gate.gatedClient({ autoApprove: false })
+  const agentId = await cast.agent({ toolIds: [tool.id] })
+  const prompt = `call ${tool.name} {"amount": 1}\nthen\nsay done`
+  const first = await cast.start(agentId, prompt)
+  await gate.decide((await gate.pending(first))[0]!['id'], 'APPROVE', {
+    grant: { ...plain, holder: 'AGENT' },
+  })
+  await cast.answer(first)
+  const second = await cast.start(agentId, prompt)
+  await cast.answer(second)
+  expect(await h.until(second, ['COMPLETED'], 'toolCalls { status grant { uses } }')).toMatchObject({
+    toolCalls: [{ status: 'SUCCEEDED', grant: { uses: 1 } }],
+  })
+  await h.mutate('updateAgent', { id: agentId, stopConditions: [{ hasToolCall: tool.name }] }, 'agent { id }')
+  expect(await h.until(await cast.start(agentId, prompt), ['COMPLETED'])).toMatchObject({
+    stopReason: 'STOP_CONDITION',
+    output: { object: { amount: 1 } },
+  })
+})
+
 describe('the end', () => {
   test('comes after so many uses, each recorded on the call it let through', async () => {
     const tool = await newTool()

@@ -109,6 +109,22 @@ test('a key without approvals:Decide is refused, whatever the gate says', async 
   expect(await refusal(id, keys.developer.secret)).toMatchObject(forbidden)
 })
 
+test('a policy may allow verdicts about one tool only', async () => {
+  const [mine, other] = [await asked({}), await asked({})]
+  const { data } = await h.gql('query($id: ID!) { approval(id: $id) { tool { id } } }', { id: mine.id })
+  const resource = [`tool/${data['approval'].tool.id}`]
+  const { secret } = await gate.key({
+    policy: {
+      statement: [
+        { effect: 'Allow', action: ['approvals:Decide'], resource },
+        { effect: 'Allow', action: ['*:Get'], resource: ['*'] },
+      ],
+    },
+  })
+  expect(await refusal(other.id, secret)).toMatchObject(forbidden)
+  expect((await gate.decide(mine.id, 'APPROVE', {}, secret))['approval'].status).toBe('APPROVED')
+})
+
 describe('roles', () => {
   test('only keys of the roles decide; a policy of its own is no role', async () => {
     const { id } = await asked({ approvers: ['APPROVER'] })

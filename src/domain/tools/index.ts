@@ -5,6 +5,7 @@ export {
   gateOf,
   gateSources,
   judgeGate,
+  stricter,
   type GateInput,
   type GatePolicy,
   type GateSource,
