@@ -167,6 +167,42 @@ test('a grant lets client calls pass to their client, and a stop tool to the end
   })
 })
 
+test('a grant agrees to no more than those did who gave it', async () => {
+  const tool = await newTool()
+  await granted(tool, {})
+  expect(await passes(tool, { amount: 5000 })).toBe(true)
+  const over1000 = { properties: { amount: { exclusiveMinimum: 1000 } }, required: ['amount'] }
+  for (const strict of [{ quorum: 2 }, { approvers: ['ADMIN'] }, { excludeRequester: true }]) {
+    const agentId = await cast.agent({ toolIds: [tool.id], gate: { when: over1000, ...strict } })
+    const run = async (amount: number) =>
+      h.until(await cast.start(agentId, `call ${tool.name} {"amount": ${amount}}\nthen\nsay done`), [
+        'COMPLETED',
+        'AWAITING_APPROVAL',
+      ])
+    expect([(await run(1000))['status'], (await run(1001))['status']]).toEqual([
+      'COMPLETED',
+      'AWAITING_APPROVAL',
+    ])
+  }
+})
+
+test('a grant of the stricter gate lets pass what the laxer one asks for', async () => {
+  const tool = await newTool()
+  const agentId = await cast.agent({
+    toolIds: [tool.id],
+    gate: { approvers: ['ADMIN', 'APPROVER'], quorum: 2 },
+  })
+  const prompt = `call ${tool.name} {"amount": 1}\nthen\nsay done`
+  const [approval] = await gate.pending(await cast.start(agentId, prompt))
+  const [one, two] = [await gate.key({ role: 'APPROVER' }), await gate.key({ role: 'ADMIN' })]
+  await gate.decide(approval!['id'], 'APPROVE', {}, one.secret)
+  await gate.decide(approval!['id'], 'APPROVE', { grant: plain }, two.secret)
+  expect(
+    (await h.until(await cast.start(agentId, prompt), ['COMPLETED', 'AWAITING_APPROVAL']))['status'],
+  ).toBe('COMPLETED')
+  expect(await passes(tool)).toBe(true)
+})
+
 describe('the end', () => {
   test('comes after so many uses, each recorded on the call it let through', async () => {
     const tool = await newTool()

@@ -44,7 +44,8 @@ export async function evaluateGate(
   const requirement = judgeGate([gateOf(tool)], merged)
   if (!requirement) return { requirement, grantId: null }
   const holder = { agentId: null, threadId: null, requestedBy: ctx.principal.id }
-  const grant = (await findGrants(ctx.db, [tool.id], holder)).find((one) => covers(one, { tool, merged }))
+  const grants = await findGrants(ctx.db, [tool.id], holder)
+  const grant = grants.find((one) => covers(one, { tool, merged, requirement }))
   return { requirement, grantId: grant?.id ?? null }
 }
 

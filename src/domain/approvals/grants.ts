@@ -1,5 +1,5 @@
 /** Grants ("remember this"): what one verdict allows for the next calls. Never without an end and a number. */
-import { and, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, whole } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
@@ -9,6 +9,7 @@ import { hashJson, isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { grants } from '../../store/db/tables/approvals.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import {
@@ -20,6 +21,7 @@ import {
   recordChange,
   type Ctx,
 } from '../access/index.ts'
+import { meets, type Requirement } from '../tools/index.ts'
 import type { Approval } from './approval.ts'
 
 export const grantScopes = ['EXACT', 'SCHEMA', 'TOOL'] as const
@@ -118,37 +120,46 @@ export interface Holder {
   requestedBy: string
 }
 
+/** A grant that may let a call pass, with what its approval had asked for. */
+export type UsableGrant = Grant & { met: Requirement }
+
 /** The grants that may let calls of these tools pass, soonest to end first. They are not used up by this. */
-export async function findGrants(db: Database, toolIds: readonly string[], holder: Holder): Promise<Grant[]> {
+export async function findGrants(
+  db: Database,
+  toolIds: readonly string[],
+  holder: Holder,
+): Promise<UsableGrant[]> {
   if (toolIds.length === 0) return []
-  const t = grants
-  const rows = await db
-    .select()
-    .from(t)
-    .where(
-      and(
-        inArray(t.toolId, [...toolIds]),
-        gt(t.expiresAt, sql`now()`),
-        isNull(t.revokedAt),
-        sql`${t.uses} < ${t.maxUses}`,
-        sql`(${t.agentId} = ${holder.agentId} or ${t.threadId} = ${holder.threadId} or ${t.requestedBy} = ${holder.requestedBy})`,
-      ),
-    )
-    .orderBy(t.expiresAt, t.id)
-    .limit(200)
-  return rows as Grant[]
+  const { agentId, threadId, requestedBy } = holder
+  const rows = await selectRows<typeof grants, { met: Requirement }>(
+    db,
+    grants,
+    sql`where tool_id in ${[...toolIds]} and expires_at > now() and revoked_at is null and uses < max_uses
+      and (agent_id = ${agentId} or thread_id = ${threadId} or requested_by = ${requestedBy})
+      order by expires_at, id limit 200`,
+    sql`, (select a.requirement from approvals as a where a.id = grants.approval_id) as met`,
+  )
+  return rows as UsableGrant[]
 }
 
-/** Whether the grant covers a call of that version with these merged arguments. */
-export function covers(
-  grant: Grant,
-  call: { tool: { id: string; version: number }; merged: JsonObject },
-): boolean {
-  if (grant.toolId !== call.tool.id || grant.toolVersion !== call.tool.version) return false
+/** A call that the gate stops. */
+export interface StoppedCall {
+  tool: { id: string; version: number }
+  merged: JsonObject
+  requirement: Requirement
+}
+
+/**
+ * Whether the grant covers a call of that version with these merged arguments. It cannot agree to more than those did
+ * who gave it: where the gates ask for more than they had to meet, people are asked.
+ */
+export function covers(grant: UsableGrant, { tool, merged, requirement }: StoppedCall): boolean {
+  if (grant.toolId !== tool.id || grant.toolVersion !== tool.version) return false
+  if (!meets(grant.met, requirement)) return false
   if (grant.scope === 'TOOL') return true
-  if (grant.scope === 'EXACT') return grant.argumentsHash === hashJson(call.merged)
+  if (grant.scope === 'EXACT') return grant.argumentsHash === hashJson(merged)
   const compiled = compileSchema(grant.schema)
-  return compiled.ok && compiled.validate(call.merged).length === 0
+  return compiled.ok && compiled.validate(merged).length === 0
 }
 
 /** Takes one use of the first of these grants that still has one; null when none has. Never one too many. */

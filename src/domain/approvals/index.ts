@@ -34,5 +34,7 @@ export {
   type Grant,
   type GrantInput,
   type Holder,
+  type StoppedCall,
+  type UsableGrant,
 } from './grants.ts'
 export { countApprovals, getApprovals, listApprovals, loadPendingOf, type ApprovalCounts } from './read.ts'

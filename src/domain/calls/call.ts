@@ -9,7 +9,15 @@ import { atomically, nowPlus, query, type Database } from '../../store/db/databa
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
 import { assertMay, recordChange, rememberRequest, type Ctx } from '../access/index.ts'
-import { covers, findGrants, insertApprovals, newApproval, requested, takeUse } from '../approvals/index.ts'
+import {
+  covers,
+  findGrants,
+  insertApprovals,
+  newApproval,
+  requested,
+  takeUse,
+  type StoppedCall,
+} from '../approvals/index.ts'
 import {
   findTool,
   gateOf,
@@ -139,7 +147,7 @@ async function passGate(
   event: NewEvent
 }> {
   const requirement = judgeGate([gateOf(tool)], merged)
-  const grantId = requirement ? await takeGrant(tx, ctx, tool, merged) : null
+  const grantId = requirement ? await takeGrant(tx, ctx, { tool, merged, requirement }) : null
   if (requirement && !grantId) {
     const question = newApproval({
       toolCallId: id,
@@ -169,12 +177,12 @@ async function passGate(
   return { row: row as never, event: started(id, tool.name, 1) }
 }
 
-async function takeGrant(tx: Database, ctx: Ctx, tool: Tool, merged: JsonObject): Promise<string | null> {
+async function takeGrant(tx: Database, ctx: Ctx, call: StoppedCall): Promise<string | null> {
   const holder = { agentId: null, threadId: null, requestedBy: ctx.principal.id }
-  const grants = await findGrants(tx, [tool.id], holder)
+  const grants = await findGrants(tx, [call.tool.id], holder)
   return takeUse(
     tx,
-    grants.filter((grant) => covers(grant, { tool, merged })),
+    grants.filter((grant) => covers(grant, call)),
   )
 }
 

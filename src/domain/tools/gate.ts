@@ -137,6 +137,15 @@ export function stricter(asked: Requirement, more: Requirement | null): Requirem
   }
 }
 
+/** Whether whoever met one requirement has met the other as well; deadlines aside. */
+export function meets(met: Requirement, asked: Requirement): boolean {
+  return (
+    met.quorum >= asked.quorum &&
+    (met.excludeRequester || !asked.excludeRequester) &&
+    asked.approvers.every((list) => met.approvers.some((one) => one.every((role) => list.includes(role))))
+  )
+}
+
 function stops(policy: GatePolicy, merged: JsonObject): boolean {
   if (policy.mode !== 'WHEN') return policy.mode === 'ALWAYS'
   const compiled = compileSchema(policy.when)

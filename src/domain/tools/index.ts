@@ -5,6 +5,7 @@ export {
   gateOf,
   gateSources,
   judgeGate,
+  meets,
   stricter,
   type GateInput,
   type GatePolicy,

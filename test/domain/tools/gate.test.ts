@@ -8,6 +8,7 @@ import {
   gateModes,
   gateOf,
   judgeGate,
+  meets,
   stricter,
   type GatePolicy,
   type Requirement,
@@ -101,6 +102,20 @@ test('what changed arguments ask for is added to what was asked, and takes nothi
       expect(both.timeoutSeconds).toBe(asked.timeoutSeconds)
       expect(stricter(asked, null)).toEqual(asked)
       expect(stricter(both, more)).toEqual(both)
+    }),
+  )
+})
+
+test('whoever met a requirement has met each that is no stricter, and itself', () => {
+  fc.assert(
+    fc.property(policy, policy, (a, b) => {
+      const always = (one: GatePolicy) => judgeGate([{ ...one, mode: 'ALWAYS' }], {})!
+      const [one, two] = [always(a), always(b)]
+      expect(meets(one, one)).toBe(true)
+      expect(meets(stricter(one, two), one) && meets(stricter(one, two), two)).toBe(true)
+      if (!meets(one, two)) return
+      expect(one.quorum).toBeGreaterThanOrEqual(two.quorum)
+      for (const role of mayDecide(one)) expect(mayDecide(two)).toContain(role)
     }),
   )
 })
