@@ -19,7 +19,7 @@ import {
   type Tool,
   type ToolCall,
 } from '../tools/index.ts'
-import { covers, findGrants } from './grants.ts'
+import { covers, findGrants } from './grant-use.ts'
 
 export interface GateEvaluation {
   /** What the call would have to wait for; null when it would run at once. */
