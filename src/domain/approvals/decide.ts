@@ -1,13 +1,25 @@
 /** Deciding: the first verdict wins, exactly once, whoever else clicks, and whatever crashes afterwards. */
+import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalid, invalidAt } from '../../core/errors.ts'
 import { hashJson } from '../../core/json.ts'
-import { atomically } from '../../store/db/database.ts'
+import { atomically, query } from '../../store/db/database.ts'
 import type { Hint } from '../../store/events/bell.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, denied, type Ctx } from '../access/index.ts'
-import { loadAttachments, loadVersion, maskedPaths, prepareCall, withAttachments } from '../tools/index.ts'
+import {
+  gateOf,
+  judgeGate,
+  loadCall,
+  loadVersion,
+  maskedPaths,
+  prepareCall,
+  stricter,
+  withAttachments,
+  type GatePolicy,
+  type ToolCall,
+} from '../tools/index.ts'
 import { verdicts, type Approval, type Verdict } from './approval.ts'
 import { digestOf } from './ask.ts'
 import { decide, type Edit, type Ready } from './decision.ts'
@@ -38,11 +50,11 @@ export interface DecideApprovalInput {
 
 /**
  * Gives a verdict. Action `approvals:Decide` on the tool; the gate may ask for a role, and for somebody else than the
- * requester. APPROVE with `arguments` edits them: they are validated and the presets merged anew; INVALID leaves the
- * approval pending. One REJECT settles it, an APPROVE once the quorum is reached; an edit starts the votes anew. Verdict,
- * call, event, audit, grant and the wake of whoever waits are one transaction. APPROVAL_ALREADY_DECIDED and
- * APPROVAL_EXPIRED for whoever comes later, CONFLICT for a second vote of the same key, for a voided approval and
- * when `expectedDigest` is not what is being asked any more.
+ * requester. APPROVE with `arguments` edits them: they are validated, the presets merged and the gates asked anew, which
+ * may want more now; INVALID leaves the approval pending. One REJECT settles it, an APPROVE once the quorum is reached;
+ * an edit starts the votes anew. Verdict, call, event, audit, grant and the wake of whoever waits are one transaction.
+ * APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for whoever comes later, CONFLICT for a second vote of the same key,
+ * for a voided approval and when `expectedDigest` is not what is being asked any more.
  */
 export async function decideApproval(ctx: Ctx, input: DecideApprovalInput): Promise<Approval> {
   const ready = await prepare(ctx, input, ['input'])
@@ -86,6 +98,8 @@ async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready>
     given.arguments === undefined || given.arguments === null
       ? null
       : await editOf(ctx, approval, given, root)
+  const refusedEdit = edit ? whyNot(ctx, { ...approval, requirement: edit.requirement }) : null
+  if (refusedEdit) throw await denied(ctx, what, refusedEdit)
   return { given, approval, owner: ownerOf({ ...approval, id: approval.toolCallId }), edit, root }
 }
 
@@ -105,22 +119,36 @@ async function editOf(
   given: z.output<typeof decision>,
   root: string[],
 ): Promise<Edit> {
-  const { toolId, toolVersion, requestedBy, requirement } = approval
+  const { toolId, toolVersion, requestedBy } = approval
   const definition = await loadVersion(ctx.db, toolId, toolVersion)
   const prepared = prepareCall(definition, given.arguments)
   if (!prepared.ok)
     throw invalid(prepared.issues.map((issue) => ({ ...issue, path: [...root, ...issue.path] })))
-  const { arguments: own } = prepared
+  const { arguments: own, dropped } = prepared
+  const call = await loadCall(ctx.db, approval.toolCallId)
   // Files stay as they came: they are not the approver's to change.
-  const merged = withAttachments(prepared.merged, await loadAttachments(ctx.db, approval.toolCallId))
+  const merged = withAttachments(prepared.merged, call.attachments)
   const before = approval.arguments
   const keys = [...new Set([...Object.keys(before), ...Object.keys(merged)])].filter(
     (key) => hashJson(before[key]) !== hashJson(merged[key]),
   )
+  // Nobody edits a call to where the gates ask for more, and agrees alone.
+  const policies = [gateOf(definition), ...(await agentGate(ctx, call))]
+  const requirement = stricter(approval.requirement, judgeGate(policies, merged))
   const digest = digestOf({ toolId, toolVersion, arguments: merged, requestedBy, requirement })
   // What was asked first stays on show beside it.
   const masked = [...(approval.masked ?? []), ...maskedPaths(definition.inputSchema, merged)]
-  return { own, merged, keys, digest, masked }
+  return { own, merged, keys, dropped, digest, masked, requirement }
+}
+
+/** The gate of the agent that the call goes through, as it was when its generation began or it was placed. */
+async function agentGate(ctx: Ctx, { generationId, agentGate: placed }: ToolCall): Promise<GatePolicy[]> {
+  if (generationId === null) return placed ? [placed] : []
+  const rows = await query<{ gate: GatePolicy | null }>(
+    ctx.db,
+    sql`select settings->'gate' as gate from generations where id = ${generationId}`,
+  )
+  return rows.flatMap(({ gate }) => (gate ? [gate] : []))
 }
 
 async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {

@@ -11,6 +11,7 @@ import { covers, findGrants, insertApprovals, newApproval, requested, takeUse } 
 import {
   gateOf,
   judgeGate,
+  loadCall,
   maskedPaths,
   newAttempt,
   timeoutOf,
@@ -22,7 +23,7 @@ import {
   type Tool,
   type ToolCall,
 } from '../tools/index.ts'
-import { leaseMarginMs, loadCall, ringNews, started } from './row.ts'
+import { leaseMarginMs, ringNews, started } from './row.ts'
 
 /** Through which agent a call came over the bridge. */
 export interface Via {
@@ -140,7 +141,7 @@ async function passGate(
   if (requirement) {
     const known = via && !order.memory ? await findAwaited(tx, ctx, order, via) : null
     if (known) return { known }
-    const grantId = await takeGrant(tx, ctx, order)
+    const grantId = await takeGrant(tx, ctx, order, requirement)
     if (!grantId) return stopped(tx, ctx, order, id, requirement)
     return { row: sent(ctx, tool, id, grantId), event: started(id, runtimeName, 1) }
   }
@@ -187,7 +188,12 @@ async function stopped(
   return { row, event: requested(question) }
 }
 
-async function takeGrant(tx: Database, ctx: Ctx, order: Order): Promise<string | null> {
+async function takeGrant(
+  tx: Database,
+  ctx: Ctx,
+  order: Order,
+  requirement: Requirement,
+): Promise<string | null> {
   const { tool, via } = order
   const holder = {
     agentId: via?.agentId ?? null,
@@ -197,7 +203,7 @@ async function takeGrant(tx: Database, ctx: Ctx, order: Order): Promise<string |
   const grants = await findGrants(tx, [tool.id], holder)
   return takeUse(
     tx,
-    grants.filter((grant) => covers(grant, { tool, merged: whole(order) })),
+    grants.filter((grant) => covers(grant, { tool, merged: whole(order), requirement })),
   )
 }
 

@@ -17,13 +17,14 @@ import {
 } from '../approvals/index.ts'
 import {
   isIdempotent,
+  loadCall,
   loadVersion,
   prepareCall,
   runTool,
   unknownResult,
   type ToolCall,
 } from '../tools/index.ts'
-import { loadCall, markSent, ringNews, settle } from './row.ts'
+import { markSent, ringNews, settle } from './row.ts'
 import { withdrawAbandoned } from './withdraw.ts'
 
 /**

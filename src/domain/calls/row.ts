@@ -9,15 +9,10 @@ import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
 import type { Held } from '../../store/work/work.ts'
 import { record } from '../audit/index.ts'
 import { reachable, type Ctx, type House } from '../access/index.ts'
-import { attemptBegins, attemptEnds, codeOf, toolCallOf, type ToolCall } from '../tools/index.ts'
+import { attemptBegins, attemptEnds, codeOf, loadCall, toolCallOf, type ToolCall } from '../tools/index.ts'
 
 /** The lease of a call that a request waits for is its timeout and this, so nobody takes a call that can still be running. */
 export const leaseMarginMs = 15_000
-
-export async function loadCall(db: Database, id: string): Promise<ToolCall> {
-  const [row] = await selectRows(db, toolCalls, sql`where id = ${id}`)
-  return toolCallOf(row!)
-}
 
 /** The call when it exists for the caller and belongs to no generation, else NOT_FOUND. Checks no permission. */
 export async function findCall(ctx: Ctx, id: string): Promise<ToolCall> {

@@ -1,7 +1,6 @@
 /** Waiting for what somebody else runs: woken by the bell, certain by looking. */
 import type { House } from '../access/index.ts'
-import { isOpen, type ToolCall } from '../tools/index.ts'
-import { loadCall } from './row.ts'
+import { isOpen, loadCall, type ToolCall } from '../tools/index.ts'
 
 /** How often to look when no bell rings, in milliseconds. */
 const lookMs = 1000

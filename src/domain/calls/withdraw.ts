@@ -8,8 +8,8 @@ import type { Hint } from '../../store/events/bell.ts'
 import { lockOwners, ownerOf, tellOwner } from '../../store/work/owner.ts'
 import { assertMay, recordChange, type Ctx, type House } from '../access/index.ts'
 import { voidApprovals, voided } from '../approvals/index.ts'
-import type { ToolCall } from '../tools/index.ts'
-import { findCall, loadCall } from './row.ts'
+import { loadCall, type ToolCall } from '../tools/index.ts'
+import { findCall } from './row.ts'
 
 /**
  * Ends a call that its caller does not want any more. Action `tools:Call`, and only for who asked for it; anybody

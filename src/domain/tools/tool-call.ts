@@ -149,10 +149,10 @@ export async function listToolCalls(
   return (await listPage(ctx.db, toolCalls, projectId, input.page, where)).map(toolCallOf)
 }
 
-/** The files that came with a call. Checks nothing. */
-export async function loadAttachments(db: Database, callId: string): Promise<Attachment[] | null> {
-  const [row] = await selectRows(db, toolCalls, sql`where id = ${callId}`)
-  return row ? toolCallOf(row).attachments : null
+/** A call that is known to exist. Checks nothing. */
+export async function loadCall(db: Database, id: string): Promise<ToolCall> {
+  const [row] = await selectRows(db, toolCalls, sql`where id = ${id}`)
+  return toolCallOf(row!)
 }
 
 /** The calls of some generations in step and call order. Checks nothing. */
