@@ -6,6 +6,7 @@ import {
   type ServerEventBus,
 } from '@modelcontextprotocol/server'
 import type { Log } from '../../core/log.ts'
+import { withTypedBody, withTypedErrors } from './typed-errors.ts'
 
 /** Comments that keep a stream alive, in milliseconds. */
 const keepAliveMs = 10_000
@@ -31,9 +32,9 @@ export async function legacyLeg(
     enableJsonResponse: json,
     keepAliveMs,
   })
-  const server = make()
+  const server = withTypedErrors(make())
   await server.connect(transport)
-  const response = await transport.handleRequest(request, { parsedBody: body })
+  const response = await withTypedBody(await transport.handleRequest(request, { parsedBody: body }))
   if (json || response.body === null) over()
   return json || response.body === null ? response : withEnd(response, over)
 }
@@ -68,11 +69,12 @@ export function modernLeg(
   { make, bus, log }: ModernOptions,
   { request, body }: Inbound,
 ): { response: Promise<Response>; close(): Promise<void> } {
-  const handler = createMcpHandler(() => make(), {
+  const handler = createMcpHandler(() => withTypedErrors(make()), {
     legacy: 'reject',
     keepAliveMs,
     ...(bus ? { bus } : {}),
     onerror: (error) => log.debug({ err: error }, 'an MCP request was refused'),
   })
-  return { response: handler.fetch(request, { parsedBody: body }), close: handler.close }
+  const response = handler.fetch(request, { parsedBody: body }).then(withTypedBody)
+  return { response, close: handler.close }
 }

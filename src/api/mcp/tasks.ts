@@ -23,7 +23,6 @@ export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
 /** A finished task can be asked for so long, as long as its key is remembered; then its row may go. */
 const ttlMs = 24 * 60 * 60 * 1000
-const pollIntervalMs = 2000
 
 /** A task in the form of the extension: flat, beside the type of the result. */
 export interface TaskResult {
@@ -45,7 +44,7 @@ export function declaresTasks({ era }: Pick<Visit, 'era'>, { mcpReq }: ServerCon
 
 /** The answer to a call that goes on as a task. The row is committed: it can be asked for at once. */
 export function newTask(visit: Visit, work: Work): TaskResult {
-  return { resultType: 'task', ...shown(visit.ctx, work) }
+  return { resultType: 'task', ...shown(visit, work) }
 }
 
 const taskParams = z.looseObject({ taskId: z.string() })
@@ -74,10 +73,11 @@ export function addTasks(server: Server, visit: Visit): void {
 }
 
 async function got(visit: Visit, work: Work): Promise<object> {
-  const task = shown(visit.ctx, work)
+  const task = shown(visit, work)
   if (task['status'] !== 'completed') return task
   await fetched(visit.ctx, work)
-  return { ...task, result: resultOf(visit, work) }
+  // The result inside is whole: clients read it with the schema of an answer to tools/call.
+  return { ...task, result: { resultType: 'complete', ...resultOf(visit, work) } }
 }
 
 function resultOf(visit: Visit, work: Work): CallToolResult {
@@ -99,7 +99,10 @@ function sealOf({ masterKey, principal }: Ctx, workId: string): string {
   return sign(purposeKey(masterKey, 'mcp task'), [principal.id, workId]).slice(0, 24)
 }
 
-function shown(ctx: Ctx, work: Work): Omit<TaskResult, 'resultType'> & { taskId: string; status: string } {
+function shown(
+  { ctx, times }: Visit,
+  work: Work,
+): Omit<TaskResult, 'resultType'> & { taskId: string; status: string } {
   const { pending } = work
   const status = { RUNNING: 'working', WAITING: 'working', DONE: 'completed', CANCELLED: 'cancelled' }[
     work.status
@@ -113,6 +116,6 @@ function shown(ctx: Ctx, work: Work): Omit<TaskResult, 'resultType'> & { taskId:
     createdAt: work.createdAt.toISOString(),
     lastUpdatedAt: work.changedAt.toISOString(),
     ttlMs,
-    pollIntervalMs,
+    pollIntervalMs: times.pollMs,
   }
 }

@@ -15,6 +15,8 @@ export interface Times {
   progressMs: number
   /** A call that ends sooner is answered at once, also when the client knows tasks. */
   taskAfterMs: number
+  /** How often a client should look at its task. */
+  pollMs: number
   /** How long a caller that hung up may take to come back. */
   graceMs: number
 }
@@ -25,6 +27,7 @@ export const usualTimes: Times = {
   roundHoldMs: 40_000,
   progressMs: 5000,
   taskAfterMs: 500,
+  pollMs: 2000,
   graceMs: 60_000,
 }
 

@@ -1,0 +1,130 @@
+/** A thousand broken requests: each is answered, none with a fault of ours, and the server lives on. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { rpc } from '../../support/bridge.ts'
+import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+
+let h: Harness
+let agent: GatedAgent
+
+beforeAll(async () => {
+  h = await openHarness({}, { mcp: { inlineHoldMs: 10, roundHoldMs: 10, taskAfterMs: 10 } })
+  agent = await makeGatedAgent(h)
+})
+afterAll(async () => {
+  await agent?.close()
+  await h?.stop()
+})
+
+const modernMeta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } },
+}
+const sound: Record<string, any>[] = [
+  { method: 'tools/list' },
+  { method: 'tools/call', params: { name: 'echo', arguments: { word: 'w', idempotency_key: 'k' } } },
+  { method: 'tools/call', params: { name: 'echo', arguments: { word: 'w' }, _meta: { progressToken: 1 } } },
+  { method: 'tools/call', params: { name: 'teller', arguments: { message: 'hello', conversation_id: 'x' } } },
+  { method: 'tools/call', params: { name: 'approval_wait', arguments: { call_id: 'call_x' } } },
+  {
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } },
+  },
+  { method: 'tools/call', params: { name: 'echo', arguments: { word: 'w' }, _meta: modernMeta } },
+  { method: 'tasks/get', params: { taskId: 'call_x.y', _meta: modernMeta } },
+  { method: 'server/discover', params: { _meta: modernMeta } },
+  { method: 'notifications/cancelled', params: { requestId: 1 } },
+].map((one, id) => ({ jsonrpc: '2.0', id, ...one }))
+
+const odd = fc.oneof(
+  fc.jsonValue(),
+  fc.constantFrom('', '\u0000', '\ud800', '__proto__', 'constructor', -1, 1e308, [], {}, [[[[]]]], {
+    toString: 1,
+  }),
+  fc.string({ unit: 'binary', maxLength: 300 }),
+)
+
+/** A sound message with one or two of its values replaced, taken away or doubled, anywhere. */
+const mutated = fc
+  .record({
+    base: fc.constantFrom(...sound),
+    changes: fc.array(fc.record({ at: fc.nat(), how: fc.constantFrom('set', 'drop', 'wrap'), value: odd }), {
+      minLength: 1,
+      maxLength: 2,
+    }),
+  })
+  .map(({ base, changes }) => changes.reduce(mutate, structuredClone(base) as unknown))
+
+function mutate(root: unknown, { at, how, value }: { at: number; how: string; value: unknown }): unknown {
+  const places: [any, string][] = []
+  const walk = (node: unknown) => {
+    if (typeof node !== 'object' || node === null) return
+    for (const key of Object.keys(node)) {
+      places.push([node, key])
+      walk((node as any)[key])
+    }
+  }
+  walk(root)
+  if (places.length === 0) return value
+  const [node, key] = places[at % places.length]!
+  if (how === 'drop') delete node[key]
+  else
+    Object.defineProperty(node, key, {
+      value: how === 'wrap' ? [node[key]] : value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    })
+  return root
+}
+
+const body = fc.oneof(
+  { weight: 6, arbitrary: mutated.map((value) => JSON.stringify(value) ?? 'null') },
+  { weight: 1, arbitrary: fc.array(mutated, { maxLength: 4 }).map((value) => JSON.stringify(value)) },
+  { weight: 1, arbitrary: fc.json() },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
+  { weight: 1, arbitrary: fc.nat(3000).map((depth) => '['.repeat(depth) + ']'.repeat(depth)) },
+)
+
+const headers = fc.constantFrom<Record<string, string>>(
+  {},
+  { accept: 'application/json, text/event-stream' },
+  { 'mcp-protocol-version': '2025-11-25', accept: 'application/json, text/event-stream' },
+  {
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': 'echo',
+    accept: 'application/json, text/event-stream',
+  },
+  { 'mcp-protocol-version': 'x', 'mcp-session-id': 'y' },
+)
+
+test(
+  '1,000 random and mutated bodies never give a 5xx, a hang or a crash',
+  { timeout: 240_000 },
+  async () => {
+    const statuses = new Map<number, number>()
+    await fc.assert(
+      fc.asyncProperty(body, headers, fc.boolean(), async (text, more, platform) => {
+        const url = platform ? `${h.url}/mcp` : agent.url
+        const answer = await fetch(url, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-agent-api-key': agent.callerKey, ...more },
+          body: text,
+          signal: AbortSignal.timeout(10_000),
+        })
+        const said = await answer.text()
+        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+        expect(answer.status, said).toBeLessThan(500)
+        expect(said).not.toMatch(/internal_error|-32603|node_modules|\.ts:\d|Failed query/)
+      }),
+      { numRuns: 1000, seed: 20261121 },
+    )
+    // It passed on something: some were served, many were refused.
+    expect(statuses.get(200)).toBeGreaterThan(50)
+    expect(statuses.get(400)).toBeGreaterThan(50)
+    const { body: list } = await rpc(agent.url, agent.callerKey, sound[0])
+    expect(list['result'].tools.length).toBe(5)
+  },
+)

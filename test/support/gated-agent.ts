@@ -1,0 +1,67 @@
+/** An agent for MCP clients: a tool that works, one that fails, and one that a person must agree to; and that person. */
+import type { Harness } from './harness.ts'
+import { startLoopback, type Loopback } from './loopback.ts'
+import { objectSchema } from './story.ts'
+
+export interface GatedAgent {
+  upstream: Loopback
+  url: string
+  agentId: string
+  tools: Record<'echo' | 'fail' | 'pay', string>
+  /** The secret of a key that may call and not decide. */
+  callerKey: string
+  /** What reached the upstream for the gated tool. */
+  paid(): number
+  /** Decides about the oldest pending approval as soon as there is one. */
+  decide(verdict?: 'APPROVE' | 'REJECT'): Promise<Record<string, any>>
+  close(): Promise<void>
+}
+
+export async function makeGatedAgent(h: Harness, settings: object = {}): Promise<GatedAgent> {
+  const upstream = await startLoopback((request, response) => {
+    const fails = request.url.startsWith('/fail')
+    response
+      .writeHead(fails ? 500 : 200, { 'content-type': 'text/plain' })
+      .end(fails ? 'it broke' : `done: ${request.url} ${request.body}`)
+  })
+  const word = objectSchema({ word: { type: 'string' } }, ['word'])
+  const make = async (name: string, more: object = {}) => {
+    const config = { http: { url: `${upstream.url}/${name}`, method: 'POST', inputSchema: word } }
+    return (await h.mutate('createTool', { name, config, ...more }, 'tool { id }'))['tool'].id as string
+  }
+  const tools = {
+    echo: await make('echo', { title: 'Echo', annotations: { readOnlyHint: true } }),
+    fail: await make('fail'),
+    pay: await make('pay', { gate: { autoApprove: false } }),
+  }
+  const input = { name: 'teller', toolIds: Object.values(tools), mcp: { enabled: true }, ...settings }
+  const made = await h.mutate('createAgent', input, 'agent { id }')
+  const agentId = made['agent'].id as string
+  const caller = await h.mutate('createApiKey', { name: 'caller', role: 'CALLER' }, 'secret')
+  return {
+    upstream,
+    agentId,
+    tools,
+    url: `${h.url}/mcp/${agentId}`,
+    callerKey: caller['secret'],
+    paid: () => upstream.seen.filter((request) => request.url === '/pay').length,
+    decide: (verdict = 'APPROVE') => decide(h, tools.pay, verdict),
+    close: () => upstream.close(),
+  }
+}
+
+async function decide(h: Harness, toolId: string, verdict: string): Promise<Record<string, any>> {
+  const pending = async () => {
+    const listed = await h.gql('query($t: ID!) { approvals(toolId: $t, status: PENDING) { nodes { id } } }', {
+      t: toolId,
+    })
+    return listed.data['approvals'].nodes[0]?.id as string | undefined
+  }
+  let id = await pending()
+  if (!id) {
+    const query = 'subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }'
+    await h.collect(query, {}, () => true)
+    id = await pending()
+  }
+  return h.mutate('decideApproval', { approvalId: id, verdict }, 'approval { id status }')
+}
