@@ -69,7 +69,8 @@ export function createChanges(surfaces: Surfaces): Changes {
       )
     },
     close() {
-      for (const end of [...open]) end()
+      // Each takes itself out of the set.
+      for (const end of Array.from(open)) end()
     },
   }
 }

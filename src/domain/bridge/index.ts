@@ -1,5 +1,5 @@
 /** The front door of the bridge: what an MCP client sees of an agent, and what it may do there. */
-export { callThroughAgent, findOwnCall, type BridgeCall } from './call.ts'
+export { callThroughAgent, type BridgeCall } from './call.ts'
 export {
   closeConversation,
   isConversationOpen,
@@ -11,4 +11,4 @@ export { entryNames, reservedIn, type BridgeEntry, type BridgeSurface } from './
 export { createSurfaces, type Surfaces } from './surfaces.ts'
 export { startTalk, watchTalk, type TalkEvent, type TalkInput } from './talk.ts'
 export { cancelWork, fetched, readWork, waitForWork, type Work, type WorkStatus } from './work.ts'
-export { noteBack, noteGone } from '../calls/index.ts'
+export { noteGone } from '../calls/index.ts'

@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
-import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
+import { atomically, nowPlus } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
