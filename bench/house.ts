@@ -25,8 +25,11 @@ async function onServer(statement: string): Promise<void> {
   await sql.unsafe(statement).finally(() => sql.end({ timeout: 1 }))
 }
 
-/** Opens one on a database of its own, which `close` removes. Throws when PostgreSQL does not answer. */
-export async function openHouse(kind: 'postgres' | 'pglite'): Promise<BenchHouse> {
+/**
+ * Opens one on a database of its own, which `close` removes. Throws when PostgreSQL does not answer. Tools may reach
+ * `upstream`, a `host:port`.
+ */
+export async function openHouse(kind: 'postgres' | 'pglite', upstream?: string): Promise<BenchHouse> {
   const name = `gatehouse_bench_${randomBytes(4).toString('hex')}`
   const folder = kind === 'pglite' ? await mkdtemp(join(tmpdir(), 'gatehouse-bench-')) : null
   let databaseUrl: string | null = null
@@ -39,6 +42,7 @@ export async function openHouse(kind: 'postgres' | 'pglite'): Promise<BenchHouse
     GATEHOUSE_ADMIN_KEY: key,
     GATEHOUSE_LOG_LEVEL: 'error',
     GATEHOUSE_REQUESTS_PER_MINUTE: '100000000',
+    ...(upstream ? { GATEHOUSE_EGRESS_ALLOW: upstream } : {}),
   })
   const config = { ...settings, demo: false, graphiql: false, databaseUrl, secretKey: Buffer.alloc(32) }
   const app = await createApp(

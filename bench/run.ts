@@ -1,11 +1,13 @@
-/** Runs the measurements named as arguments, or all: generations, query, fanout, scale. Prints tables, writes nothing. */
+/** Runs the measurements named as arguments, or all: bridge, generations, query, fanout, scale. Prints tables, writes nothing. */
 import { cpus } from 'node:os'
+import { measureBridge } from './bridge.ts'
 import { measureFanout } from './fanout.ts'
 import { measureGenerations } from './generations.ts'
 import { measureQuery } from './query.ts'
 import { measureScale } from './scale.ts'
 
 const parts = {
+  bridge: measureBridge,
   generations: measureGenerations,
   query: measureQuery,
   fanout: measureFanout,

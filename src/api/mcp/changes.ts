@@ -69,7 +69,7 @@ export function createChanges(surfaces: Surfaces): Changes {
       )
     },
     close() {
-      for (const end of [...open]) end()
+      open.forEach((end) => end())
     },
   }
 }

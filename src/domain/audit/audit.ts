@@ -1,8 +1,9 @@
 /** What happened, by whom: entries are written in the transaction of the change, and never altered. */
+import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
-import type { Database } from '../../store/db/database.ts'
+import { jsonb, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { auditEntries } from '../../store/db/tables/audit.ts'
 
@@ -25,6 +26,14 @@ export type NewAuditEntry = Omit<AuditEntry, 'id' | 'createdAt'>
 /** Writes an entry. Pass the transaction of the change it tells of. */
 export async function record(tx: Database, entry: NewAuditEntry): Promise<void> {
   await tx.insert(auditEntries).values({ ...entry, id: newId('auditEntry') })
+}
+
+/** The tail of a statement with a relation `g`: writes the entry when `g` has a row. `more` is added to its details. */
+export function insertEntry(entry: NewAuditEntry, more: SQL): SQL {
+  const { projectId, principalId, action, resource, outcome, details } = entry
+  return sql`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details)
+    select ${newId('auditEntry')}, ${projectId}, ${principalId}, ${action}, ${resource}, ${outcome},
+      ${jsonb(details)} || ${more} from g`
 }
 
 /** Entries of a project, newest first. Who may read them is for the room of access to say. */

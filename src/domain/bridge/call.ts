@@ -1,5 +1,4 @@
 /** Calling a tool of an agent from outside: the same operation as callTool, through the agent's own gate. */
-import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { assertMay, type Ctx } from '../access/index.ts'

@@ -1,5 +1,5 @@
 /** The front door of the bridge: what an MCP client sees of an agent, and what it may do there. */
-export { callThroughAgent, findOwnCall, type BridgeCall } from './call.ts'
+export { callThroughAgent, type BridgeCall } from './call.ts'
 export {
   closeConversation,
   isConversationOpen,
