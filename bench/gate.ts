@@ -46,7 +46,7 @@ async function waitingCalls(sql: postgres.Sql) {
 
 async function measureDispatch(): Promise<void> {
   const service = await startService()
-  const house = await openHouse('postgres', { egressAllow: [service.address] })
+  const house = await openHouse('postgres', service.address)
   const sql = postgres(house.databaseUrl!, { max: 1, onnotice: () => {} })
   const agentId = await gatedAgent(house, service.address)
   const start = `mutation($i: StartGenerationInput!) { startGeneration(input: $i) { ... on Error { message } } }`

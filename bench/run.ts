@@ -1,5 +1,6 @@
-/** Runs the measurements named as arguments, or all: generations, gate, query, fanout, scale. Prints tables, writes nothing. */
+/** Runs the measurements named as arguments, or all of `parts`. Prints tables, writes nothing. */
 import { cpus } from 'node:os'
+import { measureBridge } from './bridge.ts'
 import { measureFanout } from './fanout.ts'
 import { measureGate } from './gate.ts'
 import { measureGenerations } from './generations.ts'
@@ -7,6 +8,7 @@ import { measureQuery } from './query.ts'
 import { measureScale } from './scale.ts'
 
 const parts = {
+  bridge: measureBridge,
   generations: measureGenerations,
   gate: measureGate,
   query: measureQuery,

@@ -1,34 +1,16 @@
 /** The composition root: the only file that knows everyone. */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import type { IncomingMessage } from 'node:http'
 import { join, resolve } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { pino, stdSerializers } from 'pino'
-import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
-import { makeActions } from './api/graphql/actions.ts'
-import { makeContext, type GraphQLContext } from './api/graphql/context.ts'
-import type { SocketLimits } from './api/graphql/socket-limits.ts'
-import { openSockets, type Sockets } from './api/graphql/sockets.ts'
-import { makeYoga, type Credentials } from './api/graphql/yoga.ts'
-import { makeMcp, type Caller, type Mcp } from './api/mcp/handler.ts'
-import type { Times } from './api/mcp/visit.ts'
-import { makeFiles } from './api/http/files.ts'
-import { listen, type HttpServer } from './api/http/server.ts'
+import type { Sockets } from './api/graphql/sockets.ts'
 import type { Config } from './config.ts'
 import { systemClock, type Clock } from './core/clock.ts'
-import { AppError } from './core/errors.ts'
 import { silentLog, type Log } from './core/log.ts'
+import { openFaces, type FaceParts } from './faces.ts'
 import { openFirstDoor } from './first-start.ts'
-import {
-  createAuthenticator,
-  createRateLimit,
-  createTokenVerifier,
-  unauthenticated,
-  type Ctx,
-  type House,
-  type Principal,
-} from './domain/access/index.ts'
+import type { Ctx, House, Principal } from './domain/access/index.ts'
 import { createEgress, type EgressOptions } from './domain/egress/index.ts'
 import {
   createModels,
@@ -44,19 +26,16 @@ import { connect, type Connection, type DatabaseAddress } from './store/db/conne
 import { query } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
 import { localBell, type Bell } from './store/events/bell.ts'
-import { startLive, type Live } from './store/events/live.ts'
+import { startLive } from './store/events/live.ts'
 import { postgresBell } from './store/events/postgres-bell.ts'
 import { redisBell } from './store/events/redis-bell.ts'
 
 /** What tests put in place of the outside world. */
-export interface AppParts {
+export interface AppParts extends FaceParts {
   database?: DatabaseAddress
   clock?: Clock
   log?: Log
   egress?: EgressOptions
-  sockets?: Partial<SocketLimits>
-  /** How long the bridge holds requests. */
-  mcp?: Partial<Times>
 }
 
 export interface App {
@@ -215,112 +194,4 @@ function environmentOf({ models }: Config): EnvironmentProvider[] {
   return (['openai', 'anthropic', 'google', 'compatible'] as const)
     .filter((kind) => models[kind].apiKey !== null || models[kind].baseUrl !== null)
     .map((kind) => ({ name: kind, kind, ...models[kind] }))
-}
-
-async function openFaces(
-  config: Config,
-  house: House,
-  models: Models,
-  workers: Workers | null,
-  { sockets: limits, mcp: times }: Pick<AppParts, 'sockets' | 'mcp'>,
-  address: { url: string },
-  closers: (() => Promise<unknown>)[],
-): Promise<{ server: HttpServer; sockets: Sockets | null; mcp: Mcp | null }> {
-  const serves = config.role !== 'worker'
-  const authenticator = createAuthenticator(
-    house,
-    config.oidc ? createTokenVerifier(house, config.oidc) : null,
-  )
-  closers.push(async () => authenticator.close())
-  const rate = createRateLimit(house.clock, config.requestsPerMinute)
-  const ctxOf = async ({ secret, resources, remoteAddress, requestId, messages }: Caller): Promise<Ctx> => {
-    const principal = await authenticator.authenticate(secret, resources)
-    for (let i = 0; i < messages; i++) rate.take(principal.id)
-    return { ...house, principal, requestId, remoteAddress }
-  }
-  const contextOf = async ({ authorization, ...request }: Credentials): Promise<GraphQLContext> => {
-    if (authorization === null) return makeContext(refuse, models, request.requestId)
-    const resources = [`${address.url}/graphql`]
-    const ctx = await ctxOf({ secret: tokenOf(authorization), resources, messages: 1, ...request })
-    if (ctx.principal.agentId !== null) throw boundKey()
-    return makeContext(() => ctx, models, request.requestId)
-  }
-  const shared = { log: house.log, corsOrigins: config.corsOrigins, contextOf }
-  const yoga = serves ? makeYoga({ ...shared, graphiql: config.graphiql }) : null
-  const onRevoked = (listener: (keyId: string) => void) =>
-    house.bell.listen((hint) => {
-      if (hint.kind === 'signal' && hint.name === 'revoked') listener(hint.id)
-    })
-  const sockets = yoga ? openSockets({ ...shared, yoga, onRevoked, limits }) : null
-  const mcp = serves
-    ? makeMcp({
-        house,
-        contextOf: ctxOf,
-        actions: makeActions(models),
-        publicUrl: () => address.url,
-        issuer: config.oidc?.issuer ?? null,
-        guard: { allowedHosts: hostsOf(config), corsOrigins: config.corsOrigins },
-        times,
-      })
-    : null
-  const fileCaller = ({ headers, socket }: IncomingMessage) =>
-    ctxOf({
-      secret: tokenOf(headers.authorization ?? ''),
-      resources: [`${address.url}/api/v1/files`],
-      remoteAddress: socket.remoteAddress ?? null,
-      requestId: randomUUID(),
-      messages: 1,
-    })
-  const registry = metricsOf(house.live, sockets, workers)
-  const server = await listen(
-    {
-      graphql: yoga,
-      mcp,
-      files: serves ? makeFiles(house, fileCaller) : null,
-      upgrade: sockets?.upgrade ?? null,
-      ready: async () => (await query(house.db, sql`select 1 from installation`)).length > 0,
-      metrics: async () => ({ type: registry.contentType, text: await registry.metrics() }),
-    },
-    config.host,
-    config.port,
-  )
-  address.url ||= server.url
-  return { server, sockets, mcp }
-}
-
-/** Names in the Host header that belong to us. */
-function hostsOf({ host, publicUrl, allowedHosts }: Config): string[] {
-  return [host, ...(publicUrl ? [new URL(publicUrl).hostname] : []), ...allowedHosts]
-}
-
-function boundKey(): AppError {
-  return new AppError('FORBIDDEN', 'This key is bound to the MCP bridge of one agent.', {
-    action: 'agents:Get',
-  })
-}
-
-function refuse(): never {
-  throw unauthenticated()
-}
-
-function tokenOf(authorization: string): string | null {
-  return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? null
-}
-
-function metricsOf(live: Live, sockets: Sockets | null, workers: Workers | null): Registry {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read())
-      },
-    })
-  gauge('gatehouse_generations_in_hand', 'Generations this process works on now.', () => workers?.busy() ?? 0)
-  gauge('gatehouse_streams', 'Streams of events with a subscriber in this process.', () => live.topicCount())
-  gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)
-  return registry
 }

@@ -122,7 +122,7 @@ test('packages stay on their floor', () => {
     [/^ws$/, /^api\/graphql\//],
     [/^@ai-sdk\//, /^domain\/generations\/models\//],
     [/^(undici|ipaddr\.js)$/, /^domain\/egress\//],
-    [/^(pino|prom-client)$/, /^app\.ts$/],
+    [/^(pino|prom-client)$/, /^(app|faces)\.ts$/],
     [/^@modelcontextprotocol\/server/, /^api\/mcp\//],
     [/^jose$/, /^domain\/access\//],
   ]

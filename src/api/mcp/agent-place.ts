@@ -14,6 +14,7 @@ import { webRequest } from './adapter.ts'
 import { agentServer } from './agent-server.ts'
 import type { Changes } from './changes.ts'
 import { codes, rpcError } from './errors.ts'
+import { asksForList, withList } from './list-text.ts'
 import { legacyLeg, modernLeg } from './legs.ts'
 import { headerMismatch } from './param-headers.ts'
 import type { Sessions } from './sessions.ts'
@@ -47,8 +48,6 @@ export interface AgentPlace {
   close(): void
 }
 
-const never = new AbortController().signal
-
 export function createAgentPlace(parts: Parts): AgentPlace {
   const subscriptions = new Set<() => Promise<void>>()
   return {
@@ -64,7 +63,8 @@ export function createAgentPlace(parts: Parts): AgentPlace {
         seed: isSeed(knock, surface.agent.mcp?.errorProfile),
         streams: wantsStream(knock.request),
         gone: knock.gone,
-        calledOff: never,
+        calledOff: null,
+        lists: asksForList(knock.body),
         threadId: null,
       }
       const inbound = { request: web, body: knock.body }
@@ -79,7 +79,8 @@ export function createAgentPlace(parts: Parts): AgentPlace {
         inbound,
       )
       if (listens) keep(subscriptions, leg.close, knock.gone)
-      return { response: await leg.response }
+      const response = await leg.response
+      return { response: visit.lists ? await withList(response, visit) : response }
     },
     close() {
       for (const close of subscriptions) void close().catch(() => {})
@@ -131,15 +132,16 @@ async function serveLegacy(
   const known: Visit = {
     ...visit,
     threadId: session?.threadId ?? null,
-    calledOff: watched?.signal ?? never,
+    calledOff: watched?.signal ?? null,
   }
   // A stream says when it ends; an answer in one piece is complete when it is there.
-  const response = await legacyLeg(
+  const made = await legacyLeg(
     () => agentServer(known),
     inbound,
-    !visit.streams,
+    known.lists || !known.streams,
     () => watched?.forget(),
   )
+  const response = known.lists ? await withList(made, known) : made
   const starts = message?.['method'] === 'initialize' && given === null && response.ok
   return { response, ...(starts ? { headers: { 'mcp-session-id': newConversation(ctx, agentId) } } : {}) }
 }

@@ -1,6 +1,7 @@
 /** The MCP server of one visit: the SDK keeps the protocol, the surface of the agent is what it serves. */
 import { Server } from '@modelcontextprotocol/server'
 import { callTool, type CallParams } from './call.ts'
+import { placeOfList } from './list-text.ts'
 import { roundCodec } from './rounds.ts'
 import { addTasks, tasksExtension } from './tasks.ts'
 import { listTools } from './tools-list.ts'
@@ -29,7 +30,7 @@ export function agentServer(visit: Visit): Server {
       inputRequired: { legacyShim: false },
     },
   )
-  server.setRequestHandler('tools/list', () => ({ tools: listTools(visit) }))
+  server.setRequestHandler('tools/list', () => ({ tools: visit.lists ? placeOfList() : listTools(visit) }))
   server.setRequestHandler(
     'tools/call',
     ({ params }, mcp) => callTool(visit, params as CallParams, mcp) as never,

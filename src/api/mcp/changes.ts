@@ -69,8 +69,7 @@ export function createChanges(surfaces: Surfaces): Changes {
       )
     },
     close() {
-      // Each takes itself out of the set.
-      for (const end of Array.from(open)) end()
+      open.forEach((end) => end())
     },
   }
 }

@@ -1,6 +1,14 @@
 /** Delivering an answer that may take minutes: four ways, chosen by what the client can do (decision 9). */
 import { inputRequired, type ServerContext } from '@modelcontextprotocol/server'
-import { cancelWork, fetched, noteGone, readWork, waitForWork, type Work } from '../../domain/bridge/index.ts'
+import {
+  cancelWork,
+  fetched,
+  noteBack,
+  noteGone,
+  readWork,
+  waitForWork,
+  type Work,
+} from '../../domain/bridge/index.ts'
 import type { Generation } from '../../domain/generations/index.ts'
 import type { ToolCall } from '../../domain/tools/index.ts'
 import { progressOf, tellTalk, tellWaiting } from './progress.ts'
@@ -59,6 +67,7 @@ async function asTask({ visit }: Delivery, begun: Begun): Promise<CallAnswer> {
 /** The other three: rounds, signs of life, or a bounded hold. */
 async function follow(delivery: Delivery, first: Work): Promise<CallAnswer> {
   const { visit, mcp } = delivery
+  if (first.abandoned) await noteBack(visit.ctx, first)
   const progress = progressOf(visit, mcp)
   const stopTelling = progress ? tellTalk(visit, progress, first.id) : () => {}
   const holds = Date.now() + holdOf(visit, progress !== null)
@@ -73,7 +82,7 @@ async function follow(delivery: Delivery, first: Work): Promise<CallAnswer> {
       const stopTicking = progress && from === 'WAITING' ? tellWaiting(visit, progress, work) : () => {}
       work = await waitForWork(visit.ctx, work, {
         maxMs,
-        signal: AbortSignal.any([visit.gone, visit.calledOff]),
+        signal: visit.calledOff ? AbortSignal.any([visit.gone, visit.calledOff]) : visit.gone,
         enough: (seen) => seen.status !== from,
       }).finally(stopTicking)
       if (from === 'RUNNING') runLeft -= Date.now() - began
@@ -123,10 +132,10 @@ function onLeaving({ visit, keyed }: Delivery, id: string): () => void {
     if (work.status === 'WAITING' && id.startsWith('call_')) await noteGone(ctx, work, times.graceMs)
     else await cancelWork(ctx, id)
   }
-  calledOff.addEventListener('abort', takeBack)
+  calledOff?.addEventListener('abort', takeBack)
   gone.addEventListener('abort', hungUp)
   return () => {
-    calledOff.removeEventListener('abort', takeBack)
+    calledOff?.removeEventListener('abort', takeBack)
     gone.removeEventListener('abort', hungUp)
   }
 }

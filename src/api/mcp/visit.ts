@@ -46,7 +46,9 @@ export interface Visit {
   /** Fires when the client has hung up. */
   gone: AbortSignal
   /** Fires when the client takes this request back with a message of its own. */
-  calledOff: AbortSignal
+  calledOff: AbortSignal | null
+  /** The request asks for the list only, whose text is put in at the end. */
+  lists: boolean
   /** The session of an older client. */
   threadId: string | null
   times: Times

@@ -87,7 +87,10 @@ export interface Agent extends AgentSettings {
 
 const day = 24 * 60 * 60 * 1000
 const toolName = text(64, 1)
+/** What one step may offer a model; providers take no more. */
 const toolIds = z.array(text(60, 1)).max(128)
+/** What an agent may have in all: MCP clients see more of it than a model at a time. */
+const ownToolIds = z.array(text(60, 1)).max(1000)
 
 const toolChoice = z
   .object({ mode: z.enum(['AUTO', 'NONE', 'REQUIRED']).nullish(), tool: toolName.nullish() })
@@ -158,7 +161,7 @@ const mcp = z.object({ enabled: z.boolean().nullish(), errorProfile: z.enum(erro
 // A run may not override these three: nobody widens an agent's reach or opens its gate in passing.
 const settings = z.object({
   ...settingShapes,
-  toolIds: toolIds.nullish(),
+  toolIds: ownToolIds.nullish(),
   gate: gateInput.nullish(),
   mcp: mcp.nullish(),
 })

@@ -1,2 +1,9 @@
 /** The front door of the audit. */
-export { insertEntries, readEntries, record, type AuditEntry, type NewAuditEntry } from './audit.ts'
+export {
+  insertEntries,
+  insertEntry,
+  readEntries,
+  record,
+  type AuditEntry,
+  type NewAuditEntry,
+} from './audit.ts'

@@ -11,4 +11,4 @@ export { entryNames, reservedIn, type BridgeEntry, type BridgeSurface } from './
 export { createSurfaces, type Surfaces } from './surfaces.ts'
 export { startTalk, watchTalk, type TalkEvent, type TalkInput } from './talk.ts'
 export { cancelWork, fetched, readWork, waitForWork, type Work, type WorkStatus } from './work.ts'
-export { noteGone } from '../calls/index.ts'
+export { noteBack, noteGone } from '../calls/index.ts'

@@ -82,28 +82,17 @@ function toolEntry(entry: SurfaceEntry, tool: Tool, agent: Agent): BridgeEntry {
   }
 }
 
-const attachmentsSchema: JsonObject = {
-  type: 'array',
-  description: 'Files that were uploaded before.',
-  items: {
-    type: 'object',
-    properties: {
-      file_id: { type: 'string' },
-      filename: { type: 'string' },
-      content_type: { type: 'string' },
-    },
-    required: ['file_id'],
-  },
-}
-
+/** Short on purpose: they stand in every tool of every list, and models read all of it. */
 const reserved: JsonObject = {
   [entryNames.idempotencyKey]: {
     type: 'string',
-    minLength: 1,
     maxLength: 200,
-    description: 'Makes a retry safe: the same key and arguments give the same answer for 24 hours.',
+    description: 'Makes a retry safe for 24 hours.',
   },
-  [entryNames.attachments]: attachmentsSchema,
+  [entryNames.attachments]: {
+    type: 'array',
+    items: { type: 'object', properties: { file_id: { type: 'string' } }, required: ['file_id'] },
+  },
 }
 
 /** The names of the reserved arguments that this schema does not use for its own. */

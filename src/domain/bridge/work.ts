@@ -26,6 +26,8 @@ export interface Work {
   conversationId: string | null
   /** The outcome was not fetched since it was stopped at the gate. */
   awaited: boolean
+  /** Its caller hung up: it is withdrawn unless somebody notes that the caller is back. */
+  abandoned: boolean
   createdAt: Date
   changedAt: Date
 }
@@ -65,6 +67,7 @@ async function readCall(ctx: Ctx, call: ToolCall): Promise<Work> {
     result: call.result,
     conversationId: null,
     awaited: call.awaited,
+    abandoned: waits && call.callerGoneAt !== null,
     createdAt: call.createdAt,
     changedAt: call.settledAt ?? call.cancelRequestedAt ?? call.startedAt ?? call.createdAt,
   }
@@ -82,6 +85,7 @@ async function readTalk(ctx: Ctx, id: string): Promise<Work> {
     result: isTerminal(generation.storedStatus) ? resultOf(generation) : null,
     conversationId: generation.threadId,
     awaited: false,
+    abandoned: false,
     createdAt: generation.createdAt,
     changedAt: generation.finishedAt ?? generation.startedAt ?? generation.createdAt,
   }

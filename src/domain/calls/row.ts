@@ -2,12 +2,12 @@
 import { sql } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
-import { atomically, nowPlus } from '../../store/db/database.ts'
+import { atomically, jsonb, nowPlus, query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
+import { appendProjectEvents, insertEvents, type NewEvent } from '../../store/events/log.ts'
 import type { Held } from '../../store/work/work.ts'
-import { record } from '../audit/index.ts'
+import { insertEntry, type NewAuditEntry } from '../audit/index.ts'
 import { reachable, type Ctx, type House } from '../access/index.ts'
 import { attemptBegins, attemptEnds, codeOf, loadCall, toolCallOf, type ToolCall } from '../tools/index.ts'
 
@@ -51,7 +51,10 @@ export async function markSent(house: House, held: Held): Promise<ToolCall | nul
   return sent
 }
 
-/** Writes the outcome if the call is still ours, with its event and audit entry; answers the call as it stands. */
+/**
+ * Writes the outcome if the call is still ours, with its event and audit entry, in one statement; answers the call as it
+ * stands.
+ */
 export async function settle(
   house: House,
   held: Held,
@@ -60,40 +63,35 @@ export async function settle(
   as?: 'UNKNOWN',
 ): Promise<ToolCall> {
   const status = as ?? (result.isError ? 'ERRORED' : 'SUCCEEDED')
-  const { projectId, id } = call
   const errorCode = codeOf(result)
-  const t = toolCalls
-  const settled = await atomically(house.db, async (tx) => {
-    const [row] = await tx
-      .update(t)
-      .set({
-        status,
-        result,
-        isError: result.isError,
-        errorCode,
-        attempts: attemptEnds(sql`${status}::text`, sql`${errorCode}::text`),
-        settledAt: sql`now()`,
-        wakeAt: null,
-      })
-      .where(
-        sql`${t.id} = ${held.id} and ${t.epoch} = ${held.epoch} and ${t.status} in ('EXECUTING', 'APPROVED', 'PROPOSED')`,
-      )
-      .returning()
-    if (!row) return loadCall(tx, id)
-    const data = { toolCallId: id, name: call.runtimeName, status }
-    await appendProjectEvents(tx, projectId, [{ type: 'TOOL_CALL_SETTLED', data }])
-    await record(tx, {
-      projectId,
-      principalId: call.requestedBy,
-      action: 'tools:Call',
-      resource: `tool/${call.toolId ?? ''}`,
-      outcome: 'EXECUTED',
-      details: { toolCallId: id, status, attempt: row.attempt },
-    })
-    return toolCallOf(row)
-  })
-  ringNews(house, projectId)
-  return settled
+  const told = { toolCallId: call.id, name: call.runtimeName, status }
+  const rows = await query<Pick<ToolCall, 'result' | 'attempt' | 'attempts'> & { settledMs: number }>(
+    house.db,
+    sql`with g as (update tool_calls set status = ${status}, result = ${jsonb(result)},
+        is_error = ${result.isError}::boolean, error_code = ${errorCode}::text, settled_at = now(), wake_at = null,
+        attempts = ${attemptEnds(sql`${status}::text`, sql`${errorCode}::text`)}
+        where id = ${held.id} and epoch = ${held.epoch} and status in ('EXECUTING', 'APPROVED', 'PROPOSED')
+        returning project_id, result, attempt, attempts, settled_at),
+      e as (${insertEvents(sql`select project_id, null::text as generation_id, null::int as seq,
+        'TOOL_CALL_SETTLED' as type, ${jsonb(told)} as data from g`)}),
+      a as (${insertEntry(executed(call, status), sql`jsonb_build_object('attempt', g.attempt)`)})
+      select result, attempt, attempts, (extract(epoch from settled_at) * 1000)::float8 as "settledMs" from g`,
+  )
+  if (!rows[0]) return loadCall(house.db, call.id)
+  ringNews(house, call.projectId)
+  const { settledMs, ...written } = rows[0]
+  return { ...call, ...written, status, isError: result.isError, errorCode, settledAt: new Date(settledMs) }
+}
+
+function executed({ id, projectId, requestedBy, toolId }: ToolCall, status: string): NewAuditEntry {
+  return {
+    projectId,
+    principalId: requestedBy,
+    action: 'tools:Call',
+    resource: `tool/${toolId ?? ''}`,
+    outcome: 'EXECUTED',
+    details: { toolCallId: id, status },
+  }
 }
 
 export function ringNews(house: Pick<House, 'bell'>, projectId: string): void {

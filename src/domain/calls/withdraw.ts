@@ -51,7 +51,7 @@ export async function noteGone(ctx: Ctx, call: Pick<ToolCall, 'id'>, afterMs: nu
 }
 
 /** Notes that the caller is back, and waits. */
-export async function noteBack(ctx: Ctx, call: ToolCall): Promise<void> {
+export async function noteBack(ctx: Ctx, call: Pick<ToolCall, 'id'>): Promise<void> {
   const t = toolCalls
   await ctx.db
     .update(t)
