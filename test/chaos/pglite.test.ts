@@ -91,7 +91,7 @@ test(
     await read(async (rows) => {
       const tally = await judge(rows, crew, outside, generations)
       console.log('chaos on PGlite', { kills, mostUnfinished, ...tally, feedConnections: crew.connections })
-      expect(crew.connections, 'the feed went on over restarts').toBeGreaterThanOrEqual(kills / 2)
+      expect(crew.connections, 'the feed went on over restarts').toBeGreaterThanOrEqual(2)
       expect(mostUnfinished, 'the check for orphans looked at live generations').toBeGreaterThan(0)
       expect(tally.unknown + tally.retriedReads + tally.resets, 'work that was cut').toBeGreaterThan(0)
     })
