@@ -21,7 +21,7 @@ export async function measureBridge(): Promise<void> {
   const upstream = await listen((_request, response) => response.end('done'))
   const sdk = await listen(sdkServer(upstream.url))
   for (const kind of ['pglite', 'postgres'] as const) {
-    const house = await openHouse(kind, new URL(upstream.url).host)
+    const house = await openHouse(kind, { egressAllow: [new URL(upstream.url).host] })
     const rows = []
     const agents = await makeAgents(house, upstream.url)
     for (const lanes of [1, 16]) {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { createApp, type App } from '../src/app.ts'
-import { loadConfig } from '../src/config.ts'
+import { loadConfig, type Config } from '../src/config.ts'
 
 export const key = 'gh_bench_operator_012345678901234567890123456789012345'
 const server = process.env['BENCH_POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/postgres'
@@ -25,11 +25,11 @@ async function onServer(statement: string): Promise<void> {
   await sql.unsafe(statement).finally(() => sql.end({ timeout: 1 }))
 }
 
-/**
- * Opens one on a database of its own, which `close` removes. Throws when PostgreSQL does not answer. Tools may reach
- * `upstream`, a `host:port`.
- */
-export async function openHouse(kind: 'postgres' | 'pglite', upstream?: string): Promise<BenchHouse> {
+/** Opens one on a database of its own, which `close` removes. Throws when PostgreSQL does not answer. */
+export async function openHouse(
+  kind: 'postgres' | 'pglite',
+  more: Partial<Config> = {},
+): Promise<BenchHouse> {
   const name = `gatehouse_bench_${randomBytes(4).toString('hex')}`
   const folder = kind === 'pglite' ? await mkdtemp(join(tmpdir(), 'gatehouse-bench-')) : null
   let databaseUrl: string | null = null
@@ -42,9 +42,15 @@ export async function openHouse(kind: 'postgres' | 'pglite', upstream?: string):
     GATEHOUSE_ADMIN_KEY: key,
     GATEHOUSE_LOG_LEVEL: 'error',
     GATEHOUSE_REQUESTS_PER_MINUTE: '100000000',
-    ...(upstream ? { GATEHOUSE_EGRESS_ALLOW: upstream } : {}),
   })
-  const config = { ...settings, demo: false, graphiql: false, databaseUrl, secretKey: Buffer.alloc(32) }
+  const config = {
+    ...settings,
+    demo: false,
+    graphiql: false,
+    databaseUrl,
+    secretKey: Buffer.alloc(32),
+    ...more,
+  }
   const app = await createApp(
     config,
     folder ? { database: { kind: 'pglite', directory: join(folder, 'db') } } : {},

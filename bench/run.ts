@@ -1,7 +1,8 @@
-/** Runs the measurements named as arguments, or all: bridge, generations, query, fanout, scale. Prints tables, writes nothing. */
+/** Runs the measurements named as arguments, or all: bridge, generations, gate, query, fanout, scale. Prints tables, writes nothing. */
 import { cpus } from 'node:os'
 import { measureBridge } from './bridge.ts'
 import { measureFanout } from './fanout.ts'
+import { measureGate } from './gate.ts'
 import { measureGenerations } from './generations.ts'
 import { measureQuery } from './query.ts'
 import { measureScale } from './scale.ts'
@@ -9,6 +10,7 @@ import { measureScale } from './scale.ts'
 const parts = {
   bridge: measureBridge,
   generations: measureGenerations,
+  gate: measureGate,
   query: measureQuery,
   fanout: measureFanout,
   scale: measureScale,

@@ -29,6 +29,9 @@ const document = `subscription($id: ID!, $after: String) { generationEvents(gene
   ... on ToolCallSettledEvent { name status }
   ... on RequiresActionEvent { toolCalls { id name arguments } }
   ... on MessageCommittedEvent { stepIndex step { text } }
+  ... on ApprovalRequestedEvent { name approval { id arguments expiresAt } }
+  ... on ApprovalDecidedEvent { name verdict approval { decision { byName } } }
+  ... on ApprovalExpiredEvent { name }
   ... on StepResetEvent { attempt reason }
   ... on GenerationCompletedEvent { stopReason } } }`
 

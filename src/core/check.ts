@@ -7,16 +7,16 @@ import { isJsonObject, jsonTooBig, type JsonObject } from './json.ts'
 export function check<Shape extends z.ZodType>(
   shape: Shape,
   value: unknown,
-  root = 'input',
+  root: readonly string[] = ['input'],
 ): z.output<Shape> {
   const result = shape.safeParse(value)
   if (result.success) return result.data
   throw invalid(issuesOf(result.error, root))
 }
 
-function issuesOf(error: z.ZodError, root: string): Issue[] {
+function issuesOf(error: z.ZodError, root: readonly string[]): Issue[] {
   return error.issues.slice(0, 20).map((issue) => ({
-    path: [root, ...issue.path.map(String)],
+    path: [...root, ...issue.path.map(String)],
     message: issue.message,
   }))
 }

@@ -2,7 +2,8 @@
 import { createAgent, listAgents, updateAgent } from '../domain/agents/index.ts'
 import type { Ctx } from '../domain/access/index.ts'
 import { rehearsalModel } from '../domain/generations/index.ts'
-import { createTool, listTools, updateTool, type CreateToolInput } from '../domain/tools/index.ts'
+import { createTool, listTools, updateTool } from '../domain/tools/index.ts'
+import { demoTools } from './tools.ts'
 
 const page = { limit: 100, inverted: false }
 
@@ -34,101 +35,4 @@ export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
     mcp: { enabled: true },
   })
   return made.id
-}
-
-function demoTools(upstreamUrl: string): CreateToolInput[] {
-  return [
-    {
-      name: 'get_weather',
-      title: 'Weather',
-      description: 'Fetches the current weather of a city.',
-      // The model never sees "unit": the server's value always wins.
-      presetParameters: { unit: 'celsius' },
-      config: {
-        http: {
-          url: `${upstreamUrl}/v1/weather/{city}`,
-          method: 'GET',
-          inputSchema: {
-            type: 'object',
-            properties: {
-              city: { type: 'string', description: 'The name of the city.', minLength: 1 },
-              unit: { type: 'string', enum: ['celsius', 'fahrenheit'] },
-            },
-            required: ['city', 'unit'],
-            additionalProperties: false,
-          },
-        },
-      },
-    },
-    {
-      name: 'web_search',
-      title: 'Web search',
-      description: 'Search the web for current information on any topic.',
-      annotations: { readOnlyHint: true },
-      config: {
-        http: {
-          url: `${upstreamUrl}/v1/search`,
-          method: 'GET',
-          inputSchema: {
-            type: 'object',
-            properties: {
-              query: { type: 'string', description: 'The search query' },
-              max_results: {
-                type: 'integer',
-                description: 'Maximum number of results to return',
-                default: 5,
-                minimum: 1,
-                maximum: 20,
-              },
-            },
-            required: ['query'],
-          },
-        },
-      },
-    },
-    {
-      name: 'save_csv',
-      title: 'Save CSV',
-      description: 'Save parsed invoice data as a CSV file to the shared drive',
-      config: {
-        http: {
-          url: `${upstreamUrl}/v1/csv`,
-          method: 'POST',
-          inputSchema: {
-            type: 'object',
-            properties: {
-              filename: { type: 'string', description: 'Output filename without extension' },
-              rows: {
-                type: 'array',
-                items: {
-                  type: 'object',
-                  properties: {
-                    date: { type: 'string' },
-                    amount: { type: 'number' },
-                    vendor: { type: 'string' },
-                  },
-                },
-              },
-            },
-            required: ['filename', 'rows'],
-          },
-        },
-      },
-    },
-    {
-      name: 'read_local_file',
-      title: 'Local file',
-      description: 'Reads a file on the machine of the calling application.',
-      config: {
-        client: {
-          inputSchema: {
-            type: 'object',
-            properties: { path: { type: 'string', description: 'An absolute path.' } },
-            required: ['path'],
-            additionalProperties: false,
-          },
-        },
-      },
-    },
-  ]
 }

@@ -1,4 +1,4 @@
-/** The client's side of the chaos tests: starts generations, answers their pauses, and notes what was acknowledged. */
+/** The people of the chaos tests: they start generations, answer their pauses, decide at the gate, and keep notes. */
 import { createClient, type Client } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { ask, mutate, mutationText } from '../support/ask.ts'
@@ -15,6 +15,8 @@ export interface Crew {
   started: Map<number, string>
   /** Tool calls whose output was acknowledged. */
   answered: Set<string>
+  /** Approvals whose verdict was acknowledged, with the verdict. */
+  decided: Map<string, string>
   /** Everything the project's feed told, over all connections. */
   feed: FeedEvent[]
   connections: number
@@ -41,6 +43,11 @@ export async function prepare(url: string, key: string, outside: Outside): Promi
   const tools = [
     { name: 'look', config: { http: { url: `${outside.url}/look`, method: 'GET', inputSchema } } },
     { name: 'charge', config: { http: { url: `${outside.url}/charge`, method: 'POST', inputSchema } } },
+    {
+      name: 'pay',
+      gate: { autoApprove: false, timeoutSeconds: 15 },
+      config: { http: { url: `${outside.url}/pay`, method: 'POST', inputSchema } },
+    },
     { name: 'ask', config: { client: { inputSchema } } },
   ]
   const toolIds: string[] = []
@@ -50,7 +57,7 @@ export async function prepare(url: string, key: string, outside: Outside): Promi
   return (await mutate(url, key, 'createAgent', agent, 'agent { id }'))['agent'].id
 }
 
-/** Two parallel server calls and a client's pause, one more call that must not be repeated, and a last word. */
+/** Two parallel server calls and a client's pause, a call that must not be repeated beside one at the gate, a last word. */
 function promptOf(n: number): string {
   return [
     'slow 10ms',
@@ -59,6 +66,7 @@ function promptOf(n: number): string {
     `call ask {"about":"${n}/1"}`,
     'then',
     `call charge {"about":"${n}/2"}`,
+    `call pay {"about":"${n}/2 paid"}`,
     'then',
     `say this is the end of number ${n} and these are some more words`,
   ].join('\n')
@@ -67,7 +75,12 @@ function promptOf(n: number): string {
 /** Sets the crew to work: one feed that resumes by cursor, and every request repeated until it is acknowledged. */
 export function startCrew(options: CrewOptions): Crew {
   const abort = new AbortController()
-  const state = { started: new Map<number, string>(), answered: new Set<string>(), feed: [] as FeedEvent[] }
+  const state = {
+    started: new Map<number, string>(),
+    answered: new Set<string>(),
+    decided: new Map<string, string>(),
+    feed: [] as FeedEvent[],
+  }
   const over = new Set<string>()
   let finish = () => {}
   const crew: Crew = {
@@ -82,6 +95,7 @@ export function startCrew(options: CrewOptions): Crew {
   }
   const client = openFeed(options, crew, (event) => {
     if (event.type === 'REQUIRES_ACTION') void answer(options, crew, event, abort.signal)
+    if (event.type === 'APPROVAL_REQUESTED') void decide(options, crew, event, abort.signal)
     if (/^GENERATION_(COMPLETED|FAILED|CANCELLED|EXPIRED)$/.test(event.type)) over.add(event.generationId!)
     if (over.size === options.generations) finish()
   })
@@ -117,6 +131,30 @@ async function answer(
   }
 }
 
+/** Of three approvals one is approved by two people at once, one rejected, and one left to expire. */
+async function decide(
+  options: CrewOptions,
+  crew: Crew,
+  event: FeedEvent,
+  signal: AbortSignal,
+): Promise<void> {
+  const { approval } = event as FeedEvent & { approval: { id: string; arguments: { about: string } } }
+  const n = Number.parseInt(approval.arguments.about, 10)
+  if (n % 3 === 2) return
+  const verdict = n % 3 === 0 ? 'APPROVE' : 'REJECT'
+  await new Promise((resolve) => setTimeout(resolve, Math.random() * 2000))
+  const input = { approvalId: approval.id, verdict }
+  const clicks = verdict === 'APPROVE' ? [1, 2] : [1]
+  const told = await Promise.all(
+    clicks.map(() => persist(options, 'decideApproval', input, 'approval { status }', signal, gateErrors)),
+  )
+  if (told.some((one) => one?.['__typename'] === 'DecideApprovalPayload'))
+    crew.decided.set(approval.id, verdict)
+}
+
+/** Answers that end the asking as well as a payload does. */
+const gateErrors = ['ApprovalAlreadyDecidedError', 'ApprovalExpiredError', 'ConflictError']
+
 /** Repeats the mutation on any server until one acknowledges it; null when the test is over before. */
 async function persist(
   options: CrewOptions,
@@ -124,22 +162,38 @@ async function persist(
   input: object,
   fields: string,
   signal: AbortSignal,
+  final: string[] = [],
 ): Promise<Record<string, any> | null> {
   while (!signal.aborted) {
     const result = await ask(options.anyUrl(), options.key, mutationText(name, fields), { input }).catch(
       () => null,
     )
     const payload = result?.data?.[name]
-    if (payload?.__typename.endsWith('Payload')) return payload
+    if (payload?.__typename.endsWith('Payload') || final.includes(payload?.__typename)) return payload
     await new Promise((resolve) => setTimeout(resolve, Math.random() * retryMs))
   }
   return null
 }
 
-const feedDocument = `subscription($after: String) { projectEvents(after: $after,
-    types: [GENERATION_QUEUED, REQUIRES_ACTION, TOOL_CALL_SETTLED, GENERATION_COMPLETED, GENERATION_FAILED, GENERATION_CANCELLED, GENERATION_EXPIRED]) {
+/** What the feed of the crew tells. */
+export const feedTypes = [
+  'GENERATION_QUEUED',
+  'REQUIRES_ACTION',
+  'APPROVAL_REQUESTED',
+  'APPROVAL_DECIDED',
+  'APPROVAL_EXPIRED',
+  'APPROVAL_VOIDED',
+  'TOOL_CALL_SETTLED',
+  'GENERATION_COMPLETED',
+  'GENERATION_FAILED',
+  'GENERATION_CANCELLED',
+  'GENERATION_EXPIRED',
+]
+
+const feedDocument = `subscription($after: String) { projectEvents(after: $after, types: [${feedTypes.join(', ')}]) {
   cursor type
   ... on GenerationEvent { generationId }
+  ... on ApprovalRequestedEvent { approval { id arguments } }
   ... on RequiresActionEvent { toolCalls { id arguments } } } }`
 
 function openFeed(options: CrewOptions, crew: Crew, hear: (event: FeedEvent) => void): Client {

@@ -1,7 +1,7 @@
 /** What must be true after chaos, read from the tables and from the journal of the outside world. */
 import { expect } from 'vitest'
 import { encodeCursor } from '../../src/store/events/position.ts'
-import type { Crew } from './crew.ts'
+import { feedTypes, type Crew } from './crew.ts'
 import type { Outside } from './outside.ts'
 
 export type Rows = (text: string) => Promise<Record<string, any>[]>
@@ -13,6 +13,9 @@ export interface Tally {
   retriedReads: number
   resets: number
   events: number
+  approved: number
+  rejected: number
+  expired: number
 }
 
 /** Non-terminal generations that nobody would ever look at again. There must be none, at any moment. */
@@ -23,10 +26,11 @@ export const orphans = `select g.id, g.status from generations g where finished_
 export async function judge(rows: Rows, crew: Crew, outside: Outside, expected: number): Promise<Tally> {
   await judgeGenerations(rows, crew, expected)
   const calls = await judgeCalls(rows, crew, outside, expected)
+  const approvals = await judgeApprovals(rows, crew, outside, expected)
   const events = await judgeEvents(rows, crew)
   expect(await rows(orphans)).toEqual([])
   const resets = await rows(`select 1 from events where type = 'STEP_RESET'`)
-  return { generations: expected, ...calls, resets: resets.length, events }
+  return { generations: expected, ...calls, ...approvals, resets: resets.length, events }
 }
 
 async function judgeGenerations(rows: Rows, crew: Crew, expected: number): Promise<void> {
@@ -56,7 +60,7 @@ async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: nu
   const calls = await rows(
     `select id, runtime_name as name, status, attempt, arguments->>'about' as about from tool_calls`,
   )
-  expect(calls).toHaveLength(expected * 4)
+  expect(calls).toHaveLength(expected * 5)
   const sent = new Map<string, number>()
   for (const { method, about } of outside.journal) count(sent, `${method} ${about}`)
   const charges = calls.filter((call) => call['name'] === 'charge')
@@ -70,7 +74,7 @@ async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: nu
   const keys = new Map(calls.map((call) => [call['id'], call['about']]))
   const foreign = outside.journal.filter((entry) => keys.get(entry.key) !== entry.about)
   expect(foreign, 'requests whose Idempotency-Key is not the id of their call').toEqual([])
-  const others = calls.filter((call) => call['name'] !== 'charge')
+  const others = calls.filter((call) => call['name'] === 'look' || call['name'] === 'ask')
   expect(others.filter((call) => call['status'] !== 'SUCCEEDED')).toEqual([])
   const asked = new Set(others.filter((call) => call['name'] === 'ask').map((call) => call['id']))
   expect(
@@ -81,6 +85,33 @@ async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: nu
     unknown: charges.filter((call) => call['status'] === 'UNKNOWN').length,
     retriedReads: others.filter((call) => call['attempt'] > 1).length,
   }
+}
+
+/** Each approval has one outcome, told once, and an approved call ran at most once: exactly once unless it is UNKNOWN. */
+async function judgeApprovals(rows: Rows, crew: Crew, outside: Outside, expected: number) {
+  const found =
+    await rows(`select a.id, a.status, t.status as call, t.attempt, t.arguments->>'about' as about,
+      (select count(*)::int from events e where e.data->>'approvalId' = a.id
+        and e.type in ('APPROVAL_DECIDED', 'APPROVAL_EXPIRED')) as told
+    from approvals a join tool_calls t on t.approval_id = a.id`)
+  expect(found).toHaveLength(expected)
+  const calls: Record<string, string[]> = {
+    APPROVED: ['SUCCEEDED', 'UNKNOWN'],
+    REJECTED: ['REJECTED'],
+    EXPIRED: ['EXPIRED'],
+  }
+  for (const one of found) {
+    expect(calls[one['status']], `${one['id']} ${one['status']}`).toContain(one['call'])
+    expect(one['told'], 'outcomes told').toBe(1)
+    const sent = outside.journal.filter((entry) => entry.about === one['about']).length
+    if (one['call'] === 'SUCCEEDED') expect(sent, 'executions of an approved call').toBe(1)
+    else expect(sent).toBeLessThanOrEqual(one['call'] === 'UNKNOWN' ? 1 : 0)
+  }
+  const status = new Map(found.map((one) => [one['id'], one['status']]))
+  for (const [id, verdict] of crew.decided)
+    expect(status.get(id), 'an acknowledged verdict').toBe(verdict === 'APPROVE' ? 'APPROVED' : 'REJECTED')
+  const n = (wanted: string) => found.filter((one) => one['status'] === wanted).length
+  return { approved: n('APPROVED'), rejected: n('REJECTED'), expired: n('EXPIRED') }
 }
 
 async function judgeEvents(rows: Rows, crew: Crew): Promise<number> {
@@ -94,8 +125,7 @@ async function judgeEvents(rows: Rows, crew: Crew): Promise<number> {
   expect(broken, 'generations whose events are not 1 to N with one completion at the end').toEqual([])
   const told =
     await rows(`select project_id, generation_id, seq, commit_order::float8 as commit_order, id::float8 as id from events
-    where type in ('GENERATION_QUEUED', 'REQUIRES_ACTION', 'TOOL_CALL_SETTLED', 'GENERATION_COMPLETED', 'GENERATION_FAILED',
-      'GENERATION_CANCELLED', 'GENERATION_EXPIRED') order by commit_order, id`)
+    where type in (${feedTypes.map((type) => `'${type}'`).join(', ')}) order by commit_order, id`)
   const cursors = told.map((row) =>
     encodeCursor({
       projectId: row['project_id'],

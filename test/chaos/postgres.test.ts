@@ -76,6 +76,9 @@ test.skipIf(!hasPostgres)(
     expect(tally.unknown, 'calls cut in the middle').toBeGreaterThan(0)
     expect(tally.retriedReads, 'reads that were repeated').toBeGreaterThan(0)
     expect(tally.resets, 'answers that were cut').toBeGreaterThan(0)
+    expect(Math.min(tally.approved, tally.rejected, tally.expired), 'every kind of outcome').toBeGreaterThan(
+      0,
+    )
   },
 )
 

@@ -1,122 +1,152 @@
 /** The gate: a call stops, a human decides, and it runs in place, once; over GraphQL, as reviewers and agents see it. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { callFields, gateStory, type GateStory } from '../support/gate-story.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { makeCast, type Cast } from '../support/story.ts'
 
 let h: Harness
 let cast: Cast
+let gate: GateStory
 
 beforeAll(async () => {
   h = await openHarness()
   cast = await makeCast(h)
+  gate = gateStory(h, cast)
 })
 afterAll(async () => {
   await cast?.close()
   await h?.stop()
 })
 
-let made = 0
-/** A POST tool behind this gate. */
-async function gated(gate: object | null, more: object = {}): Promise<{ id: string; name: string }> {
-  const name = `pay_${++made}`
-  const properties = {
-    amount: { type: 'number' },
-    to: { type: 'string' },
-    pin: { type: 'string', writeOnly: true },
-  }
-  const config = {
-    http: { url: `${cast.upstream.url}/${name}`, inputSchema: objectSchema(properties, ['amount']) },
-  }
-  const { tool, message } = await h.mutate('createTool', { name, gate, config, ...more }, 'tool { id }')
-  if (!tool) throw new Error(message)
-  return { id: tool.id, name }
-}
-
-const paid = (name: string) => cast.upstream.seen.filter((seen) => seen.url.startsWith(`/${name}`))
-const approvalFields = `id status toolName arguments originalArguments requirement { timeoutSeconds quorum }
-  decision { verdict byName at reason } toolCall { id status attempts { outcome idempotencyKey } } voidReason`
-
-async function pending(generationId: string): Promise<Record<string, any>[]> {
-  const waiting = await h.until(
-    generationId,
-    ['AWAITING_APPROVAL', 'REQUIRES_ACTION'],
-    `requiredAction { approvals { ${approvalFields} } }`,
-  )
-  return waiting['requiredAction'].approvals
-}
-
-const decide = (approvalId: string, verdict: string, more: object = {}, key?: string) =>
-  h.mutate('decideApproval', { approvalId, verdict, ...more }, `approval { ${approvalFields} }`, key)
+const stopped = { autoApprove: false }
 
 test('an approved call runs in place, once, and its generation goes on', async () => {
-  const { id: toolId, name } = await gated({ autoApprove: false })
-  const id = await cast.start(
-    await cast.agent({ toolIds: [toolId] }),
-    `call ${name} {"amount": 5}\nthen\nsay done`,
-  )
-  const [approval] = await pending(id)
-  expect(approval).toMatchObject({ status: 'PENDING', toolName: name, arguments: { amount: 5 } })
-  expect(paid(name)).toHaveLength(0)
-  const decided = await decide(approval!['id'], 'APPROVE', { reason: 'fine' })
+  const tool = await gate.gated(stopped)
+  const id = await gate.ask(tool)
+  const [approval] = await gate.pending(id)
+  expect(approval).toMatchObject({
+    status: 'PENDING',
+    toolName: tool.name,
+    arguments: { amount: 5 },
+    decision: null,
+    votes: [],
+    toolCall: { status: 'AWAITING_APPROVAL', attempts: [] },
+  })
+  expect(gate.paid(tool.name)).toEqual([])
+  const decided = await gate.decide(approval!['id'], 'APPROVE', { reason: 'fine' })
   expect(decided['approval']).toMatchObject({
     status: 'APPROVED',
     decision: { verdict: 'APPROVE', reason: 'fine' },
   })
-  const end = await h.until(
-    id,
-    ['COMPLETED'],
-    'toolCalls { id status attempts { attempt outcome idempotencyKey startedAt endedAt } }',
-  )
+  const end = await h.until(id, ['COMPLETED'], `toolCalls { ${callFields} }`)
   expect(end['output'].text).toBe('done')
+  const callId = end['toolCalls'][0].id
   expect(end['toolCalls']).toMatchObject([
-    {
-      status: 'SUCCEEDED',
-      attempts: [{ attempt: 1, outcome: 'SUCCEEDED', idempotencyKey: end['toolCalls'][0].id }],
-    },
+    { status: 'SUCCEEDED', attempts: [{ attempt: 1, outcome: 'SUCCEEDED', idempotencyKey: callId }] },
   ])
-  expect(paid(name)).toHaveLength(1)
+  expect(gate.paid(tool.name)).toEqual([{ key: callId, body: { amount: 5 } }])
+  // The approval leads to the execution.
+  expect((await gate.approval(approval!['id']))['toolCall']).toMatchObject({
+    id: callId,
+    status: 'SUCCEEDED',
+    attempts: [{ outcome: 'SUCCEEDED' }],
+  })
 })
 
-test('a rejected call reaches the model as an error with the reason, and the model goes on', async () => {
-  const { id: toolId, name } = await gated({ mode: 'ALWAYS' })
-  const agent = await cast.agent({ toolIds: [toolId, cast.tools.look] })
-  const id = await cast.start(agent, `call ${name} {"amount": 5}\ncall look {"word": "x"}\nthen\nsay went on`)
-  const [approval] = await pending(id)
-  await decide(approval!['id'], 'REJECT', { reason: 'too much' })
-  const end = await h.until(
-    id,
-    ['COMPLETED'],
-    'toolCalls { status errorCode isError structuredContent attempts { attempt } }',
+test('a rejected call reaches the model as an error with the reason, its sibling is untouched, and the model goes on', async () => {
+  const tool = await gate.gated({ mode: 'ALWAYS' })
+  const agent = await cast.agent({ toolIds: [tool.id, cast.tools.look] })
+  const id = await cast.start(
+    agent,
+    `call ${tool.name} {"amount": 5}\ncall look {"word": "x"}\nthen\nsay went on`,
   )
+  const [approval] = await gate.pending(id)
+  await gate.decide(approval!['id'], 'REJECT', { reason: 'too much', note: 'for us only' })
+  const end = await h.until(id, ['COMPLETED'], `toolCalls { ${callFields} }`)
   expect(end['output'].text).toBe('went on')
   expect(end['toolCalls']).toMatchObject([
     { status: 'REJECTED', isError: true, errorCode: 'approval_rejected', attempts: [] },
-    { status: 'SUCCEEDED' },
+    { status: 'SUCCEEDED', isError: false },
   ])
-  expect(end['toolCalls'][0].structuredContent.error).toMatchObject({ reason: 'too much' })
-  expect(paid(name)).toHaveLength(0)
+  const { structuredContent, content } = end['toolCalls'][0]
+  expect(structuredContent.error).toMatchObject({ code: 'approval_rejected', reason: 'too much' })
+  expect(JSON.stringify(content)).not.toContain('for us only')
+  expect(gate.paid(tool.name)).toEqual([])
 })
 
-test('a direct call behind the gate is answered as pending and runs after the approval', async () => {
-  const { id: toolId, name } = await gated({ autoApprove: false })
-  const called = await h.mutate(
-    'callTool',
-    { toolId, arguments: { amount: 1 } },
-    'toolCall { id status approval { id status } }',
+test('a call that nobody answers is rejected as expired, the model is told, and a late verdict is refused', async () => {
+  const tool = await gate.gated(stopped)
+  const id = await gate.ask(tool)
+  const [approval] = await gate.pending(id)
+  expect(approval!['requirement'].timeoutSeconds).toBe(300)
+  const until = new Date(approval!['expiresAt']).getTime() - new Date(approval!['createdAt']).getTime()
+  expect(until).toBe(300_000)
+  await gate.bringForward(approval!['id'], 'expiry')
+  const end = await h.until(
+    id,
+    ['COMPLETED'],
+    `toolCalls { ${callFields} } events(first: 50) { nodes { type } }`,
   )
-  expect(called['toolCall']).toMatchObject({ status: 'AWAITING_APPROVAL', approval: { status: 'PENDING' } })
-  const settled = h.collect(
-    'subscription { projectEvents(types: [TOOL_CALL_SETTLED]) { ... on ToolCallSettledEvent { status toolCall { id } } } }',
-    {},
-    (events) => events.some((event) => event.toolCall.id === called['toolCall'].id),
-  )
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  await decide(called['toolCall'].approval.id, 'APPROVE')
-  await settled
+  expect(end).toMatchObject({
+    output: { text: 'done' },
+    toolCalls: [{ status: 'EXPIRED', isError: true, errorCode: 'approval_expired', attempts: [] }],
+  })
+  expect(end['toolCalls'][0].structuredContent.error.code).toBe('approval_expired')
+  const types = end['events'].nodes.map((event: { type: string }) => event.type)
+  expect(types.filter((type: string) => type === 'APPROVAL_EXPIRED')).toHaveLength(1)
+  const late = await gate.decide(approval!['id'], 'APPROVE')
+  expect(late).toMatchObject({ __typename: 'ApprovalExpiredError', code: 'APPROVAL_EXPIRED' })
+  expect(await gate.approval(approval!['id'])).toMatchObject({ status: 'EXPIRED', decision: null, votes: [] })
+  expect(gate.paid(tool.name)).toEqual([])
+})
+
+test('a verdict after the deadline is refused although nobody has looked yet', async () => {
+  const tool = await gate.gated(stopped)
+  const [approval] = await gate.pending(await gate.ask(tool))
+  await gate.bringForward(approval!['id'], 'expiry')
+  expect(await gate.decide(approval!['id'], 'APPROVE')).toMatchObject({ code: 'APPROVAL_EXPIRED' })
+  expect(gate.paid(tool.name)).toEqual([])
+})
+
+test('the second verdict is told who was faster, with the approval as it stands', async () => {
+  const tool = await gate.gated(stopped)
+  const [approval] = await gate.pending(await gate.ask(tool))
+  await gate.decide(approval!['id'], 'REJECT', { reason: 'first' })
   const { data } = await h.gql(
-    'query($id: ID!) { toolCall(id: $id) { status attempt attempts { outcome } } }',
-    { id: called['toolCall'].id },
+    `mutation($input: DecideApprovalInput!) { decideApproval(input: $input) {
+      ... on ApprovalAlreadyDecidedError { code message approval { id status decision { reason } } } } }`,
+    { input: { approvalId: approval!['id'], verdict: 'APPROVE' } },
   )
-  expect(data['toolCall']).toEqual({ status: 'SUCCEEDED', attempt: 1, attempts: [{ outcome: 'SUCCEEDED' }] })
-  expect(paid(name)).toHaveLength(1)
+  expect(data['decideApproval']).toEqual({
+    code: 'APPROVAL_ALREADY_DECIDED',
+    message: expect.stringContaining('REJECT'),
+    approval: { id: approval!['id'], status: 'REJECTED', decision: { reason: 'first' } },
+  })
+})
+
+test('several approvals of one step are decided one by one, and the model waits for all of them', async () => {
+  const [one, two, three] = [await gate.gated(stopped), await gate.gated(stopped), await gate.gated(stopped)]
+  const agent = await cast.agent({ toolIds: [one.id, two.id, three.id] })
+  const calls = [one, two, three].map(({ name }, i) => `call ${name} {"amount": ${i}}`).join('\n')
+  const id = await cast.start(agent, `${calls}\nthen\nsay done`)
+  const approvals = await gate.pending(id)
+  expect(approvals.map((approval) => approval['toolName']).sort()).toEqual([one.name, two.name, three.name])
+  const of = (name: string) => approvals.find((approval) => approval['toolName'] === name)!['id']
+  await gate.decide(of(two.name), 'APPROVE')
+  const ran = await gate.feed(['TOOL_CALL_SETTLED'], '... on ToolCallSettledEvent { name }', (events) =>
+    events.some((event) => event['name'] === two.name),
+  )
+  expect(ran.map((event) => event['name'])).not.toContain(one.name)
+  const still = await h.until(id, ['AWAITING_APPROVAL'], 'requiredAction { approvals { toolName } }')
+  expect(still).toMatchObject({ stepCount: 1 })
+  expect(still['requiredAction'].approvals).toHaveLength(2)
+  await gate.decide(of(one.name), 'REJECT')
+  await gate.bringForward(of(three.name), 'expiry')
+  const end = await h.until(id, ['COMPLETED'], 'toolCalls { name status }')
+  expect(end['toolCalls']).toEqual([
+    { name: one.name, status: 'REJECTED' },
+    { name: two.name, status: 'SUCCEEDED' },
+    { name: three.name, status: 'EXPIRED' },
+  ])
+  expect(end['stepCount']).toBe(2)
 })

@@ -89,7 +89,8 @@ export function harnessOf(app: App): Harness {
             if (result.errors) return reject(new Error(result.errors[0]!.message))
             events.push(Object.values(result.data!)[0])
             if (enough(events)) {
-              resolve(events)
+              // More may come until the stream has stopped.
+              resolve([...events])
               stop()
             }
           },
@@ -125,27 +126,31 @@ export function harnessOf(app: App): Harness {
       const first = await read()
       if (states.includes(first.status)) return first
       let found: Record<string, any> | null = null
+      let timer: NodeJS.Timeout | undefined
       const done = new Promise<void>((resolve, reject) => {
         let checking = Promise.resolve()
+        const look = () =>
+          (checking = checking.then(async () => {
+            if (found) return
+            const now = await read()
+            if (!states.includes(now.status)) return
+            found = now
+            stop()
+            resolve()
+          }, reject))
+        // A row that is parked after its last event tells nobody.
+        timer = setInterval(() => void look(), 200)
         const stop = client().subscribe(
           { query, variables: { id: generationId } },
           {
             // Events may be ahead of or behind what a poll sees, so each of them is a reason to look.
-            next: () =>
-              (checking = checking.then(async () => {
-                if (found) return
-                const now = await read()
-                if (!states.includes(now.status)) return
-                found = now
-                stop()
-                resolve()
-              })),
+            next: look,
             error: (error) => reject(error instanceof Error ? error : new Error(JSON.stringify(error))),
             complete: () => void checking.then(() => resolve()),
           },
         )
       })
-      await done
+      await done.finally(() => clearInterval(timer))
       return found ?? read()
     },
     async stop() {

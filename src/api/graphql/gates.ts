@@ -5,7 +5,6 @@ import {
   type GateEvaluation,
   type GatePreview,
 } from '../../domain/approvals/index.ts'
-import { roles } from '../../domain/access/index.ts'
 import {
   gateModes,
   gateSources,
@@ -14,6 +13,7 @@ import {
   type Requirement,
 } from '../../domain/tools/index.ts'
 import { described } from './described.ts'
+import type { RoleEnum } from './keys.ts'
 import type { Refs } from './refs.ts'
 
 export type GateTypes = ReturnType<typeof addGateTypes>
@@ -21,7 +21,7 @@ export type GateTypes = ReturnType<typeof addGateTypes>
 const when = 'JSON Schema over the arguments, presets merged in: calls that fit it stop.'
 
 /** Adds the types and answers what tools, agents and approvals use of them. */
-export function addGateTypes(refs: Refs) {
+export function addGateTypes(refs: Refs, Role: RoleEnum) {
   const { builder } = refs
   const Mode = builder.enumType('GateMode', {
     description: 'Which calls a gate stops.',
@@ -29,16 +29,6 @@ export function addGateTypes(refs: Refs) {
       NEVER: 'None: autoApprove is true.',
       ALWAYS: 'All: autoApprove is false.',
       WHEN: 'Those whose arguments fit the schema `when`.',
-    }),
-  })
-  const Role = builder.enumType('ApproverRole', {
-    description: 'A built-in role of API keys.',
-    values: described(roles, {
-      admin: 'Everything.',
-      developer: 'Tools, agents and runs.',
-      approver: 'Reads and decides.',
-      caller: 'Runs agents and tools.',
-      viewer: 'Reads.',
     }),
   })
   const Source = builder.enumType('GateSource', {

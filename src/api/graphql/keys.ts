@@ -10,14 +10,19 @@ import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 
-export function addKeys(refs: Refs): void {
-  const { builder } = refs
-  const Role = builder.enumType('Role', {
+export type RoleEnum = ReturnType<typeof addRole>
+
+export function addRole({ builder }: Refs) {
+  return builder.enumType('Role', {
     description: 'Built-in bundles of permissions.',
     values: Object.fromEntries(
       roles.map((role) => [role.toUpperCase(), { value: role, description: roleDescriptions[role] }]),
     ) as Record<string, { value: (typeof roles)[number]; description: string }>,
   })
+}
+
+export function addKeys(refs: Refs, Role: RoleEnum): void {
+  const { builder } = refs
   refs.ApiKey.implement({
     description: 'An API key. Its secret was shown once and is stored nowhere.',
     interfaces: [builder.nodeInterfaceRef()],
@@ -131,8 +136,8 @@ export function addKeys(refs: Refs): void {
 
 const roleDescriptions: Record<(typeof roles)[number], string> = {
   admin: 'Everything in the project.',
-  developer: 'Tools, agents, providers, secrets and generations; no keys.',
-  approver: 'Reads everything and follows events.',
+  developer: 'Tools, agents, providers, secrets and generations; no keys, no verdicts.',
+  approver: 'Reads everything, decides approvals, revokes grants and resolves calls of unknown outcome.',
   caller: 'Calls tools and runs agents.',
   viewer: 'Reads everything and follows events.',
 }

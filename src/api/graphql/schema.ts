@@ -8,7 +8,7 @@ import { addEvents } from './events.ts'
 import { addGateTypes } from './gates.ts'
 import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
-import { addKeys } from './keys.ts'
+import { addKeys, addRole } from './keys.ts'
 import { addMcpSettings } from './mcp-settings.ts'
 import { addNodes } from './nodes.ts'
 import { addProjects } from './projects.ts'
@@ -40,10 +40,11 @@ function build(): GraphQLSchema {
   const refs = declareRefs()
   addNodes(refs)
   addProjects(refs)
-  addKeys(refs)
+  const Role = addRole(refs)
+  addKeys(refs, Role)
   addSecrets(refs)
   addAudit(refs)
-  const gates = addGateTypes(refs)
+  const gates = addGateTypes(refs, Role)
   addTools(refs, gates)
   addToolCalls(refs)
   const settings = addSettingInputs(builder)

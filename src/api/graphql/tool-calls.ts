@@ -40,13 +40,15 @@ export function addToolCalls(refs: Refs): void {
         type: 'JSONObject',
         nullable: true,
         description:
-          'As given or edited by an approver, without presets; null when the model wrote no valid ones. writeOnly values are masked, but not for a client tool, which needs them.',
+          'As given or edited by an approver, without presets; null when the model wrote no valid ones. writeOnly values are masked, but not while a client tool is to run with them.',
         resolve: (call) =>
-          call.arguments && call.kind !== 'client' ? masked(call.arguments, call.masked) : call.arguments,
+          call.arguments && call.status !== 'AWAITING_CLIENT'
+            ? masked(call.arguments, call.masked)
+            : call.arguments,
       }),
       rawArguments: t.exposeString('rawArguments', {
         nullable: true,
-        description: 'What the model wrote when it was not valid.',
+        description: 'What the model wrote when it was not valid, writeOnly values masked.',
       }),
       isError: t.exposeBoolean('isError', {
         nullable: true,

@@ -19,7 +19,7 @@ export {
   type Authenticator,
 } from './keys.ts'
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
-export { assertMay, denied, listAudit, recordChange } from './permission.ts'
+export { assertMay, denied, entryOf, listAudit, recordChange } from './permission.ts'
 export { allows, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
 export { createProject, getProjects, insertProject, listProjects, type Project } from './projects.ts'
 export { assertRoom } from './room.ts'

@@ -3,7 +3,7 @@ import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
-import { readEntries, record, type AuditEntry } from '../audit/index.ts'
+import { readEntries, record, type AuditEntry, type NewAuditEntry } from '../audit/index.ts'
 import { projectOf, type Ctx } from './context.ts'
 import { allows, type Action } from './policy.ts'
 
@@ -27,26 +27,30 @@ export async function denied(
   what: { action: Action; projectId: string; resource: string },
   message: string,
 ): Promise<AppError> {
-  await record(ctx.db, { ...entryOf(ctx), ...what, outcome: 'DENIED' })
+  await record(ctx.db, { ...callerOf(ctx), ...what, outcome: 'DENIED' })
   return new AppError('FORBIDDEN', message, { action: what.action })
 }
 
-/** Records a change by the caller; pass the transaction that makes it. */
-export function recordChange(
-  tx: Database,
-  ctx: Ctx,
-  change: { projectId: string; action: Action; resource: string; details?: JsonObject },
-): Promise<void> {
-  const entry = entryOf(ctx)
-  return record(tx, {
-    ...entry,
-    ...change,
-    details: { ...change.details, ...entry.details },
-    outcome: 'ALLOWED',
-  })
+/** A change by the caller, for the audit. */
+export interface AuditedChange {
+  projectId: string
+  action: Action
+  resource: string
+  details?: JsonObject
 }
 
-function entryOf(ctx: Ctx): { principalId: string; details: JsonObject } {
+/** Records a change by the caller; pass the transaction that makes it. */
+export function recordChange(tx: Database, ctx: Ctx, change: AuditedChange): Promise<void> {
+  return record(tx, entryOf(ctx, change))
+}
+
+/** The entry of a change by the caller, to be written with it. */
+export function entryOf(ctx: Ctx, change: AuditedChange): NewAuditEntry {
+  const { principalId, details } = callerOf(ctx)
+  return { ...change, principalId, details: { ...change.details, ...details }, outcome: 'ALLOWED' }
+}
+
+function callerOf(ctx: Ctx): { principalId: string; details: JsonObject } {
   return {
     principalId: ctx.principal.id,
     details: ctx.remoteAddress ? { remoteAddress: ctx.remoteAddress } : {},

@@ -1,5 +1,5 @@
 /** Operations on agents. */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { AppError, invalid, type Issue } from '../../core/errors.ts'
@@ -7,6 +7,7 @@ import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { agents } from '../../store/db/tables/agents.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import {
@@ -128,12 +129,7 @@ export async function findAgent(ctx: Ctx, id: string): Promise<Agent> {
 /** Rows by id, in no order. Checks nothing. */
 export async function loadAgents(db: Database, ids: readonly string[]): Promise<Agent[]> {
   if (ids.length === 0) return []
-  return (
-    await db
-      .select()
-      .from(agents)
-      .where(inArray(agents.id, [...ids]))
-  ).map(agentOf)
+  return (await selectRows(db, agents, sql`where id in ${[...ids]}`)).map(agentOf)
 }
 
 function agentOf(row: typeof agents.$inferSelect): Agent {

@@ -1,19 +1,17 @@
 /** Deciding: the first verdict wins, exactly once, whoever else clicks, and whatever crashes afterwards. */
-import { eq, sql, type SQL } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { AppError, invalid, invalidAt } from '../../core/errors.ts'
-import { hashJson, type JsonObject } from '../../core/json.ts'
-import { atomically, jsonb, query, type Database } from '../../store/db/database.ts'
-import { approvals } from '../../store/db/tables/approvals.ts'
+import { invalid, invalidAt } from '../../core/errors.ts'
+import { hashJson } from '../../core/json.ts'
+import { atomically } from '../../store/db/database.ts'
 import type { Hint } from '../../store/events/bell.ts'
-import { lockOwners, ownerOf, tellOwner, type Owner } from '../../store/work/owner.ts'
-import { assertMay, denied, recordChange, type Ctx } from '../access/index.ts'
+import { lockOwners, ownerOf } from '../../store/work/owner.ts'
+import { assertMay, denied, type Ctx } from '../access/index.ts'
 import { loadVersion, maskedPaths, prepareCall } from '../tools/index.ts'
-import { approvalOf, currentArguments, verdicts, type Approval, type Vote } from './approval.ts'
+import { verdicts, type Approval, type Verdict } from './approval.ts'
 import { digestOf } from './ask.ts'
-import { grantShape, insertGrant, type GrantInput } from './grants.ts'
-import { outcomeOf, type Outcome } from './outcome.ts'
+import { decide, type Edit, type Ready } from './decision.ts'
+import { grantShape, type GrantInput } from './grants.ts'
 import { findApproval } from './read.ts'
 
 const maxBatch = 50
@@ -30,30 +28,12 @@ const decision = z.object({
 
 export interface DecideApprovalInput {
   approvalId: string
-  verdict: Approval['votes'][number]['verdict']
+  verdict: Verdict
   reason?: string | null
   note?: string | null
   arguments?: unknown
   expectedDigest?: string | null
   grant?: GrantInput | null
-}
-
-/** A checked decision, ready to be tried under the lock. */
-interface Ready {
-  given: z.output<typeof decision>
-  approval: Approval
-  owner: Owner
-  edit: Edit | null
-}
-
-/** What an approver put in place of the arguments. */
-interface Edit {
-  /** As the model or caller would have written them, without presets. */
-  own: JsonObject
-  merged: JsonObject
-  keys: string[]
-  digest: string
-  masked: string[][]
 }
 
 /**
@@ -91,7 +71,7 @@ export async function decideApprovals(
 
 /** Everything that can be said without the lock: shape, permission, roles, edited arguments. */
 async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready> {
-  const given = check(decision, input, root.join('.'))
+  const given = check(decision, input, root)
   const approval = await findApproval(ctx, given.approvalId)
   const { projectId, toolId } = approval
   const what = { action: 'approvals:Decide', projectId, resource: `tool/${toolId}` } as const
@@ -106,7 +86,7 @@ async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready>
     given.arguments === undefined || given.arguments === null
       ? null
       : await editOf(ctx, approval, given, root)
-  return { given, approval, owner: ownerOf({ ...approval, id: approval.toolCallId }), edit }
+  return { given, approval, owner: ownerOf({ ...approval, id: approval.toolCallId }), edit, root }
 }
 
 function whyNot(ctx: Ctx, { requirement, requestedBy, escalatedAt }: Approval): string | null {
@@ -122,9 +102,9 @@ function whyNot(ctx: Ctx, { requirement, requestedBy, escalatedAt }: Approval): 
 async function editOf(
   ctx: Ctx,
   approval: Approval,
-  given: Ready['given'],
+  given: z.output<typeof decision>,
   root: string[],
-): Promise<Edit | null> {
+): Promise<Edit> {
   const { toolId, toolVersion, requestedBy, requirement } = approval
   const definition = await loadVersion(ctx.db, toolId, toolVersion)
   const prepared = prepareCall(definition, given.arguments)
@@ -135,9 +115,10 @@ async function editOf(
   const keys = [...new Set([...Object.keys(before), ...Object.keys(merged)])].filter(
     (key) => hashJson(before[key]) !== hashJson(merged[key]),
   )
-  if (keys.length === 0) return null
   const digest = digestOf({ toolId, toolVersion, arguments: merged, requestedBy, requirement })
-  return { own, merged, keys, digest, masked: maskedPaths(definition.inputSchema, merged) }
+  // What was asked first stays on show beside it.
+  const masked = [...(approval.masked ?? []), ...maskedPaths(definition.inputSchema, merged)]
+  return { own, merged, keys, digest, masked }
 }
 
 async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {
@@ -157,127 +138,4 @@ async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {
   })
   ctx.bell.ring(done.hints)
   return done.decided
-}
-
-/** One decision under the owner's lock. */
-async function decide(tx: Database, ctx: Ctx, ready: Ready): Promise<{ approval: Approval; hints: Hint[] }> {
-  const { given, owner, edit } = ready
-  const [row] = await tx
-    .select({
-      row: approvals,
-      late: sql<boolean>`${approvals.expiresAt} <= now()`,
-      at: sql<string>`to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
-    })
-    .from(approvals)
-    .where(eq(approvals.id, ready.approval.id))
-  const approval = approvalOf(row!.row)
-  assertOpen(approval, row!.late)
-  if (given.expectedDigest && given.expectedDigest !== approval.digest)
-    throw conflict(
-      approval,
-      'The arguments were edited since you read them. Read the approval again and decide then.',
-    )
-  if (given.verdict === 'APPROVE' && !edit && approval.votes.some((vote) => vote.by === ctx.principal.id))
-    throw conflict(approval, 'This key has approved already; somebody else must, too.')
-  const vote: Vote = {
-    verdict: given.verdict,
-    by: ctx.principal.id,
-    byName: ctx.principal.name,
-    at: row!.at,
-    from: ctx.remoteAddress,
-    reason: given.reason || null,
-    note: given.note || null,
-  }
-  const votes = edit ? [vote] : [...approval.votes, vote]
-  const outcome = outcomeOf(approval, votes)
-  await write(tx, approval, votes, outcome, edit)
-  if (given.grant && outcome.status !== 'APPROVED')
-    throw invalidAt(['input', 'grant'], 'goes with the vote that reaches the quorum')
-  if (given.grant)
-    await insertGrant(tx, ctx, approval, edit?.merged ?? currentArguments(approval), given.grant)
-  await recordChange(tx, ctx, {
-    projectId: approval.projectId,
-    action: 'approvals:Decide',
-    resource: `tool/${approval.toolId}`,
-    details: {
-      approvalId: approval.id,
-      toolCallId: approval.toolCallId,
-      verdict: given.verdict,
-      ...(edit ? { editedKeys: edit.keys } : {}),
-    },
-  })
-  const hints = await tellOwner(tx, owner, outcome.events, outcome.wake)
-  return { approval: await reread(tx, approval.id), hints }
-}
-
-function assertOpen(approval: Approval, late: boolean): void {
-  const { status, votes, voidReason } = approval
-  if (status === 'EXPIRED' || (status === 'PENDING' && late))
-    throw new AppError(
-      'APPROVAL_EXPIRED',
-      `The time for this approval was over at ${approval.expiresAt.toISOString()}; the call was rejected.`,
-      { conflictingId: approval.id },
-    )
-  if (status === 'VOIDED') throw conflict(approval, `This approval was voided (${voidReason ?? ''}).`)
-  if (status === 'PENDING') return
-  const last = votes.at(-1)
-  throw new AppError(
-    'APPROVAL_ALREADY_DECIDED',
-    `Somebody was faster: ${last?.byName ?? 'another key'} decided ${last?.verdict ?? ''} at ${last?.at ?? ''}.`,
-    { conflictingId: approval.id },
-  )
-}
-
-function conflict(approval: Approval, message: string): AppError {
-  return new AppError('CONFLICT', message, { conflictingId: approval.id })
-}
-
-/** Approval and call, in one statement. */
-async function write(
-  tx: Database,
-  approval: Approval,
-  votes: Vote[],
-  outcome: Outcome,
-  edit: Edit | null,
-): Promise<void> {
-  const decided = outcome.status !== 'PENDING'
-  const edited: SQL = edit
-    ? sql`, edited_arguments = ${jsonb(edit.merged)}, digest = ${edit.digest}, masked = ${jsonb(edit.masked)}`
-    : sql``
-  const closed = decided ? sql`, status = ${outcome.status}, settled_at = now(), wake_at = null` : sql``
-  const call = outcome.call
-  const changed: SQL[] = [
-    ...(edit
-      ? [
-          sql`arguments = ${jsonb(edit.own)}`,
-          sql`edited_keys = ${jsonb(edit.keys)}`,
-          sql`masked = ${jsonb(edit.masked)}`,
-        ]
-      : []),
-    ...(call ? [sql`status = ${call.status}`] : []),
-    ...(call?.waitMs ? [sql`deadline_at = now() + ${call.waitMs}::float8 * interval '1 millisecond'`] : []),
-    ...(call?.result
-      ? [
-          sql`result = ${jsonb(call.result)}`,
-          sql`is_error = ${call.result.isError}::boolean`,
-          sql`error_code = ${call.errorCode}::text`,
-          sql`settled_at = now()`,
-        ]
-      : []),
-  ]
-  const calls =
-    changed.length === 0
-      ? sql``
-      : sql`, c as (update tool_calls set ${sql.join(changed, sql`, `)}
-          where id = ${approval.toolCallId} and approval_id = ${approval.id} and status = 'AWAITING_APPROVAL')`
-  await query(
-    tx,
-    sql`with a as (update approvals set votes = ${jsonb(votes)} ${edited} ${closed} where id = ${approval.id})
-      ${calls} select 1`,
-  )
-}
-
-async function reread(tx: Database, id: string): Promise<Approval> {
-  const [row] = await tx.select().from(approvals).where(eq(approvals.id, id))
-  return approvalOf(row!)
 }

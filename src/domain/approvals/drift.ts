@@ -55,6 +55,12 @@ export async function driftOf(
   return { reason: 'TOOL_CHANGED', tool, again: newApproval(question) }
 }
 
+/** Whether the tool is not any more what was asked about. */
+export async function isOutdated(db: Database, { toolId, toolVersion }: Approval): Promise<boolean> {
+  const [tool] = await loadTools(db, [toolId])
+  return tool?.version !== toolVersion
+}
+
 function isSame(approval: Approval, tool: Tool, call: ToolCall): boolean {
   const { requestedBy, requirement, digest } = approval
   if (tool.version !== call.toolVersion) return false

@@ -11,50 +11,56 @@ import type { House } from '../access/index.ts'
 import { expiredResult } from './outcome.ts'
 
 /** Settled by one statement; more follow at once. */
-const batch = 250
+const batch = 500
 /** How often every process looks. An answer is at most so much late, and a little. */
-const everyMs = 250
+const everyMs = 200
 
 interface Told {
   projectId: string
   generationId: string | null
   seq: number | null
   status: string | null
+  /** Approvals of this owner that were settled or escalated. */
+  n: number
 }
 
 /**
- * Expires and escalates what is due, at most one batch, and answers how many approvals it took. Safe at any time in
- * any number of processes: an approval is pending or it is not, and its owner is locked first, as everywhere. An
- * owner that somebody else has locked right now is left for the next look.
+ * Expires and escalates everything that is due, batch by batch, and rings when all of it is written: else the work that
+ * it wakes would be in the way of the rest. Safe at any time in any number of processes: an approval is pending or it is
+ * not, and its owner is locked first, as everywhere. An owner that somebody else has locked right now is left for the
+ * next look.
  */
-export async function settleDue(house: Pick<House, 'db' | 'bell'>): Promise<number> {
-  const rows = await query<Told & { n: number }>(house.db, statement())
+async function settleDue(house: Pick<House, 'db' | 'bell'>, isStopped: () => boolean): Promise<void> {
   const hints: Hint[] = []
-  for (const { projectId, generationId, seq, status } of rows) {
-    hints.push({ kind: 'news', projectId, generationId, seq })
-    if (status === 'RUNNING') hints.push({ kind: 'signal', name: 'look', id: generationId! })
+  try {
+    for (let taken = batch; taken === batch && !isStopped();) {
+      const rows = await query<Told>(house.db, statement())
+      hints.push(...rows.flatMap(hintsOf))
+      taken = rows.reduce((sum, row) => sum + row.n, 0)
+    }
+  } finally {
+    if (hints.length > 0) house.bell.ring([...hints, { kind: 'work', table: 'generations' }])
   }
-  if (rows.some((row) => row.generationId !== null)) hints.push({ kind: 'work', table: 'generations' })
-  if (hints.length > 0) house.bell.ring(hints)
-  return rows.reduce((sum, row) => sum + row.n, 0)
+}
+
+function hintsOf({ projectId, generationId, seq, status }: Told): Hint[] {
+  const news: Hint = { kind: 'news', projectId, generationId, seq }
+  return status === 'RUNNING' ? [news, { kind: 'signal', name: 'look', id: generationId! }] : [news]
 }
 
 /** Settles what is due from now on, also what fell due while no process was up. `stop` waits for the look under way. */
 export function startDeadlines(house: Pick<House, 'db' | 'bell' | 'log'>): { stop(): Promise<void> } {
   let stopped = false
   let looking: Promise<void> | null = null
-  const look = async () => {
-    try {
-      while (!stopped && (await settleDue(house)) === batch);
-    } catch (error) {
-      house.log.error(
-        { err: error },
-        'the deadlines of approvals could not be kept; the next look tries again',
-      )
-    }
-  }
   const tick = () => {
-    looking ??= look().finally(() => (looking = null))
+    looking ??= settleDue(house, () => stopped)
+      .catch((error: unknown) =>
+        house.log.error(
+          { err: error },
+          'the deadlines of approvals were not kept; the next look tries again',
+        ),
+      )
+      .finally(() => (looking = null))
   }
   const timer = setInterval(tick, everyMs)
   tick()

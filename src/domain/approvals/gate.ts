@@ -73,7 +73,7 @@ export async function previewGate(
   ctx: Ctx,
   input: { toolId: string; gate: GateInput; last?: number | null },
 ): Promise<GatePreview> {
-  const { toolId, gate, last } = check(previewShape, input, 'args')
+  const { toolId, gate, last } = check(previewShape, input, [])
   const tool = await findTool(ctx, toolId)
   await assertMay(ctx, 'tools:Get', tool.projectId, `tool/${tool.id}`)
   await assertMay(ctx, 'toolCalls:List', tool.projectId, 'toolCall/*')

@@ -38,6 +38,7 @@ export const grantShape = z.object({
 })
 
 export type GrantInput = z.input<typeof grantShape>
+export type CheckedGrant = z.output<typeof grantShape>
 
 export interface Grant {
   id: string
@@ -63,18 +64,19 @@ export interface Grant {
   createdAt: Date
 }
 
-/** Makes a grant in the transaction of the verdict. INVALID when it asks for something that this approval has not. */
+/** Makes a grant in the transaction of the verdict. INVALID, under `root`, when it asks for something that this approval has not. */
 export async function insertGrant(
   tx: Database,
   ctx: Ctx,
   approval: Approval,
   merged: JsonObject,
-  given: z.output<typeof grantShape>,
+  given: CheckedGrant,
+  root: string[],
 ): Promise<void> {
-  const at = (name: string, message: string) => invalidAt(['input', 'grant', name], message)
+  const at = (name: string, message: string) => invalidAt([...root, name], message)
   if ((given.scope === 'SCHEMA') !== Boolean(given.schema))
     throw at('schema', given.schema ? 'goes with the scope SCHEMA only' : 'is required with the scope SCHEMA')
-  const compiled = given.schema ? compileSchema(given.schema, ['input', 'grant', 'schema']) : null
+  const compiled = given.schema ? compileSchema(given.schema, [...root, 'schema']) : null
   if (compiled && !compiled.ok) throw invalidAt(compiled.issue.path, compiled.issue.message)
   // What was agreed to must itself be allowed, or the schema is not what its author meant.
   if (compiled?.ok && compiled.validate(merged).length > 0)

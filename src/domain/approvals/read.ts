@@ -1,8 +1,9 @@
 /** Reading approvals: the inbox of the people at the gate. */
-import { and, eq, inArray, lte, sql } from 'drizzle-orm'
+import { and, eq, lte, sql } from 'drizzle-orm'
 import type { Page } from '../../core/page.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { assertMay, projectOf, reachable, reaches, type Ctx } from '../access/index.ts'
 import { approvalOf, type Approval, type ApprovalStatus } from './approval.ts'
@@ -93,20 +94,12 @@ export async function findApproval(ctx: Ctx, id: string): Promise<Approval> {
 /** Rows by id, in no order. Checks nothing. */
 export async function loadApprovals(db: Database, ids: readonly string[]): Promise<Approval[]> {
   if (ids.length === 0) return []
-  const rows = await db
-    .select()
-    .from(approvals)
-    .where(inArray(approvals.id, [...ids]))
-  return rows.map(approvalOf)
+  return (await selectRows(db, approvals, sql`where id in ${[...ids]}`)).map(approvalOf)
 }
 
 /** What is pending for these generations, oldest first. Checks nothing. */
 export async function loadPendingOf(db: Database, generationIds: readonly string[]): Promise<Approval[]> {
   if (generationIds.length === 0) return []
-  const rows = await db
-    .select()
-    .from(approvals)
-    .where(and(inArray(approvals.generationId, [...generationIds]), sql`status = 'PENDING'`))
-    .orderBy(approvals.createdAt, approvals.id)
-  return rows.map(approvalOf)
+  const pending = sql`where generation_id in ${[...generationIds]} and status = 'PENDING' order by created_at, id`
+  return (await selectRows(db, approvals, pending)).map(approvalOf)
 }

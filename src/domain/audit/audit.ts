@@ -28,12 +28,13 @@ export async function record(tx: Database, entry: NewAuditEntry): Promise<void> 
   await tx.insert(auditEntries).values({ ...entry, id: newId('auditEntry') })
 }
 
-/** The tail of a statement with a relation `g`: writes the entry when `g` has a row. `more` is added to its details. */
-export function insertEntry(entry: NewAuditEntry, more: SQL): SQL {
-  const { projectId, principalId, action, resource, outcome, details } = entry
+/** Part of a statement with a relation `g`: writes the entries when it has its one row, and nothing when it is empty. */
+export function insertEntries(entries: readonly NewAuditEntry[]): SQL {
+  const rows = entries.map((entry) => ({ ...entry, id: newId('auditEntry') }))
   return sql`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details)
-    select ${newId('auditEntry')}, ${projectId}, ${principalId}, ${action}, ${resource}, ${outcome},
-      ${jsonb(details)} || ${more} from g`
+    select x.id, x."projectId", x."principalId", x.action, x.resource, x.outcome, x.details
+    from g, jsonb_to_recordset(${jsonb(rows)}) as x(id text, "projectId" text, "principalId" text, action text,
+      resource text, outcome text, details jsonb)`
 }
 
 /** Entries of a project, newest first. Who may read them is for the room of access to say. */

@@ -28,7 +28,7 @@ export async function callThroughAgent(
   ctx: Ctx,
   input: BridgeCall,
 ): Promise<{ call: ToolCall; running: Promise<ToolCall> | null }> {
-  const key = check(keyShape, input.idempotencyKey, 'arguments.idempotency_key')
+  const key = check(keyShape, input.idempotencyKey, ['arguments', 'idempotency_key'])
   const [agent, tool] = await Promise.all([findAgent(ctx, input.agentId), findTool(ctx, input.toolId)])
   await assertMay(ctx, 'tools:Call', tool.projectId, `tool/${tool.id}`)
   if (tool.projectId !== agent.projectId || tool.kind === 'client' || !agent.toolIds.includes(tool.id))

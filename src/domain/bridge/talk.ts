@@ -26,8 +26,8 @@ const shape = z.strictObject({
  * key a repeat answers the first run.
  */
 export async function startTalk(ctx: Ctx, input: TalkInput): Promise<Generation> {
-  const { message, conversation_id: named } = check(shape, input.arguments, 'arguments')
-  const key = check(text(200, 1).nullable(), input.idempotencyKey, 'arguments.idempotency_key')
+  const { message, conversation_id: named } = check(shape, input.arguments, ['arguments'])
+  const key = check(text(200, 1).nullable(), input.idempotencyKey, ['arguments', 'idempotency_key'])
   const agent = await findAgent(ctx, input.agentId)
   if (!named && input.threadId) await openThread(ctx, { agent, threadId: input.threadId })
   const threadId = named ?? input.threadId

@@ -2,7 +2,8 @@
 import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import { atomically, query } from '../../store/db/database.ts'
-import { lockOwners, ownerOf, tellOwner } from '../../store/work/owner.ts'
+import { appendProjectEvents } from '../../store/events/log.ts'
+import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
 import type { House } from '../access/index.ts'
 import {
@@ -19,11 +20,10 @@ import {
   loadVersion,
   prepareCall,
   runTool,
-  timeoutOf,
   unknownResult,
   type ToolCall,
 } from '../tools/index.ts'
-import { loadCall, markSent, settle } from './row.ts'
+import { loadCall, markSent, ringNews, settle } from './row.ts'
 import { withdrawAbandoned } from './withdraw.ts'
 
 /**
@@ -54,7 +54,7 @@ async function send(house: House, held: Held, call: ToolCall, signal: AbortSigna
     const result = errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
     return void (await settle(house, held, call, result))
   }
-  const sent = await markSent(house, held, timeoutOf(house, definition))
+  const sent = await markSent(house, held)
   if (!sent) return
   const result = await runTool(house, {
     projectId: call.projectId,
@@ -71,9 +71,8 @@ async function send(house: House, held: Held, call: ToolCall, signal: AbortSigna
 /** Voids the approval and asks anew, or settles the call when it cannot be asked any more. */
 async function askAgain(house: House, held: Held, call: ToolCall, drift: Drift): Promise<void> {
   const { again, reason } = drift
-  const owner = ownerOf(call)
-  const hints = await atomically(house.db, async (tx) => {
-    await lockOwners(tx, [owner])
+  await atomically(house.db, async (tx) => {
+    await lockOwners(tx, [ownerOf(call)])
     const changed = again
       ? sql`status = 'AWAITING_APPROVAL', approval_id = ${again.id}, tool_version = ${drift.tool!.version}, wake_at = null`
       : sql`wake_at = wake_at`
@@ -85,9 +84,12 @@ async function askAgain(house: House, held: Held, call: ToolCall, drift: Drift):
         ${again ? sql`, n as (${insertApprovals([again])})` : sql``} select 1 from g`,
     )
     if (rows.length === 0) throw new LeaseLostError(held.id)
-    return tellOwner(tx, owner, [voided(call, reason), ...(again ? [requested(again)] : [])], null)
+    await appendProjectEvents(tx, call.projectId, [
+      voided(call, reason),
+      ...(again ? [requested(again)] : []),
+    ])
   })
-  house.bell.ring(hints)
+  ringNews(house, call.projectId)
   if (!again) await settle(house, held, call, driftResult(reason))
 }
 

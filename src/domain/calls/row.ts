@@ -1,26 +1,27 @@
 /** The row of a call that no generation works on: read, marked as sent, settled. */
-import { eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
 import { atomically, jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents, insertEvents, type NewEvent } from '../../store/events/log.ts'
 import type { Held } from '../../store/work/work.ts'
-import { insertEntry, type NewAuditEntry } from '../audit/index.ts'
+import { insertEntries, type NewAuditEntry } from '../audit/index.ts'
 import { reachable, type Ctx, type House } from '../access/index.ts'
 import { attemptBegins, attemptEnds, codeOf, toolCallOf, type ToolCall } from '../tools/index.ts'
 
-/** The lease of a direct call is its timeout and this, so nobody takes a call that can still be running. */
+/** The lease of a call that a request waits for is its timeout and this, so nobody takes a call that can still be running. */
 export const leaseMarginMs = 15_000
 
 export async function loadCall(db: Database, id: string): Promise<ToolCall> {
-  const [row] = await db.select().from(toolCalls).where(eq(toolCalls.id, id))
+  const [row] = await selectRows(db, toolCalls, sql`where id = ${id}`)
   return toolCallOf(row!)
 }
 
 /** The call when it exists for the caller and belongs to no generation, else NOT_FOUND. Checks no permission. */
 export async function findCall(ctx: Ctx, id: string): Promise<ToolCall> {
-  const [row] = await ctx.db.select().from(toolCalls).where(eq(toolCalls.id, id))
+  const [row] = await selectRows(ctx.db, toolCalls, sql`where id = ${id}`)
   const call = toolCallOf(reachable(ctx, row, 'tool call', id))
   if (call.generationId !== null || call.toolId === null) throw notFound('tool call', id)
   return call
@@ -30,8 +31,8 @@ export function started(toolCallId: string, name: string, attempt: number): NewE
   return { type: 'TOOL_CALL_STARTED', data: { toolCallId, name, attempt } }
 }
 
-/** Commits that the call is sent now, for at most so long; null when it is not ours any more. */
-export async function markSent(house: House, held: Held, timeoutMs: number): Promise<ToolCall | null> {
+/** Commits that a claimed call is sent now; null when it is not ours any more. The worker keeps the lease. */
+export async function markSent(house: House, held: Held): Promise<ToolCall | null> {
   const t = toolCalls
   const sent = await atomically(house.db, async (tx) => {
     const [row] = await tx
@@ -41,7 +42,7 @@ export async function markSent(house: House, held: Held, timeoutMs: number): Pro
         attempt: sql`${t.attempt} + 1`,
         attempts: attemptBegins(sql`id`),
         startedAt: sql`coalesce(${t.startedAt}, now())`,
-        wakeAt: nowPlus(timeoutMs + leaseMarginMs),
+        wakeAt: nowPlus(house.limits.leaseMs),
       })
       .where(
         sql`${t.id} = ${held.id} and ${t.epoch} = ${held.epoch} and ${t.status} in ('PROPOSED', 'APPROVED', 'EXECUTING')`,
@@ -78,7 +79,7 @@ export async function settle(
         returning project_id, result, attempt, attempts, settled_at),
       e as (${insertEvents(sql`select project_id, null::text as generation_id, null::int as seq,
         'TOOL_CALL_SETTLED' as type, ${jsonb(told)} as data from g`)}),
-      a as (${insertEntry(executed(call, status), sql`jsonb_build_object('attempt', g.attempt)`)})
+      a as (${insertEntries([executed(call, status)])})
       select result, attempt, attempts, (extract(epoch from settled_at) * 1000)::float8 as "settledMs" from g`,
   )
   if (!rows[0]) return loadCall(house.db, call.id)
@@ -87,14 +88,14 @@ export async function settle(
   return { ...call, ...written, status, isError: result.isError, errorCode, settledAt: new Date(settledMs) }
 }
 
-function executed({ id, projectId, requestedBy, toolId }: ToolCall, status: string): NewAuditEntry {
+function executed({ id, projectId, requestedBy, toolId, attempt }: ToolCall, status: string): NewAuditEntry {
   return {
     projectId,
     principalId: requestedBy,
     action: 'tools:Call',
     resource: `tool/${toolId ?? ''}`,
     outcome: 'EXECUTED',
-    details: { toolCallId: id, status },
+    details: { toolCallId: id, status, attempt },
   }
 }
 

@@ -10,6 +10,8 @@ export interface HeldGeneration extends Held {
   /** The status before: RUNNING means that an earlier worker left in the middle. */
   was: StoredStatus
   lastSeq: number
+  /** Steps committed when it was claimed or last looked at. */
+  stepCount: number
 }
 
 /**
@@ -24,6 +26,6 @@ export function claimGenerations(db: Database, leaseMs: number, limit: number): 
     after: insertEvents(sql`select project_id, id as generation_id, last_seq as seq,
       case when step_count = 0 and attempt = 0 then 'GENERATION_STARTED' else 'GENERATION_RESUMED' end as type,
       '{}'::jsonb as data from g where was = 'QUEUED'`),
-    select: sql`last_seq as "lastSeq"`,
+    select: sql`last_seq as "lastSeq", step_count as "stepCount"`,
   })
 }

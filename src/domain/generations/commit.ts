@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { query, type Database, jsonb } from '../../store/db/database.ts'
 import { insertGenerationEvents, type NewEvent } from '../../store/events/log.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
-import type { AuditEntry } from '../audit/index.ts'
+import { insertEntries, type NewAuditEntry } from '../audit/index.ts'
 import type { ToolResult } from '../../core/content.ts'
 import { attemptBegins, attemptEnds, newAttempt, type ToolCallStatus } from '../tools/index.ts'
 import type { TriagedCall } from './triage.ts'
@@ -68,7 +68,7 @@ export interface Change {
   attempt?: NewAttemptRow
   newCalls?: NewCallRow[]
   calls?: CallChange[]
-  audit?: Omit<AuditEntry, 'id' | 'createdAt'>[]
+  audit?: NewAuditEntry[]
   /** Statements of other rooms over the relation `g(id, project_id, agent_id, thread_id)`, the generation's row. */
   also?: SQL[]
 }
@@ -96,7 +96,7 @@ export async function commit(db: Database, held: Held, change: Change): Promise<
   if (change.attempt) parts.push(sql`a as (${insertAttempt(change.attempt)})`)
   if (change.newCalls?.length) parts.push(sql`c as (${insertCalls(change.newCalls)})`)
   if (change.calls?.length) parts.push(sql`u as (${updateCalls(change.calls)})`)
-  if (change.audit?.length) parts.push(sql`l as (${insertAudit(change.audit)})`)
+  if (change.audit?.length) parts.push(sql`l as (${insertEntries(change.audit)})`)
   change.also?.forEach((part, i) => parts.push(sql`${sql.raw(`x${i}`)} as (${part})`))
   const rows = await query<{ seq: number }>(
     db,
@@ -178,12 +178,4 @@ function updateCalls(calls: CallChange[]): SQL {
     from g, jsonb_to_recordset(${jsonb(rows)})
       as x(id text, status text, result jsonb, error text, starts boolean, hash text, approval text, version int)
     where t.id = x.id and t.generation_id = g.id and t.settled_at is null`
-}
-
-function insertAudit(entries: NonNullable<Change['audit']>): SQL {
-  const rows = entries.map((entry) => ({ ...entry, id: newId('auditEntry') }))
-  return sql`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details)
-    select x.id, x."projectId", x."principalId", x.action, x.resource, x.outcome, x.details
-    from g, jsonb_to_recordset(${jsonb(rows)}) as x(id text, "projectId" text, "principalId" text, action text,
-      resource text, outcome text, details jsonb)`
 }

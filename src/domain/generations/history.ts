@@ -1,8 +1,9 @@
 /** What a model is shown of the past: the thread's earlier runs and the steps so far, as messages. */
-import { and, asc, desc, eq, inArray, isNotNull, lte, ne } from 'drizzle-orm'
+import { and, desc, eq, isNotNull, lte, ne, sql } from 'drizzle-orm'
 import { textResult, type ToolResult } from '../../core/content.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { generations, steps } from '../../store/db/tables/generations.ts'
 import { loadCallsOf, type ToolCall } from '../tools/index.ts'
 import { ownThreadId, stepOf, type Generation, type Step } from './generation.ts'
@@ -14,11 +15,8 @@ const maxEarlier = 50
 /** The steps of some generations in order. Checks nothing. */
 export async function loadStepsOf(db: Database, generationIds: readonly string[]): Promise<Step[]> {
   if (generationIds.length === 0) return []
-  const rows = await db
-    .select()
-    .from(steps)
-    .where(inArray(steps.generationId, [...generationIds]))
-    .orderBy(asc(steps.generationId), asc(steps.stepIndex))
+  const wanted = sql`where generation_id in ${[...generationIds]} order by generation_id, step_index`
+  const rows = await selectRows(db, steps, wanted)
   return rows.map(stepOf)
 }
 

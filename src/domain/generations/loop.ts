@@ -1,7 +1,8 @@
 /** The hands of the loop: looks at a generation, asks `next` what to do, does it, until the row is given back. */
-import { and, DrizzleQueryError, eq, sql } from 'drizzle-orm'
+import { DrizzleQueryError, sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { generations } from '../../store/db/tables/generations.ts'
 import { LeaseLostError } from '../../store/work/work.ts'
 import { interrupted, type Nudge, type Reins } from '../../store/work/worker.ts'
@@ -76,14 +77,20 @@ async function turns(run: Omit<Turn, 'generation' | 'calls'>, nudge: Nudge): Pro
 }
 
 async function look(db: Database, held: HeldGeneration, inHand: CallsInHand) {
-  const [row] = await db
-    .select({ row: generations, now: sql<number>`(extract(epoch from now()) * 1000)::float8` })
-    .from(generations)
-    .where(and(eq(generations.id, held.id), eq(generations.epoch, held.epoch)))
+  const found = selectRows<typeof generations, { now: number }>(
+    db,
+    generations,
+    sql`where id = ${held.id} and epoch = ${held.epoch}`,
+    sql`, (extract(epoch from now()) * 1000)::float8 as now`,
+  )
+  // Before its first step it has no calls.
+  const hadSteps = held.stepCount > 0
+  const [[row], known] = await Promise.all([found, hadSteps ? loadCallsOf(db, [held.id]) : []])
   if (!row) throw new LeaseLostError(held.id)
-  const generation = generationOf(row.row)
+  const generation = generationOf(row)
+  held.stepCount = generation.stepCount
+  const calls = hadSteps || held.stepCount === 0 ? known : await loadCallsOf(db, [held.id])
   held.lastSeq = Math.max(held.lastSeq, generation.lastSeq)
-  const calls = generation.stepCount > 0 ? await loadCallsOf(db, [held.id]) : []
   const situation = {
     settings: generation.settings,
     stepCount: generation.stepCount,
@@ -134,9 +141,9 @@ async function act(step: Turn, decision: Decision, nudged: Promise<void>): Promi
     case 'giveUp':
       return giveUp(step, decision.calls)
     case 'cancel':
-      return end(step, cancelChange(step.calls))
+      return close(step, cancelChange)
     case 'expire':
-      return end(step, expiry(step.calls))
+      return close(step, expiry)
     case 'fail':
       return end(step, failed(decision.code, decision.message))
     case 'complete':
@@ -161,6 +168,17 @@ async function attend(step: Turn, forMs: number | null, nudged: Promise<void>): 
   })
   await Promise.race([inHand.idle(), nudged, looked]).finally(() => clearTimeout(timer))
   return 'goOn'
+}
+
+/** Ends it with what is open under the row's lock: an output or a verdict may have come since the look. */
+async function close(step: Turn, changeOf: (calls: ToolCall[]) => Change): Promise<'terminal'> {
+  const { house, held } = step
+  const seq = await atomically(house.db, async (tx) => {
+    await lockOwn(tx, held)
+    return commit(tx, held, changeOf(await loadCallsOf(tx, [held.id])))
+  })
+  tell(step, seq)
+  return 'terminal'
 }
 
 async function end(step: Turn, change: Change): Promise<'terminal'> {
@@ -199,7 +217,7 @@ async function park({ house, held, generation }: Turn): Promise<'goOn' | 'parked
 /** Settles client calls whose time is over: an error for the model, or the end, as the agent says. */
 async function giveUp(step: Turn, late: ToolCall[]): Promise<'goOn' | 'terminal'> {
   const { house, held, generation } = step
-  if (generation.settings.onClientTimeout === 'EXPIRE') return end(step, expiry(step.calls))
+  if (generation.settings.onClientTimeout === 'EXPIRE') return close(step, expiry)
   const ids = new Set(late.map((call) => call.id))
   const seq = await atomically(house.db, async (tx) => {
     await lockOwn(tx, held)

@@ -116,10 +116,12 @@ export function isStop(settings: AgentSettings, runtimeName: string): boolean {
   return settings.stopConditions.some((stop) => stop.hasToolCall === runtimeName)
 }
 
+const refusals = new Set(['unknown_tool', 'forbidden', 'tool_changed', 'tool_deleted'])
+
 /** Whether the call passed its checks and the gate: a refused one is no stop, the model gets the error instead. */
 function wasValid(call: ToolCall): boolean {
   const refused = ['INVALID', 'REJECTED', 'EXPIRED'].includes(call.status)
-  return !refused && call.errorCode !== 'unknown_tool' && call.errorCode !== 'forbidden'
+  return !refused && !refusals.has(call.errorCode ?? '')
 }
 
 function refusedSteps(s: Situation): number {

@@ -1,8 +1,9 @@
 /** Reading generations, their steps and their log. */
-import { and, eq, inArray, sql, type SQL } from 'drizzle-orm'
+import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { generations, steps } from '../../store/db/tables/generations.ts'
 import { readFeed, readGeneration, type EventPage } from '../../store/events/log.ts'
 import { feedSource, generationSource } from '../../store/events/live.ts'
@@ -61,12 +62,7 @@ function hasStatus(status: GenerationStatus): SQL {
 /** Rows by id, in no order. Checks nothing. */
 export async function loadGenerations(db: Database, ids: readonly string[]): Promise<Generation[]> {
   if (ids.length === 0) return []
-  return (
-    await db
-      .select()
-      .from(generations)
-      .where(inArray(generations.id, [...ids]))
-  ).map(generationOf)
+  return (await selectRows(db, generations, sql`where id in ${[...ids]}`)).map(generationOf)
 }
 
 /** The generation when it exists for the caller, else NOT_FOUND. Checks no permission. */
@@ -77,13 +73,7 @@ export async function findGeneration(ctx: Ctx, id: string): Promise<Generation> 
 
 /** Steps by id, null for what does not exist for the caller. Action `generations:Get` on the generation. */
 export async function getSteps(ctx: Ctx, ids: readonly string[]): Promise<(Step | null)[]> {
-  const rows =
-    ids.length > 0
-      ? await ctx.db
-          .select()
-          .from(steps)
-          .where(inArray(steps.id, [...ids]))
-      : []
+  const rows = ids.length > 0 ? await selectRows(ctx.db, steps, sql`where id in ${[...ids]}`) : []
   const found = new Map(rows.map((row) => [row.id, stepOf(row)]))
   return Promise.all(
     ids.map(async (id) => {

@@ -146,7 +146,7 @@ async function judgeAll(
       judged.push({ outcome: { toolCallId, status: 'UNCHANGED', error: null }, call, result: null, hash })
     else if (known !== null)
       refuse('CONFLICT', 'Another output was submitted for this call before; the first one holds.')
-    else if (call.status === 'AWAITING_APPROVAL')
+    else if (isOpen(call) && call.status !== 'AWAITING_CLIENT')
       refuse('CONFLICT', 'This call waits for its approval; nobody may run it yet.')
     else if (!isOpen(call)) refuse('CONFLICT', `This call is settled already (${call.status}).`)
     else if (call.deadlineAt !== null && call.deadlineAt.getTime() <= now)

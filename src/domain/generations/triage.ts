@@ -2,7 +2,14 @@
 import { errorResult, textResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { newId } from '../../core/ids.ts'
-import { maskedPaths, prepareCall, type Requirement, type Tool, type ToolCallStatus } from '../tools/index.ts'
+import {
+  maskedPaths,
+  maskedText,
+  prepareCall,
+  type Requirement,
+  type Tool,
+  type ToolCallStatus,
+} from '../tools/index.ts'
 import { readCallInput } from './call-input.ts'
 import type { ToolCallPart } from './message.ts'
 
@@ -99,7 +106,7 @@ function judge(part: ToolCallPart, rules: TriageRules): TriagedCall {
     const where = issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')
     return {
       ...refuse('INVALID', 'invalid_arguments', `The arguments do not fit the tool's schema: ${where}`),
-      rawArguments: part.input.slice(0, 20_000),
+      rawArguments: maskedText(tool.inputSchema, part.input).slice(0, 20_000),
       dropped: prepared?.dropped ?? [],
     }
   }

@@ -59,7 +59,7 @@ export const gateInput = shape.transform((given, at): GatePolicy => {
   if (autoApprove === true && when) fault('when', 'has no effect with autoApprove: true')
   const mode = given.mode ?? (autoApprove === true ? 'NEVER' : when ? 'WHEN' : 'ALWAYS')
   if (mode === 'WHEN' && !when) fault('when', 'is required with the mode WHEN')
-  if (mode !== 'WHEN' && when) fault('when', 'needs the mode WHEN')
+  if (given.mode && given.mode !== 'WHEN' && when) fault('when', 'needs the mode WHEN')
   const compiled = when ? compileSchema(when, ['when']) : null
   if (compiled && !compiled.ok) {
     const { path, message } = compiled.issue

@@ -12,7 +12,7 @@ export {
   type Requirement,
 } from './gate.ts'
 export { attemptBegins, attemptEnds, newAttempt } from './ledger.ts'
-export { masked, maskedPaths } from './masking.ts'
+export { masked, maskedPaths, maskedText } from './masking.ts'
 export type { PlatformAction, PlatformActions } from './platform.ts'
 export { prepareCall, type Prepared } from './prepare.ts'
 export {

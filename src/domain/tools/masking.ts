@@ -1,20 +1,36 @@
 /** Arguments that are never shown: what the schema marks with `writeOnly: true` or `format: "password"`. Pure. */
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../core/json.ts'
+import { refOf, resolveRef } from './schema-walk.ts'
 
 /** What stands in place of a masked value. */
 export const mask = '[masked]'
 
-const maxHops = 10
-const namesOf = new WeakMap<JsonObject, Set<string>>()
+/** Which names of arguments are marked: those of properties, and by pattern. `all`: whatever stands at the top. */
+interface Marks {
+  names: Set<string>
+  patterns: RegExp[]
+  all: boolean
+}
+
+const marksBySchema = new WeakMap<JsonObject, Marks>()
 
 /**
  * The places in the arguments that must not be shown, as paths. A marked property is masked wherever an argument has
  * its name, however deep: rather one value too many than one too few.
  */
 export function maskedPaths(schema: JsonObject, args: Json): string[][] {
-  let names = namesOf.get(schema)
-  if (!names) namesOf.set(schema, (names = markedNames(schema)))
-  return names.size === 0 ? [] : pathsOf(args, names)
+  const marks = marksOf(schema)
+  return isUnmarked(marks) ? [] : pathsOf(args, marks)
+}
+
+/** What a model wrote that fits no schema, as it may be shown: what cannot be read is masked as a whole. */
+export function maskedText(schema: JsonObject, text: string): string {
+  const marks = marksOf(schema)
+  if (isUnmarked(marks)) return text
+  const value = tryParseJson(text)
+  return typeof value === 'object' && value !== null
+    ? JSON.stringify(masked(value, pathsOf(value, marks)))
+    : mask
 }
 
 /** A copy with the values at these paths masked. */
@@ -31,7 +47,7 @@ export function masked<T extends Json>(value: T, paths: readonly string[][] | nu
   return copy
 }
 
-function pathsOf(value: Json, names: Set<string>): string[][] {
+function pathsOf(value: Json, marks: Marks): string[][] {
   const found: string[][] = []
   const stack: { value: Json; path: string[] }[] = [{ value, path: [] }]
   while (stack.length > 0) {
@@ -39,44 +55,64 @@ function pathsOf(value: Json, names: Set<string>): string[][] {
     if (typeof here !== 'object' || here === null) continue
     for (const [key, item] of Object.entries(here)) {
       const place = [...path, key]
-      if (!Array.isArray(here) && names.has(key)) found.push(place)
+      if (!Array.isArray(here) && isMarkedName(key, marks, path)) found.push(place)
       else stack.push({ value: item, path: place })
     }
   }
   return found
 }
 
+function isMarkedName(key: string, { names, patterns, all }: Marks, path: string[]): boolean {
+  return (all && path.length === 0) || names.has(key) || patterns.some((pattern) => pattern.test(key))
+}
+
+function isUnmarked({ names, patterns, all }: Marks): boolean {
+  return names.size === 0 && patterns.length === 0 && !all
+}
+
 /** The names of all properties, anywhere in the schema, whose own schema is marked. */
-function markedNames(schema: JsonObject): Set<string> {
-  const names = new Set<string>()
+function marksOf(schema: JsonObject): Marks {
+  const known = marksBySchema.get(schema)
+  if (known) return known
+  const marks: Marks = { names: new Set(), patterns: [], all: isMarked(schema, schema) }
   const stack: Json[] = [schema]
   while (stack.length > 0) {
     const here = stack.pop()!
     if (typeof here !== 'object' || here === null) continue
-    if (isJsonObject(here) && isJsonObject(here['properties']))
-      for (const [name, property] of Object.entries(here['properties']))
-        if (isMarked(property, schema)) names.add(name)
+    for (const [name, property] of schemasIn(here, 'properties'))
+      if (isMarked(property, schema)) marks.names.add(name)
+    for (const [pattern, property] of schemasIn(here, 'patternProperties'))
+      if (isMarked(property, schema)) marks.patterns.push(new RegExp(pattern, 'u'))
     stack.push(...Object.values(here))
   }
-  return names
+  marksBySchema.set(schema, marks)
+  return marks
 }
 
+function schemasIn(schema: Json, keyword: string): [string, Json][] {
+  const found = isJsonObject(schema) ? schema[keyword] : undefined
+  return isJsonObject(found) ? Object.entries(found) : []
+}
+
+/** Keywords whose schemas speak of the value itself, or of parts of it that have no name. */
+const transparent = [
+  ...['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else'],
+  ...['items', 'prefixItems', 'additionalItems', 'unevaluatedItems', 'contains'],
+  ...['additionalProperties', 'unevaluatedProperties'],
+]
+
 function isMarked(property: Json, root: JsonObject): boolean {
-  let here: Json | undefined = property
-  for (let hop = 0; hop < maxHops && isJsonObject(here); hop++) {
+  const seen = new Set<Json>()
+  const stack: (Json | undefined)[] = [property]
+  while (stack.length > 0) {
+    const here = stack.pop()
+    if (Array.isArray(here)) stack.push(...here)
+    if (!isJsonObject(here) || seen.has(here)) continue
+    seen.add(here)
     if (here['writeOnly'] === true || here['format'] === 'password') return true
-    const target: Json | undefined = here['$ref']
-    if (typeof target !== 'string' || !target.startsWith('#/')) return false
-    here = target
-      .slice(2)
-      .split('/')
-      .reduce<Json | undefined>(
-        (at, key) =>
-          isJsonObject(at)
-            ? at[decodeURIComponent(key).replaceAll('~1', '/').replaceAll('~0', '~')]
-            : undefined,
-        root,
-      )
+    const found = refOf(here)
+    if (found) stack.push(resolveRef(root, found.ref))
+    for (const keyword of transparent) stack.push(here[keyword])
   }
   return false
 }

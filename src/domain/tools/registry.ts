@@ -1,10 +1,11 @@
 /** The registry: tools are saved, versioned, found and listed. */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { tools, toolVersions } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import {
@@ -128,12 +129,7 @@ export async function findTool(ctx: Ctx, id: string): Promise<Tool> {
 /** Rows by id, in no order. Checks nothing. */
 export async function loadTools(db: Database, ids: readonly string[]): Promise<Tool[]> {
   if (ids.length === 0) return []
-  return (
-    await db
-      .select()
-      .from(tools)
-      .where(inArray(tools.id, [...ids]))
-  ).map(toolOf)
+  return (await selectRows(db, tools, sql`where id in ${[...ids]}`)).map(toolOf)
 }
 
 /** A version never changes once it is written, so what was read once is kept. The oldest goes first. */

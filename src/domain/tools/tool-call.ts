@@ -1,10 +1,11 @@
 /** What a tool call is: one request to run a tool, inside a generation or outside. */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assertMay, projectOf, reaches, type Ctx } from '../access/index.ts'
 import type { GatePolicy } from './gate.ts'
@@ -114,13 +115,7 @@ export function toolCallOf(row: typeof toolCalls.$inferSelect): ToolCall {
 
 /** Calls by id, null for what does not exist for the caller. Action `toolCalls:Get` on each. */
 export async function getToolCalls(ctx: Ctx, ids: readonly string[]): Promise<(ToolCall | null)[]> {
-  const rows =
-    ids.length > 0
-      ? await ctx.db
-          .select()
-          .from(toolCalls)
-          .where(inArray(toolCalls.id, [...ids]))
-      : []
+  const rows = ids.length > 0 ? await selectRows(ctx.db, toolCalls, sql`where id in ${[...ids]}`) : []
   const found = new Map(rows.map((row) => [row.id, toolCallOf(row)]))
   return Promise.all(
     ids.map(async (id) => {
@@ -154,10 +149,10 @@ export async function listToolCalls(
 /** The calls of some generations in step and call order. Checks nothing. */
 export async function loadCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
   if (generationIds.length === 0) return []
-  const rows = await db
-    .select()
-    .from(toolCalls)
-    .where(inArray(toolCalls.generationId, [...generationIds]))
-    .orderBy(toolCalls.generationId, toolCalls.stepIndex, toolCalls.callIndex)
+  const rows = await selectRows(
+    db,
+    toolCalls,
+    sql`where generation_id in ${[...generationIds]} order by generation_id, step_index, call_index`,
+  )
   return rows.map(toolCallOf)
 }

@@ -1,8 +1,9 @@
 /** One page of a project's list, ordered by (created_at, id), newest first: the same few lines for every table. */
-import { and, asc, desc, eq, sql, type SQL } from 'drizzle-orm'
+import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import type { Page } from '../../core/page.ts'
 import type { Database } from './database.ts'
+import { selectRows } from './rows.ts'
 
 type Listable = PgTable & { id: PgColumn; projectId: PgColumn; createdAt: PgColumn }
 
@@ -26,12 +27,11 @@ export async function listPage<Table extends Listable>(
     page.before && sql`${place} > ${value(page.before)}`,
     where,
   ]
-  const order = page.inverted ? asc : desc
-  const rows = await db
-    .select()
-    .from(table as PgTable)
-    .where(and(...conditions.filter((c): c is SQL => c !== undefined)))
-    .orderBy(order(table.createdAt), order(table.id))
-    .limit(page.limit)
-  return rows as Table['$inferSelect'][]
+  const wanted = and(...conditions.filter((c): c is SQL => c !== undefined))!
+  const order = page.inverted ? sql`asc` : sql`desc`
+  return selectRows(
+    db,
+    table,
+    sql`where ${wanted} order by created_at ${order}, id ${order} limit ${page.limit}`,
+  )
 }

@@ -57,12 +57,14 @@ export async function appendProjectEvents(
   projectId: string,
   events: NewEvent[],
 ): Promise<void> {
-  await query(
-    db,
-    sql`insert into events (project_id, type, data, commit_order)
-      select ${projectId}, e.type, e.data, ${commitOrder}
-      from jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb) order by e.n`,
-  )
+  await query(db, insertProjectEvents(projectId, events))
+}
+
+/** The same as a part of a larger statement. */
+export function insertProjectEvents(projectId: string, events: NewEvent[]): SQL {
+  return sql`insert into events (project_id, type, data, commit_order)
+    select ${projectId}::text, e.type, e.data, ${commitOrder}
+    from jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb) order by e.n`
 }
 
 function numbered(events: NewEvent[]): SQL {

@@ -4,7 +4,7 @@
  */
 import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../db/database.ts'
-import { appendProjectEvents, insertGenerationEvents, type NewEvent } from '../events/log.ts'
+import { insertGenerationEvents, insertProjectEvents, type NewEvent } from '../events/log.ts'
 import type { Hint } from '../events/bell.ts'
 import type { WorkTable } from './work.ts'
 
@@ -31,26 +31,25 @@ export async function lockOwners(tx: Database, owners: readonly Owner[]): Promis
   }
 }
 
+/** What a statement tells an owner and does to it; `g` is one row `(id, seq, status)`, `id` null outside a generation. */
+export interface Telling {
+  owner: Owner
+  /** `g as (…), e as (…)`, to stand in a `with`. */
+  parts: SQL
+}
+
 /**
- * Appends the events to the owner's log and wakes it when it is parked: now, at an SQL moment, or not at all with null.
- * One that a worker holds keeps its lease; the hints tell that worker to look. The owner must be locked. Answers
- * what to ring after the commit.
+ * The part of a statement that appends the events to the owner's log and wakes it when it is parked: now, at an SQL
+ * moment, or not at all with null. A generation that a worker holds keeps its lease. A call outside any is its own
+ * owner: whoever changes its row sets its wake. The owner must be locked.
  */
-export async function tellOwner(
-  tx: Database,
-  owner: Owner,
-  events: NewEvent[],
-  wake: 'now' | SQL | null,
-): Promise<Hint[]> {
-  const { table, id, projectId } = owner
-  if (table === 'tool_calls') {
-    await appendProjectEvents(tx, projectId, events)
-    if (wake === 'now') await query(tx, sql`update tool_calls set wake_at = now() where id = ${id}`)
-    return [
-      { kind: 'news', projectId, generationId: null, seq: null },
-      { kind: 'work', table },
-    ]
-  }
+export function telling(owner: Owner, events: NewEvent[], wake: 'now' | SQL | null): Telling {
+  if (owner.table === 'tool_calls')
+    return {
+      owner,
+      parts: sql`g as (select null::text as id, null::int as seq, null::text as status),
+        e as (${insertProjectEvents(owner.projectId, events)})`,
+    }
   const parked = sql`status = 'WAITING'`
   const woken =
     wake === 'now'
@@ -59,16 +58,39 @@ export async function tellOwner(
       : wake
         ? sql`, wake_at = case when ${parked} then ${wake} else wake_at end`
         : sql``
-  const rows = await query<{ seq: number; status: string }>(
-    tx,
-    sql`with g as (update generations set last_seq = last_seq + ${events.length}::int ${woken}
-        where id = ${id} returning id, project_id, last_seq, status),
-      e as (${insertGenerationEvents(events)})
-      select last_seq as seq, status from g`,
-  )
-  const { seq, status } = rows[0]!
+  return {
+    owner,
+    parts: sql`g as (update generations set last_seq = last_seq + ${events.length}::int ${woken}
+        where id = ${owner.id} returning id, project_id, last_seq, last_seq as seq, status),
+      e as (${insertGenerationEvents(events)})`,
+  }
+}
+
+/** What to ring once the telling is committed, from the row of its `g`. */
+export function hintsOf({ owner }: Telling, told: { seq: number | null; status: string | null }): Hint[] {
+  const { table, id, projectId } = owner
+  if (table === 'tool_calls')
+    return [
+      { kind: 'news', projectId, generationId: null, seq: null },
+      { kind: 'work', table },
+    ]
   return [
-    { kind: 'news', projectId, generationId: id, seq },
-    status === 'RUNNING' ? { kind: 'signal', name: 'look', id } : { kind: 'work', table },
+    { kind: 'news', projectId, generationId: id, seq: told.seq },
+    told.status === 'RUNNING' ? { kind: 'signal', name: 'look', id } : { kind: 'work', table },
   ]
+}
+
+/** A telling as a statement of its own. Answers what to ring after the commit. */
+export async function tellOwner(
+  tx: Database,
+  owner: Owner,
+  events: NewEvent[],
+  wake: 'now' | SQL | null,
+): Promise<Hint[]> {
+  const told = telling(owner, events, wake)
+  const rows = await query<{ seq: number | null; status: string | null }>(
+    tx,
+    sql`with ${told.parts} select seq, status from g`,
+  )
+  return hintsOf(told, rows[0]!)
 }

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { extras, furnish, type FurnishedProject } from './furnished-project.ts'
+import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
 import {
   argumentsWith,
   documentOf,
@@ -36,8 +36,11 @@ afterEach(async () => {
 })
 
 const mutations = rootFields.filter((root) => root.kind === 'mutation')
+/** What takes a thing away that others still need; createProject is the operator's alone. */
+const isFinal = ({ name }: RootField) =>
+  /^(delete|revoke|cancel|submit|decide|resolve|createProject)/.test(name)
 const byName = (name: string) => mutations.find((root) => root.name === name)!
-const own = () => ({ ids: home.ids, extras })
+const own = (project = home) => ({ ids: project.ids, extras: extrasOf(project) })
 
 /** How many rows every table has: whatever was refused must not have left one. */
 async function rows(): Promise<string> {
@@ -62,10 +65,10 @@ interface Answered {
 }
 
 /** What a mutation answered, whether as a union member or as a refusal of the whole operation. */
-async function send(root: RootField, variables: object, nested = ''): Promise<Answered> {
+async function send(root: RootField, variables: object, nested = '', key = home.key): Promise<Answered> {
   const response = await fetch(`${h.url}/graphql`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${home.key}` },
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
     // Too deep for JSON.stringify: it goes in as text.
     body: JSON.stringify({ query: documentOf(root), variables }).replace('"NESTED"', nested),
   })
@@ -100,9 +103,7 @@ const places = (scalars: string[]) =>
 
 test('the smallest input of every mutation is right, so that only the fault decides below', async () => {
   for (const root of mutations) {
-    // An output would end the run that waits, which others below still need.
-    const harmful = /^(delete|revoke|cancel|submit)/.test(root.name) || root.name === 'createProject'
-    if (!harmful)
+    if (!isFinal(root))
       expect((await send(root, minimalArguments(root, own()))).code, root.name).toMatch(/Payload$/)
   }
   // The run that was started ends before rows are counted.
@@ -408,5 +409,14 @@ describe('other inputs', () => {
       expect(text).not.toMatch(/ECHOED|Did you mean/)
     }
     expect(await rows()).toBe(before)
+  })
+})
+
+describe('the smallest input of what takes a thing away is right, too', () => {
+  const final = mutations.filter((root) => isFinal(root) && root.name !== 'createProject')
+  test.each(final.map((root) => [root.name, root] as const))('%s', async (name, root) => {
+    const project = await furnish(h, `end_${name}`, upstream.url)
+    const { code, text } = await send(root, minimalArguments(root, own(project)), '', project.key)
+    expect(code, text).toMatch(/Payload$/)
   })
 })

@@ -1,11 +1,18 @@
-/** A project with one of everything: a key, tools, an agent, a generation that waits for its client, a provider, a secret. */
+/**
+ * A project with one of everything: a key, tools, an agent, a generation that waits for its client, an approval, a
+ * grant, a call of unknown outcome, a provider, a secret.
+ */
 import type { Harness } from '../../support/harness.ts'
+import { leaveBehind } from '../../support/left-behind.ts'
 
 export interface FurnishedProject {
   id: string
   /** The secret of an admin's key of the project. */
   key: string
-  /** The id of one thing of every kind, by prefix. `tool_` is the http tool. */
+  /**
+   * The id of one thing of every kind, by prefix. `tool_` is the http tool, `call_` waits for its client, `apr_` is
+   * pending, and `unknown` is a call whose outcome nobody knows.
+   */
   ids: Record<string, string>
   /** Stands in every name and text of the project. */
   marker: string
@@ -65,6 +72,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
     key,
     marker,
     ids: {
+      ...(await furnishGate(h, marker, upstream, mutate)),
       proj_: project.id,
       key_: owner['apiKey'].id,
       tool_: http['tool'].id,
@@ -80,10 +88,43 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
   }
 }
 
-/** What an input needs beyond what the schema requires. */
-export const extras: Record<string, object> = {
-  CreateApiKeyInput: { role: 'VIEWER' },
-  StartGenerationInput: { prompt: 'hello' },
-  CallToolInput: { arguments: {} },
-  ToolOutputInput: { output: 'o' },
+type Mutate = (name: string, input: object, fields: string) => Promise<Record<string, any>>
+
+/** What the gate leaves: a grant that is still good, a call of unknown outcome, and an approval that is pending. */
+async function furnishGate(h: Harness, marker: string, upstream: string, mutate: Mutate) {
+  const inputSchema = { type: 'object', properties: { a: { type: 'string' } } }
+  const { tool } = await mutate(
+    'createTool',
+    {
+      name: `${marker}_gated`,
+      gate: { autoApprove: false },
+      config: { http: { url: `${upstream}/gated`, inputSchema } },
+    },
+    'tool { id }',
+  )
+  const call = (a: string) =>
+    mutate('callTool', { toolId: tool.id, arguments: { a } }, 'toolCall { id approval { id } grant { id } }')
+  const asked = (await call(marker))['toolCall']
+  const grant = { scope: 'EXACT', holder: 'CALLER', expiresInSeconds: 3600, maxUses: 5 }
+  await mutate(
+    'decideApproval',
+    { approvalId: asked.approval.id, verdict: 'APPROVE', grant },
+    'approval { id }',
+  )
+  // Passes by the grant.
+  const passed = (await call(marker))['toolCall']
+  await leaveBehind(h, passed.id)
+  const pending = (await call(`${marker} waits`))['toolCall']
+  return { unknown: passed.id, grt_: passed.grant.id, apr_: pending.approval.id }
+}
+
+/** What an input of this project needs beyond what the schema requires. */
+export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string, object> {
+  return {
+    CreateApiKeyInput: { role: 'VIEWER' },
+    StartGenerationInput: { prompt: 'hello' },
+    CallToolInput: { arguments: {} },
+    ToolOutputInput: { output: 'o' },
+    ResolveUnknownCallInput: { toolCallId: ids['unknown'] },
+  }
 }

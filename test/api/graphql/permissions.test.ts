@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { roles, type Role } from '../../../src/domain/access/index.ts'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { extras, furnish, type FurnishedProject } from './furnished-project.ts'
+import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
 import { documentOf, minimalArguments, rootFields, type RootField } from './minimal-input.ts'
 
 let h: Harness
@@ -68,7 +68,7 @@ async function secretOf(input: object, by = home.key): Promise<string> {
   return made['secret']
 }
 
-const ownerOf = (project: FurnishedProject) => ({ ids: project.ids, extras })
+const ownerOf = (project: FurnishedProject) => ({ ids: project.ids, extras: extrasOf(project) })
 
 describe('a key that may only see its project', () => {
   let weak: string
@@ -90,7 +90,7 @@ describe('a key that may only see its project', () => {
   )
 
   test('is refused every other node, and sees its project and itself', async () => {
-    for (const prefix of ['key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_']) {
+    for (const prefix of ['key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_', 'apr_', 'grt_']) {
       const { data, errors } = await h.gql(
         'query($id: ID!) { node(id: $id) { id } }',
         { id: home.ids[prefix] },
@@ -128,10 +128,11 @@ describe('the roles', () => {
   const all = rootFields.map((root) => root.name)
   const reading = rootFields.filter((root) => root.kind !== 'mutation').map((root) => root.name)
   const operator = ['createProject']
+  const deciding = ['decideApproval', 'decideApprovals', 'revokeGrant', 'resolveUnknownCall']
   const mayNot: Record<Role, string[]> = {
     admin: operator,
-    developer: [...operator, 'createApiKey', 'revokeApiKey'],
-    approver: all.filter((name) => !reading.includes(name)),
+    developer: [...operator, ...deciding, 'createApiKey', 'revokeApiKey'],
+    approver: all.filter((name) => !reading.includes(name) && !deciding.includes(name)),
     caller: all.filter(
       (name) =>
         ![
@@ -140,6 +141,8 @@ describe('the roles', () => {
           'tool',
           'tools',
           'toolCall',
+          'evaluateGate',
+          'approval',
           'generation',
           'generations',
           'generationEvents',
@@ -241,7 +244,7 @@ describe('a key that makes keys', () => {
     )
     expect(data['tool']).toBeNull()
     expect(errors![0]!.extensions).toEqual({ code: 'FORBIDDEN', action: 'tools:Get' })
-    expect(data['tools'].nodes.length).toBe(2)
+    expect(data['tools'].nodes.length).toBe(3)
   })
 
   test('belongs to one project and cannot make keys for another, and nobody but the operator makes operators', async () => {

@@ -6,7 +6,7 @@ import { idPrefixes } from '../../../src/core/ids.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { extras, furnish, type FurnishedProject } from './furnished-project.ts'
+import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
 import { argumentsWith, documentOf, placesOf, rootFields, schema, type RootField } from './minimal-input.ts'
 
 let h: Harness
@@ -80,7 +80,7 @@ describe('a foreign id is answered word for word like a missing one, and nothing
     const before = await holdings()
     // An output for a call that is not there changes nothing, so that the same question has the same answer twice.
     const nothing = { toolCallId: missing(own.ids['call_']!), output: 'o' }
-    const arguments_ = { ids: own.ids, extras: { ...extras, ToolOutputInput: nothing } }
+    const arguments_ = { ids: own.ids, extras: { ...extrasOf(own), ToolOutputInput: nothing } }
     for (const id of Object.values(foreign.ids)) {
       const theirs = await answer(root, argumentsWith(root, arguments_, path, id))
       const nobodys = await answer(root, argumentsWith(root, arguments_, path, missing(id)))
@@ -99,7 +99,10 @@ describe('a foreign id is answered word for word like a missing one, and nothing
       const ids = root.name === 'node' ? nodeIds(own) : [own.ids[prefixIn(root)]!]
       for (const id of ids)
         expect(
-          await answer(root, argumentsWith(root, { ids: own.ids, extras }, placesOf(root, ['ID'])[0]!, id)),
+          await answer(
+            root,
+            argumentsWith(root, { ids: own.ids, extras: extrasOf(own) }, placesOf(root, ['ID'])[0]!, id),
+          ),
         ).toContain(`"id":"${id}"`)
     }
   })
@@ -110,7 +113,9 @@ function prefixIn(root: RootField): string {
 }
 
 function nodeIds({ ids }: FurnishedProject): string[] {
-  return ['proj_', 'key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_'].map((prefix) => ids[prefix]!)
+  return ['proj_', 'key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_', 'apr_', 'grt_'].map(
+    (prefix) => ids[prefix]!,
+  )
 }
 
 test('every kind of node is among the ids that are tried', () => {

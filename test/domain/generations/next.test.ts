@@ -125,3 +125,62 @@ test('no situation is without a next act, and the model is asked only when nothi
     { numRuns: 1000 },
   )
 })
+
+const hand = (...ids: string[]) => new Set(ids)
+
+test('an approved call runs while a sibling is in hand, waits for its verdict or for its client', () => {
+  const calls = [
+    call({ id: 'slow', status: 'EXECUTING' }),
+    call({ id: 'approved', status: 'APPROVED' }),
+    call({ id: 'asked', status: 'AWAITING_APPROVAL' }),
+    call({ id: 'client', status: 'AWAITING_CLIENT', deadlineAt: new Date(5000) }),
+  ]
+  expect(next(situation({ calls, inHand: hand('slow') }))).toEqual({ do: 'run', calls: [calls[1]] })
+  expect(next(situation({ calls, inHand: hand('slow', 'approved') }))).toEqual({ do: 'attend', forMs: 4000 })
+})
+
+test('what is in hand is not run twice, and is heard out before a cancel or the deadline', () => {
+  const calls = [call({ id: 'a', status: 'EXECUTING' }), call({ id: 'b', status: 'PROPOSED' })]
+  expect(next(situation({ calls, inHand: hand('a', 'b') }))).toMatchObject({ do: 'attend' })
+  for (const over of [{ cancelRequested: true }, { now: 20_000 }]) {
+    expect(next(situation({ calls, inHand: hand('a'), ...over }))).toEqual({ do: 'attend', forMs: null })
+    expect(next(situation({ calls: [calls[1]!], ...over }))).toEqual({
+      do: 'cancelRequested' in over ? 'cancel' : 'expire',
+    })
+  }
+})
+
+test('a late client call is given up also while a sibling is in hand', () => {
+  const calls = [
+    call({ id: 'slow', status: 'EXECUTING' }),
+    call({ id: 'late', status: 'AWAITING_CLIENT', deadlineAt: new Date(900) }),
+  ]
+  expect(next(situation({ calls, inHand: hand('slow') }))).toEqual({ do: 'giveUp', calls: [calls[1]] })
+})
+
+test('an approval alone is waited for until the end of the generation: it keeps its own deadline', () => {
+  const calls = [call({ status: 'AWAITING_APPROVAL' })]
+  expect(next(situation({ calls }))).toEqual({ do: 'wait', until: 10_000 })
+})
+
+test('a call that a person lets run again is settled: it holds nobody up, whatever it does', () => {
+  for (const status of ['PROPOSED', 'EXECUTING'] as const)
+    expect(next(situation({ calls: [call({ status, settledAt: new Date(1) })] }))).toMatchObject({
+      do: 'model',
+    })
+})
+
+test.each([
+  ['REJECTED', 'approval_rejected', false],
+  ['EXPIRED', 'approval_expired', false],
+  ['ERRORED', 'tool_changed', false],
+  ['ERRORED', 'tool_deleted', false],
+  ['INVALID', 'invalid_arguments', false],
+  ['SKIPPED', null, true],
+  ['SUCCEEDED', null, true],
+  ['ERRORED', 'http_500', true],
+] as const)('a stop tool that is %s with %s ends the run: %s', (status, errorCode, ends) => {
+  const settings = checkSettings({ stopConditions: [{ hasToolCall: 'look' }] })
+  const decision = next(situation({ settings, calls: [call({ status, errorCode })] }))
+  expect(decision.do).toBe(ends ? 'complete' : 'model')
+})

@@ -1,0 +1,130 @@
+/** The tools of the demo project: one of each kind that a newcomer should see. */
+import type { CreateToolInput } from '../domain/tools/index.ts'
+
+/** In the order in which clients see them; the addresses are those of the demo upstream. */
+export function demoTools(upstreamUrl: string): CreateToolInput[] {
+  return [weather(upstreamUrl), search(upstreamUrl), csv(upstreamUrl), refund(upstreamUrl), localFile]
+}
+
+const weather = (upstreamUrl: string): CreateToolInput => ({
+  name: 'get_weather',
+  title: 'Weather',
+  description: 'Fetches the current weather of a city.',
+  // The model never sees "unit": the server's value always wins.
+  presetParameters: { unit: 'celsius' },
+  config: {
+    http: {
+      url: `${upstreamUrl}/v1/weather/{city}`,
+      method: 'GET',
+      inputSchema: {
+        type: 'object',
+        properties: {
+          city: { type: 'string', description: 'The name of the city.', minLength: 1 },
+          unit: { type: 'string', enum: ['celsius', 'fahrenheit'] },
+        },
+        required: ['city', 'unit'],
+        additionalProperties: false,
+      },
+    },
+  },
+})
+
+/** As in S0, "tools/list". */
+const search = (upstreamUrl: string): CreateToolInput => ({
+  name: 'web_search',
+  title: 'Web search',
+  description: 'Search the web for current information on any topic.',
+  annotations: { readOnlyHint: true },
+  config: {
+    http: {
+      url: `${upstreamUrl}/v1/search`,
+      method: 'GET',
+      inputSchema: {
+        type: 'object',
+        properties: {
+          query: { type: 'string', description: 'The search query' },
+          max_results: {
+            type: 'integer',
+            description: 'Maximum number of results to return',
+            default: 5,
+            minimum: 1,
+            maximum: 20,
+          },
+        },
+        required: ['query'],
+      },
+    },
+  },
+})
+
+/** As in S0. */
+const csv = (upstreamUrl: string): CreateToolInput => ({
+  name: 'save_csv',
+  title: 'Save CSV',
+  description: 'Save parsed invoice data as a CSV file to the shared drive',
+  config: {
+    http: {
+      url: `${upstreamUrl}/v1/csv`,
+      method: 'POST',
+      inputSchema: {
+        type: 'object',
+        properties: {
+          filename: { type: 'string', description: 'Output filename without extension' },
+          rows: {
+            type: 'array',
+            items: {
+              type: 'object',
+              properties: {
+                date: { type: 'string' },
+                amount: { type: 'number' },
+                vendor: { type: 'string' },
+              },
+            },
+          },
+        },
+        required: ['filename', 'rows'],
+      },
+    },
+  },
+})
+
+const refund = (upstreamUrl: string): CreateToolInput => ({
+  name: 'send_refund',
+  title: 'Refund',
+  description: 'Pays money back for an order. A person must agree to more than 100.',
+  gate: {
+    mode: 'WHEN',
+    when: { type: 'object', properties: { amount: { exclusiveMinimum: 100 } }, required: ['amount'] },
+  },
+  config: {
+    http: {
+      url: `${upstreamUrl}/v1/refunds`,
+      method: 'POST',
+      inputSchema: {
+        type: 'object',
+        properties: {
+          order_id: { type: 'string', description: 'The order, such as A-17.', minLength: 1 },
+          amount: { type: 'number', description: 'In euros.', exclusiveMinimum: 0 },
+        },
+        required: ['order_id', 'amount'],
+        additionalProperties: false,
+      },
+    },
+  },
+})
+
+const localFile: CreateToolInput = {
+  name: 'read_local_file',
+  title: 'Local file',
+  description: 'Reads a file on the machine of the calling application.',
+  config: {
+    client: {
+      inputSchema: {
+        type: 'object',
+        properties: { path: { type: 'string', description: 'An absolute path.' } },
+        required: ['path'],
+        additionalProperties: false,
+      },
+    },
+  },
+}

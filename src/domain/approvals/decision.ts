@@ -1,0 +1,206 @@
+/** One decision under the owner's lock: is it still open, what does it change, and all of it in one statement. */
+import { sql, type SQL } from 'drizzle-orm'
+import { AppError, invalidAt } from '../../core/errors.ts'
+import { hashJson, type JsonObject } from '../../core/json.ts'
+import { jsonb, query, type Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { approvals } from '../../store/db/tables/approvals.ts'
+import type { Hint } from '../../store/events/bell.ts'
+import { hintsOf, telling, type Owner } from '../../store/work/owner.ts'
+import { entryOf, type Ctx } from '../access/index.ts'
+import { insertEntries } from '../audit/index.ts'
+import { approvalOf, currentArguments, type Approval, type Verdict, type Vote } from './approval.ts'
+import { isOutdated } from './drift.ts'
+import { insertGrant, type CheckedGrant } from './grants.ts'
+import { outcomeOf, type Outcome } from './outcome.ts'
+
+/** A checked decision, ready to be tried under the lock. */
+export interface Ready {
+  given: Decision
+  approval: Approval
+  owner: Owner
+  edit: Edit | null
+  /** Where its input stands, for faults. */
+  root: string[]
+}
+
+/** What an approver put in place of the arguments. */
+export interface Edit {
+  /** As the model or caller would have written them, without presets. */
+  own: JsonObject
+  merged: JsonObject
+  /** What differs from what was asked. */
+  keys: string[]
+  digest: string
+  masked: string[][]
+}
+
+/** What a person says, in its checked shape. */
+export interface Decision {
+  approvalId: string
+  verdict: Verdict
+  reason?: string | null | undefined
+  note?: string | null | undefined
+  expectedDigest?: string | null | undefined
+  grant?: CheckedGrant | null | undefined
+}
+
+/** Decides; the owner must be locked. Answers the approval as it is now, and what to ring after the commit. */
+export async function decide(
+  tx: Database,
+  ctx: Ctx,
+  ready: Ready,
+): Promise<{ approval: Approval; hints: Hint[] }> {
+  const { given, root } = ready
+  const [row] = await selectRows<typeof approvals, { late: boolean; nowMs: number }>(
+    tx,
+    approvals,
+    sql`where id = ${ready.approval.id}`,
+    sql`, expires_at <= now() as late, (extract(epoch from now()) * 1000)::float8 as "nowMs"`,
+  )
+  const { late, nowMs, ...plain } = row!
+  const approval = approvalOf(plain)
+  const now = new Date(nowMs)
+  assertOpen(approval, late)
+  const edit = changes(ready.edit, approval) ? ready.edit : null
+  if (given.expectedDigest && given.expectedDigest !== approval.digest)
+    throw conflict(
+      approval,
+      'The arguments were edited since you read them. Read the approval again and decide then.',
+    )
+  if (given.verdict === 'APPROVE' && !edit && approval.votes.some((vote) => vote.by === ctx.principal.id))
+    throw conflict(approval, 'This key has approved already; somebody else must, too.')
+  const vote = voteOf(ctx, given, now)
+  const votes = edit ? [vote] : [...approval.votes, vote]
+  const outcome = outcomeOf(await asItRuns(tx, approval), votes)
+  const hints = await write(tx, ctx, ready, { approval, votes, outcome, edit })
+  if (given.grant && outcome.status !== 'APPROVED')
+    throw invalidAt([...root, 'grant'], 'goes with the vote that reaches the quorum')
+  const decided = after(approval, votes, outcome, edit, now)
+  if (given.grant)
+    await insertGrant(tx, ctx, approval, currentArguments(decided), given.grant, [...root, 'grant'])
+  return { approval: decided, hints }
+}
+
+/** What the client would run is handed out by the verdict; what has drifted goes to the worker first, who asks again. */
+async function asItRuns(tx: Database, approval: Approval): Promise<Approval> {
+  if (approval.onApprove === 'RUN' || !(await isOutdated(tx, approval))) return approval
+  return { ...approval, onApprove: 'RUN' }
+}
+
+function voteOf(ctx: Ctx, given: Decision, now: Date): Vote {
+  return {
+    verdict: given.verdict,
+    by: ctx.principal.id,
+    byName: ctx.principal.name,
+    at: now.toISOString(),
+    from: ctx.remoteAddress,
+    reason: given.reason || null,
+    note: given.note || null,
+  }
+}
+
+/** The approval as the statement leaves it. */
+function after(approval: Approval, votes: Vote[], outcome: Outcome, edit: Edit | null, now: Date): Approval {
+  const { status } = outcome
+  const edited = edit ? { editedArguments: edit.merged, digest: edit.digest, masked: edit.masked } : {}
+  return { ...approval, ...edited, votes, status, settledAt: status === 'PENDING' ? null : now }
+}
+
+/** Whoever repeats what stands there agrees to it; whoever puts the first arguments back edits once more. */
+function changes(edit: Edit | null, approval: Approval): boolean {
+  return edit !== null && hashJson(edit.merged) !== hashJson(currentArguments(approval))
+}
+
+function assertOpen(approval: Approval, late: boolean): void {
+  const { status, votes, voidReason } = approval
+  if (status === 'EXPIRED' || (status === 'PENDING' && late))
+    throw new AppError(
+      'APPROVAL_EXPIRED',
+      `The time for this approval was over at ${approval.expiresAt.toISOString()}; the call was rejected.`,
+      { conflictingId: approval.id },
+    )
+  if (status === 'VOIDED') throw conflict(approval, `This approval was voided (${voidReason ?? ''}).`)
+  if (status === 'PENDING') return
+  const last = votes.at(-1)
+  throw new AppError(
+    'APPROVAL_ALREADY_DECIDED',
+    `Somebody was faster: ${last?.byName ?? 'another key'} decided ${last?.verdict ?? ''} at ${last?.at ?? ''}.`,
+    { conflictingId: approval.id },
+  )
+}
+
+function conflict(approval: Approval, message: string): AppError {
+  return new AppError('CONFLICT', message, { conflictingId: approval.id })
+}
+
+interface Written {
+  approval: Approval
+  votes: Vote[]
+  outcome: Outcome
+  edit: Edit | null
+}
+
+/** Approval, call, events, wake and audit, in one statement. */
+async function write(tx: Database, ctx: Ctx, { owner }: Ready, made: Written): Promise<Hint[]> {
+  const { approval, votes, outcome, edit } = made
+  const edited: SQL = edit
+    ? sql`, edited_arguments = ${jsonb(edit.merged)}, digest = ${edit.digest}, masked = ${jsonb(edit.masked)}`
+    : sql``
+  const closed =
+    outcome.status === 'PENDING'
+      ? sql``
+      : sql`, status = ${outcome.status}, settled_at = now(), wake_at = null`
+  const changed = changedCall(outcome, edit, owner)
+  const call =
+    changed.length === 0
+      ? sql``
+      : sql`c as (update tool_calls set ${sql.join(changed, sql`, `)}
+          where id = ${approval.toolCallId} and approval_id = ${approval.id} and status = 'AWAITING_APPROVAL'),`
+  const entry = entryOf(ctx, {
+    projectId: approval.projectId,
+    action: 'approvals:Decide',
+    resource: `tool/${approval.toolId}`,
+    details: {
+      approvalId: approval.id,
+      toolCallId: approval.toolCallId,
+      verdict: votes.at(-1)!.verdict,
+      ...(edit ? { editedKeys: edit.keys } : {}),
+    },
+  })
+  const told = telling(owner, outcome.events, outcome.wake)
+  const rows = await query<{ seq: number | null; status: string | null }>(
+    tx,
+    sql`with a as (update approvals set votes = ${jsonb(votes)} ${edited} ${closed} where id = ${approval.id}),
+      ${call} ${told.parts}, l as (${insertEntries([entry])}) select seq, status from g`,
+  )
+  return hintsOf(told, rows[0]!)
+}
+
+/** What becomes of the call's row. One without a generation is its own work row, so it is woken here. */
+function changedCall({ call, wake }: Outcome, edit: Edit | null, owner: Owner): SQL[] {
+  const edited = edit
+    ? [
+        sql`arguments = ${jsonb(edit.own)}`,
+        sql`edited_keys = ${jsonb(edit.keys)}`,
+        sql`masked = ${jsonb(edit.masked)}`,
+      ]
+    : []
+  if (!call) return edited
+  const { status, waitMs, result, errorCode } = call
+  const wakes = owner.table === 'tool_calls' && wake === 'now' && result === null
+  return [
+    ...edited,
+    sql`status = ${status}`,
+    ...(wakes ? [sql`wake_at = now()`] : []),
+    ...(waitMs ? [sql`deadline_at = now() + ${waitMs}::float8 * interval '1 millisecond'`] : []),
+    ...(result
+      ? [
+          sql`result = ${jsonb(result)}`,
+          sql`is_error = ${result.isError}::boolean`,
+          sql`error_code = ${errorCode}::text`,
+          sql`settled_at = now()`,
+        ]
+      : []),
+  ]
+}

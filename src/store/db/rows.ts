@@ -1,0 +1,56 @@
+/** Whole rows of a table, read by a statement whose list of columns is written once and not at every call. */
+import { getTableColumns, getTableName, sql, type SQL } from 'drizzle-orm'
+import type { PgTable } from 'drizzle-orm/pg-core'
+import { query, type Database } from './database.ts'
+
+interface Shape {
+  /** Each column under its name in TypeScript. */
+  columns: SQL
+  from: SQL
+  /** Columns that come as milliseconds and are moments. */
+  moments: string[]
+}
+
+const nothing = sql``
+const shapes = new WeakMap<PgTable, Shape>()
+
+/**
+ * The rows of the table that the tail (`where … order by … limit …`) picks, as Drizzle would give them. The tail names
+ * columns as the database does; `also` selects more (`, now() as …`).
+ */
+export async function selectRows<Table extends PgTable, More extends object = object>(
+  db: Database,
+  table: Table,
+  tail: SQL,
+  also: SQL = nothing,
+): Promise<(Table['$inferSelect'] & More)[]> {
+  const shape = shapeOf(table)
+  const rows = await query<Record<string, unknown>>(
+    db,
+    sql`select ${shape.columns} ${also} ${shape.from} ${tail}`,
+  )
+  for (const row of rows)
+    for (const name of shape.moments) if (row[name] !== null) row[name] = new Date(row[name] as number)
+  return rows as (Table['$inferSelect'] & More)[]
+}
+
+function shapeOf(table: PgTable): Shape {
+  const known = shapes.get(table)
+  if (known) return known
+  const columns = Object.entries(getTableColumns(table))
+  const list = columns.map(([name, column]) => `${valueOf(column)} as "${name}"`).join(', ')
+  const made = {
+    columns: sql.raw(list),
+    from: sql.raw(`from "${getTableName(table)}"`),
+    moments: columns.filter(([, column]) => column.columnType === 'PgTimestamp').map(([name]) => name),
+  }
+  shapes.set(table, made)
+  return made
+}
+
+/** Drivers differ in moments and large numbers; both read a float8 alike, exact up to 2^53. */
+function valueOf(column: { name: string; columnType: string }): string {
+  const own = `"${column.name}"`
+  if (column.columnType === 'PgTimestamp') return `(extract(epoch from ${own}) * 1000)::float8`
+  return column.columnType.startsWith('PgBigInt') ? `${own}::float8` : own
+}

@@ -1,0 +1,104 @@
+/** Silence: two thousand approvals that fall due in the same instant, and deadlines that pass while nobody is up. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cloneWaiting } from '../support/clones.ts'
+import { hasPostgres, memoryDatabase, postgresDatabase } from '../support/databases.ts'
+import { openHarness } from '../support/harness.ts'
+import { openStage, type Stage, type StageKind } from '../support/stage.ts'
+
+const kinds: StageKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
+const together = 2000
+
+describe.each(kinds)('on %s', (kind) => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await openStage(kind)
+  })
+  afterAll(() => stage?.close())
+
+  test(
+    'two thousand approvals that expire together are rejected within a second, once each',
+    { timeout: 180_000 },
+    async () => {
+      const { agentId } = await stage.payer({ autoApprove: false })
+      const id = await stage.cast.start(agentId, 'call pay {"n": "storm"}\nthen\nsay went on')
+      const [h] = stage.replicas
+      await h!.until(id, ['AWAITING_APPROVAL'])
+      await cloneWaiting(stage, id, together - 1)
+      await stage.rows(
+        `update approvals set expires_at = now() + interval '2 seconds', wake_at = now() + interval '2 seconds'`,
+      )
+      const pending = () => stage.rows(`select 1 from approvals where status = 'PENDING' limit 1`)
+      await expect.poll(pending, { timeout: 60_000, interval: 500 }).toEqual([])
+      const [late] = await stage.rows<{ most: number; mean: number; n: number }>(`select count(*)::int as n,
+      max(extract(epoch from settled_at - expires_at) * 1000)::float8 as most,
+      avg(extract(epoch from settled_at - expires_at) * 1000)::float8 as mean from approvals where status = 'EXPIRED'`)
+      console.log(`expiry storm on ${kind}, late by ms:`, late)
+      expect(late!.n).toBe(together)
+      expect(late!.most).toBeLessThanOrEqual(1000)
+      const told =
+        await stage.rows(`select data->>'approvalId' as id, count(*) from events where type = 'APPROVAL_EXPIRED'
+      group by 1 having count(*) <> 1`)
+      expect(told, 'told other than once').toEqual([])
+      const [all] = await stage.rows(`select count(*)::int as n from events where type = 'APPROVAL_EXPIRED'`)
+      expect(all!['n']).toBe(together)
+      const ended = async () =>
+        (await stage.rows(`select count(*)::int as n from generations where status = 'COMPLETED'`))[0]!['n']
+      await expect.poll(ended, { timeout: 150_000, interval: 1000 }).toBe(together)
+      expect(await stage.rows(`select 1 from generations where output_text <> 'went on'`)).toEqual([])
+      const gaps =
+        await stage.rows(`select generation_id from events where generation_id is not null group by 1
+      having max(seq) <> count(*) or min(seq) <> 1`)
+      expect(gaps).toEqual([])
+      expect(stage.cast.upstream.seen).toEqual([])
+    },
+  )
+
+  test('a verdict after the deadline is refused although nobody has looked yet, and the start rejects', async () => {
+    const database = kind === 'PostgreSQL' ? await postgresDatabase() : null
+    const memory = database ? undefined : await memoryDatabase()
+    const config = database ? { databaseUrl: database.url } : {}
+    const parts = memory ? { database: memory } : {}
+    const silent = await openHarness({ ...config, role: 'api' }, parts)
+    const { tool } = await silent.mutate(
+      'createTool',
+      {
+        name: 'pay',
+        gate: { autoApprove: false, timeoutSeconds: 5 },
+        config: { http: { url: 'http://127.0.0.1:9/pay', inputSchema: { type: 'object' } } },
+      },
+      'tool { id }',
+    )
+    const called = await silent.mutate('callTool', { toolId: tool.id }, 'toolCall { id approval { id } }')
+    const approvalId = called['toolCall'].approval.id
+    const { db } = silent.app.house
+    const { query } = await import('../../src/store/db/database.ts')
+    const { sql } = await import('drizzle-orm')
+    await query(
+      db,
+      sql`update approvals set expires_at = now() - interval '1 minute', wake_at = now() - interval '1 minute'`,
+    )
+    const refused = await silent.mutate(
+      'decideApproval',
+      { approvalId, verdict: 'APPROVE' },
+      'approval { id }',
+    )
+    expect(refused).toMatchObject({ __typename: 'ApprovalExpiredError', code: 'APPROVAL_EXPIRED' })
+    if (database) {
+      await silent.stop()
+      const woken = await openHarness(config)
+      const status = async () =>
+        (
+          await woken.gql('query($id: ID!) { toolCall(id: $id) { status errorCode approval { status } } }', {
+            id: called['toolCall'].id,
+          })
+        ).data['toolCall']
+      await expect.poll(status, { timeout: 10_000 }).toEqual({
+        status: 'EXPIRED',
+        errorCode: 'approval_expired',
+        approval: { status: 'EXPIRED' },
+      })
+      await woken.stop()
+      await database.drop()
+    } else await silent.stop()
+  })
+})

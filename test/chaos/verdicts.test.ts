@@ -1,0 +1,135 @@
+/** Many people at one gate: whoever clicks, however often and however late, each approval has exactly one outcome. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import postgres from 'postgres'
+import { decideApproval } from '../../src/domain/approvals/index.ts'
+import { hasPostgres } from '../support/databases.ts'
+import { openStage, type Stage, type StageKind } from '../support/stage.ts'
+
+const kinds: StageKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
+
+describe.each(kinds)('on %s', (kind) => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await openStage(kind)
+  })
+  afterAll(() => stage?.close())
+
+  const payments = () =>
+    stage.cast.upstream.seen.filter((seen) => seen.url === '/pay').map((seen) => JSON.parse(seen.body).n)
+
+  test('fifty verdicts at the same instant: one wins, forty-nine are told who was faster, one execution', async () => {
+    const { agentId } = await stage.payer({ autoApprove: false })
+    const id = await stage.cast.start(agentId, 'call pay {"n": "fifty"}\nthen\nsay done')
+    const [h] = stage.replicas
+    const waiting = await h!.until(id, ['AWAITING_APPROVAL'], 'requiredAction { approvals { id } }')
+    const approvalId = waiting['requiredAction'].approvals[0].id
+    const results = await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        stage.replicas[i % stage.replicas.length]!.mutate(
+          'decideApproval',
+          { approvalId, verdict: 'APPROVE', reason: `click ${i}` },
+          'approval { status decision { reason } }',
+        ),
+      ),
+    )
+    const won = results.filter((result) => result['__typename'] === 'DecideApprovalPayload')
+    expect(won).toHaveLength(1)
+    const lost = results.filter((result) => result['__typename'] === 'ApprovalAlreadyDecidedError')
+    expect(lost).toHaveLength(49)
+    await h!.until(id, ['COMPLETED'])
+    expect(payments().filter((n) => n === 'fifty')).toHaveLength(1)
+    const decided = await stage.rows(`select 1 from events where type = 'APPROVAL_DECIDED'`)
+    expect(decided).toHaveLength(1)
+  })
+
+  test(
+    'a thousand approvals clicked within 20 ms of their deadline have one outcome each, and no deadlock',
+    { timeout: 180_000 },
+    async () => {
+      const runs = 100
+      const each = 10
+      const { agentId } = await stage.payer({ autoApprove: false })
+      const name = 'pay_2'
+      const [h] = stage.replicas
+      const ids = await Promise.all(
+        Array.from({ length: runs }, (_, run) => {
+          const calls = Array.from({ length: each }, (_c, c) => `call ${name} {"n": "${run}/${c}"}`)
+          return stage.cast.start(agentId, [...calls, 'then', 'say done'].join('\n'))
+        }),
+      )
+      await Promise.all(ids.map((id) => h!.until(id, ['AWAITING_APPROVAL'])))
+      // The deadlines are spread so that every click can be made at its own moment.
+      const spreadMs = kind === 'PGlite' ? 16_000 : 8000
+      await stage.rows(`update approvals set expires_at = x.at, wake_at = x.at from (select id,
+          now() + (1500 + (row_number() over (order by id)) * ${spreadMs / (runs * each)}::float8) * interval '1 millisecond' as at
+          from approvals where status = 'PENDING') as x where approvals.id = x.id`)
+      const pending = await stage.rows<{ id: string; ms: number }>(
+        `select id, (extract(epoch from expires_at - now()) * 1000)::float8 as ms from approvals where status = 'PENDING'`,
+      )
+      expect(pending).toHaveLength(runs * each)
+      const begun = performance.now()
+      const outcomes = await Promise.all(pending.map((one, i) => click(stage, one.id, begun + one.ms, i)))
+      await Promise.all(ids.map((id) => h!.until(id, ['COMPLETED'])))
+      const codes = outcomes.flat()
+      expect(new Set(codes)).toEqual(new Set(['APPROVED', 'APPROVAL_ALREADY_DECIDED', 'APPROVAL_EXPIRED']))
+      const rows = await stage.rows<{ id: string; status: string; told: string[]; call: string; n: string }>(`
+        select a.id, a.status, t.status as call, t.arguments->>'n' as n, (select jsonb_agg(e.type) from events e
+          where e.data->>'approvalId' = a.id and e.type in ('APPROVAL_DECIDED', 'APPROVAL_EXPIRED')) as told
+        from approvals a join tool_calls t on t.id = a.tool_call_id where a.runtime_name = '${name}'`)
+      const ran = payments()
+      for (const row of rows) {
+        const approved = row.status === 'APPROVED'
+        expect(row).toMatchObject({
+          status: approved ? 'APPROVED' : 'EXPIRED',
+          call: approved ? 'SUCCEEDED' : 'EXPIRED',
+          told: [approved ? 'APPROVAL_DECIDED' : 'APPROVAL_EXPIRED'],
+        })
+        expect(ran.filter((n) => n === row.n)).toHaveLength(approved ? 1 : 0)
+      }
+      const approved = rows.filter((row) => row.status === 'APPROVED').length
+      console.log(`deadline race on ${kind}:`, { approved, expired: rows.length - approved })
+      expect(codes.filter((code) => code === 'APPROVED')).toHaveLength(approved)
+      expect(approved, 'some clicks came in time').toBeGreaterThan(0)
+      expect(rows.length - approved, 'some came too late').toBeGreaterThan(0)
+      expect(await deadlocks(stage, kind)).toBe(0)
+    },
+  )
+})
+
+/** From the click to the moment at which the database looks at its clock, about. */
+const travelMs = 25
+
+/** Three clicks within 20 ms either side of the deadline, on alternating replicas; answers what each was told. */
+async function click(stage: Stage, approvalId: string, at: number, i: number): Promise<string[]> {
+  const clicks = [-20, 0, 20].map(async (offset, k) => {
+    const moment = at - travelMs + offset + Math.random() * 20 - 10
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, moment - performance.now())))
+    const { app } = stage.replicas[(i + k) % stage.replicas.length]!
+    const ctx = app.ctxOf(operator)
+    return decideApproval(ctx, { approvalId, verdict: 'APPROVE' }).then(
+      (approval) => approval.status as string,
+      (error: { code?: string }) => error.code ?? String(error),
+    )
+  })
+  return Promise.all(clicks)
+}
+
+const operator = {
+  id: 'key_race',
+  name: 'race',
+  projectId: '',
+  installation: true,
+  role: 'admin',
+  agentId: null,
+  policy: { statement: [{ effect: 'Allow' as const, action: ['*'], resource: ['*'] }] },
+  expiresAt: null,
+}
+
+/** What the server itself counted. Its counters are written when a connection ends, so the test asks on a new one. */
+async function deadlocks(stage: Stage, kind: StageKind): Promise<number> {
+  if (kind === 'PGlite') return 0
+  const sql = postgres(stage.databaseUrl!, { max: 1, onnotice: () => {} })
+  const [row] = await sql`select deadlocks::int as n from pg_stat_database where datname = current_database()`
+  await sql.end()
+  return row!['n']
+}

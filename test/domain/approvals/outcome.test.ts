@@ -1,0 +1,71 @@
+/** What votes make of an approval: one rejection settles, a quorum approves, and what follows depends on the call. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Approval, Vote } from '../../../src/domain/approvals/approval.ts'
+import { outcomeOf, rejectedResult } from '../../../src/domain/approvals/outcome.ts'
+
+const vote = (verdict: Vote['verdict'], by = 'key_a', reason: string | null = null): Vote => ({
+  verdict,
+  by,
+  byName: by,
+  at: '2026-01-01T00:00:00.000Z',
+  from: null,
+  reason,
+  note: 'for colleagues',
+})
+const approval = (more: object = {}, quorum = 1): Approval =>
+  ({
+    id: 'apr_x',
+    toolCallId: 'call_x',
+    runtimeName: 'pay',
+    onApprove: 'RUN',
+    clientTimeoutMs: null,
+    requirement: { quorum },
+    ...more,
+  }) as Approval
+const types = (outcome: { events: { type: string }[] }) => outcome.events.map((event) => event.type)
+
+test('one rejection settles it, however many had agreed, and the model is told why and nothing else', () => {
+  const outcome = outcomeOf(approval({}, 5), [vote('APPROVE'), vote('REJECT', 'key_b', 'too much')])
+  expect(outcome).toMatchObject({
+    status: 'REJECTED',
+    wake: 'now',
+    call: { status: 'REJECTED', errorCode: 'approval_rejected' },
+  })
+  expect(types(outcome)).toEqual(['APPROVAL_DECIDED', 'TOOL_CALL_SETTLED'])
+  const told = JSON.stringify(outcome.call!.result)
+  expect(told).toContain('too much')
+  expect(told).not.toContain('for colleagues')
+})
+
+test('a rejection without a reason says so by silence', () => {
+  expect(rejectedResult(null).structuredContent).toEqual({
+    error: { code: 'approval_rejected', message: 'A person denied this call; it was not run.' },
+  })
+})
+
+test('approvals settle exactly when they are as many as the quorum', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 10 }), fc.integer({ min: 1, max: 10 }), (quorum, given) => {
+      const votes = Array.from({ length: given }, (_, i) => vote('APPROVE', `key_${i}`))
+      const outcome = outcomeOf(approval({}, quorum), votes)
+      expect(outcome.status).toBe(given < quorum ? 'PENDING' : 'APPROVED')
+      if (given < quorum) {
+        expect(outcome).toMatchObject({ call: null, wake: null })
+        expect(types(outcome)).toEqual(['APPROVAL_VOTED'])
+      }
+    }),
+  )
+})
+
+test('an approved call runs here, or is handed to the client, or was the answer itself', () => {
+  const run = outcomeOf(approval(), [vote('APPROVE')])
+  expect(run).toMatchObject({ call: { status: 'APPROVED', result: null }, wake: 'now' })
+  expect(types(run)).toEqual(['APPROVAL_DECIDED'])
+  const client = outcomeOf(approval({ onApprove: 'CLIENT', clientTimeoutMs: 5000 }), [vote('APPROVE')])
+  expect(client).toMatchObject({ call: { status: 'AWAITING_CLIENT', result: null, waitMs: 5000 } })
+  expect(types(client)).toEqual(['APPROVAL_DECIDED', 'REQUIRES_ACTION'])
+  const answer = outcomeOf(approval({ onApprove: 'SKIP' }), [vote('APPROVE')])
+  expect(answer).toMatchObject({ call: { status: 'SKIPPED' }, wake: 'now' })
+  expect(types(answer)).toEqual(['APPROVAL_DECIDED', 'TOOL_CALL_SETTLED'])
+})

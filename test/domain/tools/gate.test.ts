@@ -1,0 +1,117 @@
+/** The strictest of all policies that stop a call: whatever is added, it never gets laxer. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { roles } from '../../../src/domain/access/policy.ts'
+import {
+  gateDefaults,
+  gateInput,
+  gateModes,
+  gateOf,
+  judgeGate,
+  type GatePolicy,
+  type Requirement,
+} from '../../../src/domain/tools/gate.ts'
+
+const big = { properties: { amount: { exclusiveMinimum: 100 } }, required: ['amount'] }
+
+const policy: fc.Arbitrary<GatePolicy> = fc.record({
+  mode: fc.constantFrom(...gateModes),
+  when: fc.constant(big),
+  timeoutSeconds: fc.integer({ min: 5, max: 1000 }),
+  quorum: fc.integer({ min: 1, max: 10 }),
+  excludeRequester: fc.boolean(),
+  approvers: fc.uniqueArray(fc.constantFrom(...roles)),
+  escalateAfterSeconds: fc.option(fc.integer({ min: 1, max: 1000 })),
+})
+const merged = fc.record({ amount: fc.integer({ min: 0, max: 200 }) })
+
+/** Which roles can decide: they are in every list. */
+const mayDecide = ({ approvers }: Requirement) =>
+  roles.filter((role) => approvers.every((list) => list.includes(role)))
+
+test('one more policy never lets a call pass that was stopped, and makes no part of it laxer', () => {
+  fc.assert(
+    fc.property(fc.array(policy, { maxLength: 4 }), policy, merged, (policies, more, args) => {
+      const before = judgeGate(policies, args)
+      const after = judgeGate([...policies, more], args)
+      if (before === null) return
+      expect(after).not.toBeNull()
+      expect(after!.timeoutSeconds).toBeLessThanOrEqual(before.timeoutSeconds)
+      expect(after!.quorum).toBeGreaterThanOrEqual(before.quorum)
+      if (before.excludeRequester) expect(after!.excludeRequester).toBe(true)
+      for (const role of mayDecide(after!)) expect(mayDecide(before)).toContain(role)
+      // It may be lost only to a deadline that comes before it.
+      if (before.escalateAfterSeconds !== null)
+        expect(after!.escalateAfterSeconds ?? 0).toBeLessThanOrEqual(before.escalateAfterSeconds)
+    }),
+  )
+})
+
+test('the order of the policies does not matter, nor that one stands there twice', () => {
+  const plain = (made: Requirement | null) =>
+    made && { ...made, approvers: [...new Set(made.approvers.map((list) => list.toSorted().join()))].sort() }
+  fc.assert(
+    fc.property(fc.array(policy, { minLength: 1, maxLength: 4 }), merged, (policies, args) => {
+      const judged = plain(judgeGate(policies, args))
+      expect(plain(judgeGate(policies.toReversed(), args))).toEqual(judged)
+      expect(plain(judgeGate([...policies, policies[0]!], args))).toEqual(judged)
+    }),
+  )
+})
+
+test('an escalation comes before the deadline or not at all', () => {
+  fc.assert(
+    fc.property(fc.array(policy, { maxLength: 4 }), merged, (policies, args) => {
+      const { escalateAfterSeconds, timeoutSeconds } = judgeGate(policies, args) ?? {
+        escalateAfterSeconds: null,
+        timeoutSeconds: 0,
+      }
+      if (escalateAfterSeconds !== null) expect(escalateAfterSeconds).toBeLessThan(timeoutSeconds)
+    }),
+  )
+})
+
+test('a call is stopped exactly when a policy says ALWAYS, or WHEN and its arguments fit', () => {
+  fc.assert(
+    fc.property(fc.array(policy, { maxLength: 4 }), merged, (policies, args) => {
+      const says = policies.some(({ mode }) => mode === 'ALWAYS' || (mode === 'WHEN' && args.amount > 100))
+      expect(judgeGate(policies, args) !== null).toBe(says)
+    }),
+  )
+})
+
+test('a rule that cannot be read stops everything', () => {
+  for (const when of [null, { type: 'nonsense' }])
+    expect(judgeGate([{ ...gateDefaults, mode: 'WHEN', when }], {})).not.toBeNull()
+})
+
+describe('a policy as it is read', () => {
+  test('is a legal input again that means the same', () => {
+    const given = fc.record({
+      mode: fc.constantFrom(...gateModes),
+      timeoutSeconds: fc.integer({ min: 5, max: 604_800 }),
+      quorum: fc.integer({ min: 1, max: 10 }),
+      excludeRequester: fc.boolean(),
+      approvers: fc.array(fc.constantFrom(...roles), { maxLength: 5 }),
+    })
+    fc.assert(
+      fc.property(given, (input) => {
+        const read = gateInput.parse({ ...input, when: input.mode === 'WHEN' ? big : null })
+        expect(gateInput.parse(read)).toEqual(read)
+      }),
+    )
+  })
+
+  test.each([
+    [{ gate: null, annotations: {} }, 'NEVER', 'DEFAULT'],
+    [{ annotations: { destructiveHint: false } }, 'NEVER', 'DEFAULT'],
+    [{ gate: null, annotations: { destructiveHint: true } }, 'ALWAYS', 'DESTRUCTIVE_HINT'],
+    [
+      { gate: { ...gateDefaults, mode: 'NEVER' as const }, annotations: { destructiveHint: true } },
+      'NEVER',
+      'OPERATOR',
+    ],
+  ])('%j is %s by %s', (definition, mode, source) => {
+    expect(gateOf(definition)).toMatchObject({ mode, source })
+  })
+})

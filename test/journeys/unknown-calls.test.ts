@@ -1,0 +1,212 @@
+/** Calls whose outcome nobody knows: listed, settled by a person, or sent once more under the same key. */
+import { sql } from 'drizzle-orm'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
+import { callFields, gateStory, type GateStory } from '../support/gate-story.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { leaveBehind } from '../support/left-behind.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+let provider: StrictProvider
+let hanging: Loopback
+
+beforeAll(async () => {
+  provider = await startStrictProvider()
+  // The first request of each path hangs for ever.
+  hanging = await startLoopback((request, response) => {
+    if (hanging.seen.filter((seen) => seen.url === request.url).length > 1) response.end('second answer')
+  })
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
+  const { baseUrl } = provider.settings('anthropic')
+  const input = { name: 'wire', kind: 'ANTHROPIC', baseUrl, secretName: 'KEY', defaultModel: 'm' }
+  await h.mutate('setProvider', input, 'provider { name }')
+})
+afterEach(() => expect(provider.clear()).toBe(0))
+afterAll(async () => {
+  await Promise.all([cast?.close(), provider?.close(), hanging?.close()])
+  await h?.stop()
+})
+
+const resolve = (toolCallId: string, outcome: string, more: object = {}, key?: string) =>
+  h.mutate('resolveUnknownCall', { toolCallId, outcome, ...more }, `toolCall { ${callFields} }`, key)
+
+/** A direct call that was left behind after it was sent. */
+async function unknownCall(): Promise<{ id: string; tool: { id: string; name: string } }> {
+  const tool = await gate.gated(null)
+  const { id } = await gate.call(tool.id)
+  await leaveBehind(h, id)
+  return { id, tool }
+}
+
+const listed = async (toolId: string): Promise<string[]> => {
+  const { data } = await h.gql('query($id: ID) { unknownToolCalls(toolId: $id) { nodes { id } } }', {
+    id: toolId,
+  })
+  return data['unknownToolCalls'].nodes.map((node: { id: string }) => node.id)
+}
+
+describe('a person says', () => {
+  test.each([
+    ['SUCCEEDED', { ok: true }, { status: 'SUCCEEDED', isError: false, structuredContent: { ok: true } }],
+    ['SUCCEEDED', 'a text', { status: 'SUCCEEDED', content: [{ type: 'text', text: 'a text' }] }],
+    ['SUCCEEDED', null, { status: 'SUCCEEDED', isError: false, structuredContent: null }],
+    [
+      'FAILED',
+      'it bounced',
+      {
+        status: 'ERRORED',
+        isError: true,
+        errorCode: 'resolved_failed',
+        structuredContent: { error: { code: 'resolved_failed', message: 'it bounced' } },
+      },
+    ],
+    ['FAILED', null, { status: 'ERRORED', errorCode: 'resolved_failed' }],
+  ])('%s with %j, and the call is settled so', async (outcome, output, expected) => {
+    const { id, tool } = await unknownCall()
+    expect(await listed(tool.id)).toEqual([id])
+    expect(await gate.toolCall(id)).toMatchObject({ status: 'UNKNOWN', errorCode: 'outcome_unknown' })
+    const { secret, id: by } = await gate.key({ role: 'APPROVER' })
+    const { toolCall } = await resolve(id, outcome, { output, reason: 'looked it up' }, secret)
+    expect(toolCall).toMatchObject({ ...expected, resolution: outcome, resolvedBy: by, attempt: 1 })
+    expect(await listed(tool.id)).toEqual([])
+    expect(gate.paid(tool.name)).toHaveLength(1)
+    const { data } = await h.gql('{ auditEntries(first: 1) { nodes { action principalId details } } }')
+    expect(data['auditEntries'].nodes).toMatchObject([
+      {
+        action: 'toolCalls:Resolve',
+        principalId: by,
+        details: { toolCallId: id, outcome, reason: 'looked it up' },
+      },
+    ])
+  })
+
+  test('RUN_AGAIN, and it is sent once more under the same Idempotency-Key', async () => {
+    const { id, tool } = await unknownCall()
+    expect((await resolve(id, 'RUN_AGAIN'))['toolCall']).toMatchObject({ status: 'PROPOSED' })
+    const done = await gate.untilCall(id, ['SUCCEEDED'])
+    expect(done).toMatchObject({
+      resolution: 'RUN_AGAIN',
+      attempt: 2,
+      isError: false,
+      attempts: [
+        { attempt: 1, outcome: 'UNKNOWN', errorCode: 'outcome_unknown', idempotencyKey: id },
+        { attempt: 2, outcome: 'SUCCEEDED', errorCode: null, idempotencyKey: id },
+      ],
+    })
+    expect(gate.paid(tool.name).map((one) => one.key)).toEqual([id, id])
+  })
+
+  test('something twice: the second one is refused, also at the same instant', async () => {
+    const { id } = await unknownCall()
+    const answers = await Promise.all(
+      ['SUCCEEDED', 'FAILED', 'RUN_AGAIN', 'SUCCEEDED'].map((outcome) => resolve(id, outcome)),
+    )
+    expect(answers.filter((answer) => answer['toolCall'])).toHaveLength(1)
+    for (const refused of answers.filter((answer) => !answer['toolCall']))
+      expect(refused).toMatchObject({ __typename: 'ConflictError' })
+    expect(await resolve(id, 'FAILED')).toMatchObject({ code: 'CONFLICT' })
+  })
+
+  test('something of a call that is not unknown, or with an output too many: it is refused', async () => {
+    const tool = await gate.gated(null)
+    const { id } = await gate.call(tool.id)
+    expect(await resolve(id, 'SUCCEEDED')).toMatchObject({ __typename: 'ConflictError' })
+    const unknown = await unknownCall()
+    expect(await resolve(unknown.id, 'RUN_AGAIN', { output: 'x' })).toMatchObject({
+      __typename: 'ValidationError',
+      issues: [{ path: ['input', 'output'] }],
+    })
+    expect(await listed(unknown.tool.id)).toEqual([unknown.id])
+  })
+
+  test('it, and the feed tells who said what', async () => {
+    const { id } = await unknownCall()
+    await resolve(id, 'FAILED')
+    const told = await gate.feed(
+      ['UNKNOWN_CALL_RESOLVED'],
+      '... on UnknownCallResolvedEvent { outcome decidedBy toolCall { id status } }',
+      (events) => events.some((event) => event['toolCall'].id === id),
+    )
+    const viewer = await h.gql('{ viewer { id } }')
+    expect(told.at(-1)).toMatchObject({
+      outcome: 'FAILED',
+      decidedBy: viewer.data['viewer'].id,
+      toolCall: { id, status: 'ERRORED' },
+    })
+  })
+
+  test('it although the tool is deleted: what was sent is still known', async () => {
+    const { id, tool } = await unknownCall()
+    await h.mutate('deleteTool', { id: tool.id }, 'tool { id }')
+    expect((await resolve(id, 'SUCCEEDED', { output: 'x' }))['toolCall']).toMatchObject({
+      status: 'SUCCEEDED',
+    })
+  })
+})
+
+/** Starts a run whose call hangs at the upstream, and takes its worker away. */
+async function lostCall(name: string, method: string) {
+  const config = { http: { url: `${hanging.url}/${name}`, method, inputSchema: objectSchema({}) } }
+  const { tool } = await h.mutate('createTool', { name, config }, 'tool { id }')
+  const agentId = await cast.agent({ toolIds: [tool.id], model: 'wire/m' })
+  provider.script({ calls: [{ name, arguments: '{}' }] }, { text: 'went on' })
+  const id = await cast.start(agentId, 'Go.')
+  while (!hanging.seen.some((seen) => seen.url === `/${name}`))
+    await new Promise((next) => setImmediate(next))
+  await query(h.app.house.db, sql`update generations set wake_at = now() where id = ${id}`)
+  h.app.house.bell.ring([{ kind: 'work', table: 'generations' }])
+  const end = await h.until(id, ['COMPLETED', 'FAILED'], `threadId toolCalls { ${callFields} }`)
+  expect(end).toMatchObject({ status: 'COMPLETED', output: { text: 'went on' } })
+  return {
+    agentId,
+    toolId: tool.id as string,
+    threadId: end['threadId'] as string,
+    call: end['toolCalls'][0],
+  }
+}
+
+const lastRequest = () => JSON.stringify(provider.journal.at(-1)!.body)
+
+test.each([
+  ['SUCCEEDED', { output: 'it was booked' }, 'it was booked'],
+  ['RUN_AGAIN', {}, 'second answer'],
+])('after %s a later run of the thread is shown the new result', async (outcome, more, expected) => {
+  const { agentId, threadId, toolId, call } = await lostCall(`book_${outcome.toLowerCase()}`, 'POST')
+  expect(call).toMatchObject({ status: 'UNKNOWN', attempts: [{ outcome: 'UNKNOWN' }] })
+  expect(await listed(toolId)).toEqual([call.id])
+  expect(lastRequest()).toContain('outcome_unknown')
+  await resolve(call.id, outcome, more)
+  await gate.untilCall(call.id, ['SUCCEEDED'])
+  provider.script({ text: 'I see' })
+  const next = await cast.start(agentId, 'And now?', { threadId })
+  await h.until(next, ['COMPLETED'])
+  expect(provider.journal.at(-1)!.fault).toBeNull()
+  expect(lastRequest()).toContain(expected)
+  expect(lastRequest()).not.toContain('outcome_unknown')
+  const keys = hanging.seen.filter((seen) => seen.url.endsWith(outcome.toLowerCase()))
+  expect(keys.map((seen) => seen.headers['idempotency-key'])).toEqual(
+    outcome === 'RUN_AGAIN' ? [call.id, call.id] : [call.id],
+  )
+})
+
+test('the ledger of a call that was sent again keeps both attempts under one key', async () => {
+  const { call } = await lostCall('fetch_again', 'GET')
+  expect(call).toMatchObject({
+    status: 'SUCCEEDED',
+    attempt: 2,
+    attempts: [
+      { attempt: 1, outcome: null, endedAt: null, idempotencyKey: call.id },
+      { attempt: 2, outcome: 'SUCCEEDED', endedAt: expect.any(String), idempotencyKey: call.id },
+    ],
+  })
+  const [first, second] = call.attempts
+  expect(new Date(first.startedAt).getTime()).toBeLessThanOrEqual(new Date(second.startedAt).getTime())
+})

@@ -1,0 +1,40 @@
+/** Many waiting generations at once: one real one, copied row by row in the database. */
+import type { Stage } from './stage.ts'
+
+/**
+ * Copies a generation that waits at the gate with all its rows, `count` times, under new ids. The copies are real: they
+ * are decided, expire, run and end like any other.
+ */
+export async function cloneWaiting(stage: Stage, generationId: string, count: number): Promise<void> {
+  const suffix = `'_' || lpad(c::text, 6, '0')`
+  const copy = async (table: string, key: string, renamed: Record<string, string>) => {
+    const columns = (
+      await stage.rows<{ name: string }>(
+        `select column_name as name from information_schema.columns where table_name = '${table}'
+         and is_identity = 'NO'`,
+      )
+    ).map((row) => row.name)
+    const values = columns.map((name) => renamed[name] ?? `t."${name}"`)
+    await stage.rows(`insert into ${table} (${columns.map((name) => `"${name}"`).join(', ')})
+      select ${values.join(', ')} from ${table} t, generate_series(1, ${count}) c where t.${key} = '${generationId}'`)
+  }
+  const fresh = (name: string) => `t."${name}" || ${suffix}`
+  await copy('steps', 'generation_id', {
+    id: fresh('id'),
+    generation_id: fresh('generation_id'),
+    // The message names its calls by our ids.
+    parts: `regexp_replace(t.parts::text, '"(call_[a-z0-9]+)"', '"\\1' || ${suffix} || '"', 'g')::jsonb`,
+  })
+  await copy('tool_calls', 'generation_id', {
+    id: fresh('id'),
+    generation_id: fresh('generation_id'),
+    approval_id: fresh('approval_id'),
+  })
+  await copy('approvals', 'generation_id', {
+    id: fresh('id'),
+    generation_id: fresh('generation_id'),
+    tool_call_id: fresh('tool_call_id'),
+  })
+  await copy('events', 'generation_id', { generation_id: fresh('generation_id') })
+  await copy('generations', 'id', { id: fresh('id'), thread_id: fresh('thread_id') })
+}

@@ -1,0 +1,55 @@
+/** One or two replicas over one database, in this process, for races that need clicks at the same instant. */
+import { query, type Database } from '../../src/store/db/database.ts'
+import { sql } from 'drizzle-orm'
+import { adminKey, openHarness, type Harness } from './harness.ts'
+import { postgresDatabase } from './databases.ts'
+import { makeCast, objectSchema, type Cast } from './story.ts'
+
+export interface Stage {
+  replicas: Harness[]
+  databaseUrl: string | null
+  cast: Cast
+  /** Rows by raw SQL, for what no API tells. */
+  rows<Row = Record<string, any>>(text: string): Promise<Row[]>
+  /** A POST tool `pay` behind a gate and an agent with it. */
+  payer(gate: object, more?: object): Promise<{ toolId: string; agentId: string }>
+  close(): Promise<void>
+}
+
+export type StageKind = 'PGlite' | 'PostgreSQL'
+
+/** PGlite: one server on an embedded database. PostgreSQL: two servers on a database of their own. */
+export async function openStage(kind: StageKind): Promise<Stage> {
+  const database = kind === 'PostgreSQL' ? await postgresDatabase() : null
+  const replicas = database
+    ? [await openHarness({ databaseUrl: database.url }), await openHarness({ databaseUrl: database.url })]
+    : [await openHarness()]
+  const [first] = replicas
+  const cast = await makeCast(first!)
+  const db: Database = first!.app.house.db
+  let made = 0
+  return {
+    replicas,
+    databaseUrl: database?.url ?? null,
+    cast,
+    rows: (text) => query(db, sql.raw(text)),
+    async payer(gate, more = {}) {
+      const inputSchema = objectSchema({ n: { type: 'string' }, amount: { type: 'number' } }, ['n'])
+      const config = { http: { url: `${cast.upstream.url}/pay`, inputSchema } }
+      const name = made++ === 0 ? 'pay' : `pay_${made}`
+      const { tool, message } = await first!.mutate(
+        'createTool',
+        { name, gate, config, ...more },
+        'tool { id }',
+        adminKey,
+      )
+      if (!tool) throw new Error(message)
+      return { toolId: tool.id, agentId: await cast.agent({ toolIds: [tool.id] }) }
+    },
+    async close() {
+      await cast.close()
+      await Promise.all(replicas.map((one) => one.stop()))
+      await database?.drop()
+    },
+  }
+}

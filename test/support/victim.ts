@@ -1,0 +1,59 @@
+/**
+ * Gatehouse as main.ts runs it, which kills itself with SIGKILL at one named point of one call. The file `VICTIM_ORDERS`
+ * names point and path of the tool's URL as JSON; it may change at any time. No handler runs, nothing is flushed.
+ */
+import { readFileSync } from 'node:fs'
+import { PgDialect } from 'drizzle-orm/pg-core'
+import type { SQL } from 'drizzle-orm'
+import { createApp, type App } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import type { Database } from '../../src/store/db/database.ts'
+
+const orders = () =>
+  JSON.parse(readFileSync(process.env['VICTIM_ORDERS']!, 'utf8')) as { point: string; path: string }
+const die = () => process.kill(process.pid, 'SIGKILL')
+
+function arm({ house }: App): void {
+  let answered = false
+  const { request } = house.egress
+  house.egress.request = async (input) => {
+    const { point, path } = orders()
+    const ours = String(input.url).endsWith(path)
+    if (ours && point === 'before dispatch') die()
+    const outcome = await request(input)
+    if (ours && point === 'after the answer, before the commit') die()
+    answered ||= ours
+    return outcome
+  }
+  const { ring } = house.bell
+  house.bell.ring = (hints) => {
+    // The first ring after the answer is that of the commit of the outcome.
+    if (answered && orders().point === 'after the commit, before the bell') die()
+    ring(hints)
+  }
+  dieAfterVerdict(house.db)
+}
+
+/** Every transaction runs as ever; the process ends in the instant in which one with a verdict has been committed. */
+function dieAfterVerdict(db: Database): void {
+  const dialect = new PgDialect()
+  const begin = db.transaction.bind(db)
+  db.transaction = (async (work: (tx: Database) => Promise<unknown>) => {
+    let verdict = false
+    const result = await begin(async (tx) => {
+      const run = tx.execute.bind(tx)
+      tx.execute = ((statement: SQL) => {
+        verdict ||= dialect.sqlToQuery(statement).sql.includes('update approvals set votes')
+        return run(statement)
+      }) as typeof tx.execute
+      return work(tx as unknown as Database)
+    })
+    if (verdict && orders().point === 'after the decision commits') die()
+    return result
+  }) as typeof db.transaction
+}
+
+const app = await createApp(loadConfig())
+arm(app)
+process.stdout.write(`GraphQL ${app.url}/graphql\n`)
+process.once('SIGTERM', () => void app.stop().then(() => process.exit(0)))
