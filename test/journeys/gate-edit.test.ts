@@ -127,3 +127,41 @@ test('an edit starts the votes anew, also one that puts the first arguments back
   expect(done['editedArguments']).toEqual([])
   expect(gate.paid(tool.name).map((one) => one.body)).toEqual([{ amount: 100 }])
 })
+
+test('nobody edits a call to where the gates ask for more, and agrees alone', async () => {
+  const tool = await gate.gated({ mode: 'ALWAYS' })
+  const over1000 = { properties: { amount: { exclusiveMinimum: 1000 } }, required: ['amount'] }
+  const strict = { when: over1000, quorum: 2, approvers: ['ADMIN'] }
+  const id = await gate.ask(tool, { amount: 500 }, { gate: strict })
+  const [approval] = await gate.pending(id)
+  expect(approval!['requirement']).toMatchObject({ quorum: 1, approvers: [] })
+  const edited = { arguments: { amount: 5000 } }
+  const approver = await gate.key({ role: 'APPROVER' })
+  await expect(gate.decide(approval!['id'], 'APPROVE', edited, approver.secret)).rejects.toThrow(/FORBIDDEN/)
+  expect(await gate.approval(approval!['id'])).toMatchObject({ votes: [], arguments: { amount: 500 } })
+  const [one, two] = [await gate.key({ role: 'ADMIN' }), await gate.key({ role: 'ADMIN' })]
+  const first = await gate.decide(approval!['id'], 'APPROVE', edited, one.secret)
+  expect(first['approval']).toMatchObject({
+    status: 'PENDING',
+    requirement: { quorum: 2, approvers: [['ADMIN']] },
+    arguments: { amount: 5000 },
+  })
+  await expect(gate.decide(approval!['id'], 'APPROVE', {}, approver.secret)).rejects.toThrow(/FORBIDDEN/)
+  expect(gate.paid(tool.name)).toEqual([])
+  const { digest: expectedDigest } = first['approval']
+  await gate.decide(approval!['id'], 'APPROVE', { expectedDigest }, two.secret)
+  await h.until(id, ['COMPLETED'])
+  expect(gate.paid(tool.name).map((one) => one.body)).toEqual([{ amount: 5000 }])
+})
+
+test('a preset key in an edit is audited, also when nothing else was changed', async () => {
+  const tool = await gate.gated(stopped, { presetParameters: { to: 'fixed' } })
+  const call = await gate.call(tool.id, { amount: 9 })
+  await gate.decide(call['approval'].id, 'APPROVE', { arguments: { amount: 9, to: 'mallory' } })
+  const { data } = await h.gql('{ auditEntries(first: 5) { nodes { action details } } }')
+  expect(data['auditEntries'].nodes).toContainEqual({
+    action: 'approvals:Decide',
+    details: expect.objectContaining({ approvalId: call['approval'].id, droppedPresetKeys: ['to'] }),
+  })
+  expect((await gate.untilCall(call['id'], ['SUCCEEDED']))['editedArguments']).toEqual([])
+})

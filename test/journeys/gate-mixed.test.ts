@@ -159,3 +159,34 @@ test('a generation whose time is over voids what it asked', async () => {
   })
   expect(await gate.decide(approval!['id'], 'APPROVE')).toMatchObject({ code: 'CONFLICT' })
 })
+
+test('silence rejects a call while a sibling still runs', async () => {
+  const [paid, late] = [await gate.gated(stopped), await slowTool()]
+  const agentId = await cast.agent({ toolIds: [paid.id, late.id] })
+  const id = await cast.start(
+    agentId,
+    `call ${late.name} {}\ncall ${paid.name} {"amount": 1}\nthen\nsay done`,
+  )
+  const approvalId = askedIn(await events(id, has('APPROVAL_REQUESTED')))
+  await gate.bringForward(approvalId, 'expiry')
+  const told = await events(id, has('APPROVAL_EXPIRED'))
+  expect(has('TOOL_CALL_SETTLED', late.name)(told)).toBe(false)
+  while (!slow.seen.some((seen) => seen.url === `/${late.name}`))
+    await new Promise((resolve) => setImmediate(resolve))
+  release()
+  const end = await h.until(id, ['COMPLETED'], 'toolCalls { name status }')
+  expect(end['toolCalls']).toEqual([
+    { name: late.name, status: 'SUCCEEDED' },
+    { name: paid.name, status: 'EXPIRED' },
+  ])
+})
+
+test('a client that is late may end the run, and then the open question is void', async () => {
+  const paid = await gate.gated(stopped)
+  const settings = { clientTimeoutMs: 1000, onClientTimeout: 'EXPIRE' }
+  const agentId = await cast.agent({ toolIds: [paid.id, cast.tools.ask], ...settings })
+  const id = await cast.start(agentId, `call ask {"word": "x"}\ncall ${paid.name} {"amount": 1}`)
+  const [approval] = await gate.pending(id)
+  await h.until(id, ['EXPIRED'])
+  expect(await gate.approval(approval!['id'])).toMatchObject({ status: 'VOIDED' })
+})

@@ -115,4 +115,56 @@ describe.each([
     expect(ends.filter((end) => end['status'] === 'COMPLETED')).toHaveLength(9)
     expect(gate.paid(tool.name)).toHaveLength(10)
   })
+
+  test.skipIf(!answers)(
+    'verdicts, outputs, silence and slow siblings all at once: every run ends, every approved call ran once',
+    async () => {
+      const [one, two, three] = [await gate.gated({}), await gate.gated({}), await gate.gated({})]
+      const config = { http: { url: `${cast.upstream.url}/quick`, inputSchema: objectSchema({}) } }
+      const quick = (await h.mutate('createTool', { name: 'quick', config }, 'tool { id }'))['tool']
+      const toolIds = [one.id, two.id, three.id, quick.id, cast.tools.ask]
+      const agentId = await cast.agent({ toolIds })
+      const gatedCalls = [one, two, three].map(({ name }) => `call ${name} {"amount": 1}`).join('\n')
+      const prompt = `${gatedCalls}\ncall quick {}\ncall ask {"word": "x"}\nthen\nsay done`
+      const runs = await Promise.all(
+        Array.from({ length: 20 }, async () => {
+          const id = await cast.start(agentId, prompt)
+          await events(id, /REQUIRES_ACTION/)
+          const open = await h.until(
+            id,
+            ['RUNNING', 'REQUIRES_ACTION'],
+            'requiredAction { toolCalls { id } approvals { id toolName } }',
+          )
+          return { id, ...open['requiredAction'] }
+        }),
+      )
+      const of = (run: any, name: string) =>
+        run.approvals.find((approval: { toolName: string }) => approval.toolName === name).id as string
+      await Promise.all(
+        runs.flatMap((run) => [
+          gate.decide(of(run, one.name), 'APPROVE'),
+          gate.decide(of(run, two.name), 'REJECT'),
+          gate.bringForward(of(run, three.name), 'expiry'),
+          h.mutate(
+            'submitToolOutputs',
+            { generationId: run.id, outputs: [{ toolCallId: run.toolCalls[0].id, output: 'x' }] },
+            'generation { id }',
+          ),
+        ]),
+      )
+      for (const { id } of runs) {
+        const end = await h.until(id, ['COMPLETED', 'FAILED'], 'toolCalls { status }')
+        expect(end).toMatchObject({ status: 'COMPLETED', stepCount: 2 })
+        expect(end['toolCalls'].map((call: { status: string }) => call.status)).toEqual([
+          'SUCCEEDED',
+          'REJECTED',
+          'EXPIRED',
+          'SUCCEEDED',
+          'SUCCEEDED',
+        ])
+      }
+      const ran = [one, two, three].map(({ name }) => gate.paid(name).length)
+      expect(ran).toEqual([runs.length, 0, 0])
+    },
+  )
 })

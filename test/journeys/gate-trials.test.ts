@@ -1,7 +1,7 @@
 /** The gate tried dry, and the inbox of the people at it: filters, pages and counts. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../support/gate-story.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { makeCast, type Cast } from '../support/story.ts'
 
 let h: Harness
@@ -78,6 +78,26 @@ describe('evaluateGate', () => {
     })
     expect((await evaluate(tool.id, null)).errors![0]!.extensions).toMatchObject({ code: 'INVALID' })
   })
+})
+
+test('arguments and drafts that are too deep are refused, not walked', async () => {
+  const tool = await gate.gated({})
+  const deep = '{"a":'.repeat(500) + '1' + '}'.repeat(500)
+  for (const [query, value] of [
+    ['query($id: ID!, $v: JSONObject) { evaluateGate(toolId: $id, arguments: $v) { stops } }', deep],
+    [
+      'query($id: ID!, $v: GateInput!) { previewGate(toolId: $id, gate: $v) { stopped } }',
+      `{"when":${deep}}`,
+    ],
+  ] as const) {
+    const response = await fetch(`${h.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${adminKey}` },
+      body: `{"query":${JSON.stringify(query)},"variables":{"id":"${tool.id}","v":${value}}}`,
+    })
+    const { errors } = (await response.json()) as { errors: { extensions: { code: string } }[] }
+    expect(errors[0]!.extensions.code).toBe('INVALID')
+  }
 })
 
 describe('previewGate', () => {

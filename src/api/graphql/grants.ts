@@ -55,7 +55,7 @@ function addGrantType(refs: Refs, Scope: ReturnType<Refs['builder']['enumType']>
   const { builder } = refs
   refs.Grant.implement({
     description:
-      'A verdict remembered: calls that it covers pass the gate. Holds for one version of the tool.',
+      'A verdict remembered: calls that it covers pass the gate, but none for which more is asked than for that verdict. Holds for one version of the tool.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'grt_'),
     fields: (t) => ({

@@ -24,6 +24,16 @@ export interface YogaOptions {
   contextOf(credentials: Credentials): Promise<GraphQLContext>
 }
 
+/** What a newcomer finds in GraphiQL. */
+const firstQuery = `# Put this under Headers, with the key that the server printed, then press the button:
+# { "authorization": "Bearer gh_..." }
+{
+  viewer { name project { name } }
+  agents(first: 5) { nodes { id name } }
+  approvals(status: PENDING, first: 5) { nodes { id toolName arguments expiresAt } }
+}
+`
+
 export interface Credentials {
   authorization: string | null
   remoteAddress: string | null
@@ -42,7 +52,7 @@ export function makeYoga(options: YogaOptions) {
     batching: false,
     multipart: false,
     logging: false,
-    graphiql: options.graphiql ? { title: 'Gatehouse' } : false,
+    graphiql: options.graphiql ? { title: 'Gatehouse', defaultQuery: firstQuery } : false,
     renderGraphiQL,
     // Yoga's default reflects any origin with credentials.
     cors:

@@ -1,13 +1,22 @@
 /** Deciding: the first verdict wins, exactly once, whoever else clicks, and whatever crashes afterwards. */
+import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalid, invalidAt } from '../../core/errors.ts'
 import { hashJson } from '../../core/json.ts'
-import { atomically } from '../../store/db/database.ts'
+import { atomically, query } from '../../store/db/database.ts'
 import type { Hint } from '../../store/events/bell.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, denied, type Ctx } from '../access/index.ts'
-import { loadVersion, maskedPaths, prepareCall } from '../tools/index.ts'
+import {
+  gateOf,
+  judgeGate,
+  loadVersion,
+  maskedPaths,
+  prepareCall,
+  stricter,
+  type GatePolicy,
+} from '../tools/index.ts'
 import { verdicts, type Approval, type Verdict } from './approval.ts'
 import { digestOf } from './ask.ts'
 import { decide, type Edit, type Ready } from './decision.ts'
@@ -38,11 +47,11 @@ export interface DecideApprovalInput {
 
 /**
  * Gives a verdict. Action `approvals:Decide` on the tool; the gate may ask for a role, and for somebody else than the
- * requester. APPROVE with `arguments` edits them: they are validated and the presets merged anew; INVALID leaves the
- * approval pending. One REJECT settles it, an APPROVE once the quorum is reached; an edit starts the votes anew. Verdict,
- * call, event, audit, grant and the wake of whoever waits are one transaction. APPROVAL_ALREADY_DECIDED and
- * APPROVAL_EXPIRED for whoever comes later, CONFLICT for a second vote of the same key, for a voided approval and
- * when `expectedDigest` is not what is being asked any more.
+ * requester. APPROVE with `arguments` edits them: they are validated, the presets merged and the gates asked anew, which
+ * may want more now; INVALID leaves the approval pending. One REJECT settles it, an APPROVE once the quorum is reached;
+ * an edit starts the votes anew. Verdict, call, event, audit, grant and the wake of whoever waits are one transaction.
+ * APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for whoever comes later, CONFLICT for a second vote of the same key,
+ * for a voided approval and when `expectedDigest` is not what is being asked any more.
  */
 export async function decideApproval(ctx: Ctx, input: DecideApprovalInput): Promise<Approval> {
   const ready = await prepare(ctx, input, ['input'])
@@ -86,6 +95,8 @@ async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready>
     given.arguments === undefined || given.arguments === null
       ? null
       : await editOf(ctx, approval, given, root)
+  const refusedEdit = edit ? whyNot(ctx, { ...approval, requirement: edit.requirement }) : null
+  if (refusedEdit) throw await denied(ctx, what, refusedEdit)
   return { given, approval, owner: ownerOf({ ...approval, id: approval.toolCallId }), edit, root }
 }
 
@@ -105,20 +116,34 @@ async function editOf(
   given: z.output<typeof decision>,
   root: string[],
 ): Promise<Edit> {
-  const { toolId, toolVersion, requestedBy, requirement } = approval
+  const { toolId, toolVersion, requestedBy } = approval
   const definition = await loadVersion(ctx.db, toolId, toolVersion)
   const prepared = prepareCall(definition, given.arguments)
   if (!prepared.ok)
     throw invalid(prepared.issues.map((issue) => ({ ...issue, path: [...root, ...issue.path] })))
-  const { merged, arguments: own } = prepared
+  const { merged, arguments: own, dropped } = prepared
   const before = approval.arguments
   const keys = [...new Set([...Object.keys(before), ...Object.keys(merged)])].filter(
     (key) => hashJson(before[key]) !== hashJson(merged[key]),
   )
+  // Nobody edits a call to where the gates ask for more, and agrees alone.
+  const policies = [gateOf(definition), ...(await agentGate(ctx, approval))]
+  const requirement = stricter(approval.requirement, judgeGate(policies, merged))
   const digest = digestOf({ toolId, toolVersion, arguments: merged, requestedBy, requirement })
   // What was asked first stays on show beside it.
   const masked = [...(approval.masked ?? []), ...maskedPaths(definition.inputSchema, merged)]
-  return { own, merged, keys, digest, masked }
+  return { own, merged, keys, dropped, digest, masked, requirement }
+}
+
+/** The gate of the agent through which the call came, as it was when it was asked for. */
+async function agentGate(ctx: Ctx, { generationId, toolCallId }: Approval): Promise<GatePolicy[]> {
+  const rows = await query<{ gate: GatePolicy | null }>(
+    ctx.db,
+    generationId === null
+      ? sql`select agent_gate as gate from tool_calls where id = ${toolCallId}`
+      : sql`select settings->'gate' as gate from generations where id = ${generationId}`,
+  )
+  return rows.flatMap(({ gate }) => (gate ? [gate] : []))
 }
 
 async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {

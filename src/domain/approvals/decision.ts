@@ -8,6 +8,7 @@ import { approvals } from '../../store/db/tables/approvals.ts'
 import type { Hint } from '../../store/events/bell.ts'
 import { hintsOf, telling, type Owner } from '../../store/work/owner.ts'
 import { entryOf, type Ctx } from '../access/index.ts'
+import type { Requirement } from '../tools/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { approvalOf, currentArguments, type Approval, type Verdict, type Vote } from './approval.ts'
 import { isOutdated } from './drift.ts'
@@ -31,8 +32,11 @@ export interface Edit {
   merged: JsonObject
   /** What differs from what was asked. */
   keys: string[]
+  /** Preset keys that were given and had no effect. */
+  dropped: string[]
   digest: string
   masked: string[][]
+  requirement: Requirement
 }
 
 /** What a person says, in its checked shape. */
@@ -72,7 +76,8 @@ export async function decide(
     throw conflict(approval, 'This key has approved already; somebody else must, too.')
   const vote = voteOf(ctx, given, now)
   const votes = edit ? [vote] : [...approval.votes, vote]
-  const outcome = outcomeOf(await asItRuns(tx, approval), votes)
+  const requirement = edit?.requirement ?? approval.requirement
+  const outcome = outcomeOf({ ...(await asItRuns(tx, approval)), requirement }, votes)
   const hints = await write(tx, ctx, ready, { approval, votes, outcome, edit })
   if (given.grant && outcome.status !== 'APPROVED')
     throw invalidAt([...root, 'grant'], 'goes with the vote that reaches the quorum')
@@ -103,7 +108,8 @@ function voteOf(ctx: Ctx, given: Decision, now: Date): Vote {
 /** The approval as the statement leaves it. */
 function after(approval: Approval, votes: Vote[], outcome: Outcome, edit: Edit | null, now: Date): Approval {
   const { status } = outcome
-  const edited = edit ? { editedArguments: edit.merged, digest: edit.digest, masked: edit.masked } : {}
+  const { digest, masked, requirement } = edit ?? approval
+  const edited = edit ? { editedArguments: edit.merged, digest, masked, requirement } : {}
   return { ...approval, ...edited, votes, status, settledAt: status === 'PENDING' ? null : now }
 }
 
@@ -142,10 +148,11 @@ interface Written {
 }
 
 /** Approval, call, events, wake and audit, in one statement. */
-async function write(tx: Database, ctx: Ctx, { owner }: Ready, made: Written): Promise<Hint[]> {
+async function write(tx: Database, ctx: Ctx, { owner, edit: given }: Ready, made: Written): Promise<Hint[]> {
   const { approval, votes, outcome, edit } = made
   const edited: SQL = edit
-    ? sql`, edited_arguments = ${jsonb(edit.merged)}, digest = ${edit.digest}, masked = ${jsonb(edit.masked)}`
+    ? sql`, edited_arguments = ${jsonb(edit.merged)}, digest = ${edit.digest}, masked = ${jsonb(edit.masked)},
+        requirement = ${jsonb(edit.requirement)}`
     : sql``
   const closed =
     outcome.status === 'PENDING'
@@ -166,6 +173,7 @@ async function write(tx: Database, ctx: Ctx, { owner }: Ready, made: Written): P
       toolCallId: approval.toolCallId,
       verdict: votes.at(-1)!.verdict,
       ...(edit ? { editedKeys: edit.keys } : {}),
+      ...(given?.dropped.length ? { droppedPresetKeys: given.dropped } : {}),
     },
   })
   const told = telling(owner, outcome.events, outcome.wake)

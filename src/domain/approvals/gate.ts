@@ -19,7 +19,7 @@ import {
   type Tool,
   type ToolCall,
 } from '../tools/index.ts'
-import { covers, findGrants } from './grants.ts'
+import { covers, findGrants } from './grant-use.ts'
 
 export interface GateEvaluation {
   /** What the call would have to wait for; null when it would run at once. */
@@ -44,7 +44,8 @@ export async function evaluateGate(
   const requirement = judgeGate([gateOf(tool)], merged)
   if (!requirement) return { requirement, grantId: null }
   const holder = { agentId: null, threadId: null, requestedBy: ctx.principal.id }
-  const grant = (await findGrants(ctx.db, [tool.id], holder)).find((one) => covers(one, { tool, merged }))
+  const grants = await findGrants(ctx.db, [tool.id], holder)
+  const grant = grants.find((one) => covers(one, { tool, merged, requirement }))
   return { requirement, grantId: grant?.id ?? null }
 }
 

@@ -1,5 +1,5 @@
 /** Grants ("remember this"): what one verdict allows for the next calls. Never without an end and a number. */
-import { and, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, whole } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
@@ -7,7 +7,7 @@ import { newId } from '../../core/ids.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { hashJson, isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
-import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { grants } from '../../store/db/tables/approvals.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
@@ -109,59 +109,6 @@ export async function insertGrant(
   await appendProjectEvents(tx, projectId, [
     { type: 'GRANT_CREATED', data: { grantId: id, approvalId: approval.id, name: runtimeName } },
   ])
-}
-
-/** Who makes a call that the gate stops. */
-export interface Holder {
-  agentId: string | null
-  threadId: string | null
-  requestedBy: string
-}
-
-/** The grants that may let calls of these tools pass, soonest to end first. They are not used up by this. */
-export async function findGrants(db: Database, toolIds: readonly string[], holder: Holder): Promise<Grant[]> {
-  if (toolIds.length === 0) return []
-  const t = grants
-  const rows = await db
-    .select()
-    .from(t)
-    .where(
-      and(
-        inArray(t.toolId, [...toolIds]),
-        gt(t.expiresAt, sql`now()`),
-        isNull(t.revokedAt),
-        sql`${t.uses} < ${t.maxUses}`,
-        sql`(${t.agentId} = ${holder.agentId} or ${t.threadId} = ${holder.threadId} or ${t.requestedBy} = ${holder.requestedBy})`,
-      ),
-    )
-    .orderBy(t.expiresAt, t.id)
-    .limit(200)
-  return rows as Grant[]
-}
-
-/** Whether the grant covers a call of that version with these merged arguments. */
-export function covers(
-  grant: Grant,
-  call: { tool: { id: string; version: number }; merged: JsonObject },
-): boolean {
-  if (grant.toolId !== call.tool.id || grant.toolVersion !== call.tool.version) return false
-  if (grant.scope === 'TOOL') return true
-  if (grant.scope === 'EXACT') return grant.argumentsHash === hashJson(call.merged)
-  const compiled = compileSchema(grant.schema)
-  return compiled.ok && compiled.validate(call.merged).length === 0
-}
-
-/** Takes one use of the first of these grants that still has one; null when none has. Never one too many. */
-export async function takeUse(tx: Database, candidates: readonly Grant[]): Promise<string | null> {
-  for (const { id } of candidates) {
-    const rows = await query(
-      tx,
-      sql`update grants set uses = uses + 1 where id = ${id} and uses < max_uses and revoked_at is null
-        and expires_at > now() returning 1`,
-    )
-    if (rows.length > 0) return id
-  }
-  return null
 }
 
 /** Grants by id, null for what does not exist for the caller. Action `grants:Get` on each. */

@@ -22,18 +22,15 @@ export { decideApproval, decideApprovals, type DecideApprovalInput } from './dec
 export { driftOf, driftResult, type Drift } from './drift.ts'
 export { startDeadlines } from './due.ts'
 export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate.ts'
+export { covers, findGrants, takeUse, type Holder, type StoppedCall, type UsableGrant } from './grant-use.ts'
 export {
-  covers,
-  findGrants,
   getGrants,
   grantHolders,
   grantScopes,
   listGrants,
   revokeGrant,
-  takeUse,
   type Grant,
   type GrantInput,
-  type Holder,
 } from './grants.ts'
 export {
   countApprovals,

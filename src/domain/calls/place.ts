@@ -130,7 +130,7 @@ async function passGate(
   if (requirement) {
     const known = via && !order.memory ? await findAwaited(tx, ctx, order, via) : null
     if (known) return { known }
-    const grantId = await takeGrant(tx, ctx, order)
+    const grantId = await takeGrant(tx, ctx, order, requirement)
     if (!grantId) return stopped(tx, ctx, order, id, requirement)
     return { row: sent(ctx, tool, id, grantId), event: started(id, runtimeName, 1) }
   }
@@ -176,7 +176,12 @@ async function stopped(
   return { row, event: requested(question) }
 }
 
-async function takeGrant(tx: Database, ctx: Ctx, { tool, prepared, via }: Order): Promise<string | null> {
+async function takeGrant(
+  tx: Database,
+  ctx: Ctx,
+  { tool, prepared, via }: Order,
+  requirement: Requirement,
+): Promise<string | null> {
   const holder = {
     agentId: via?.agentId ?? null,
     threadId: via?.threadId ?? null,
@@ -185,7 +190,7 @@ async function takeGrant(tx: Database, ctx: Ctx, { tool, prepared, via }: Order)
   const grants = await findGrants(tx, [tool.id], holder)
   return takeUse(
     tx,
-    grants.filter((grant) => covers(grant, { tool, merged: prepared.merged })),
+    grants.filter((grant) => covers(grant, { tool, merged: prepared.merged, requirement })),
   )
 }
 

@@ -10,8 +10,8 @@ import {
   newApproval,
   requested,
   takeUse,
-  type Grant,
   type NewApproval,
+  type UsableGrant,
 } from '../approvals/index.ts'
 import { gateOf, judgeGate, type Tool } from '../tools/index.ts'
 import type { PreparedRequest } from './attempt.ts'
@@ -151,17 +151,17 @@ function triageCalls(parts: AssistantPart[], rules: TriageRules): TriagedCall[] 
 }
 
 /** Grants that may let some of the stopped calls pass. */
-async function usableGrants({ house, generation }: Turn, calls: TriagedCall[]): Promise<Grant[]> {
+async function usableGrants({ house, generation }: Turn, calls: TriagedCall[]): Promise<UsableGrant[]> {
   const stopped = calls.filter((call) => call.stopped)
   const grants = await findGrants(house.db, [...new Set(stopped.map((call) => call.tool!.id))], generation)
   return grants.filter((grant) => stopped.some((call) => coversCall(grant, call)))
 }
 
-function coversCall(grant: Grant, { tool, stopped }: TriagedCall): boolean {
-  return stopped !== null && covers(grant, { tool: tool!, merged: stopped.merged })
+function coversCall(grant: UsableGrant, { tool, stopped }: TriagedCall): boolean {
+  return stopped !== null && covers(grant, { tool: tool!, ...stopped })
 }
 
-async function takeGrants(tx: Database, calls: TriagedCall[], grants: Grant[]): Promise<TriagedCall[]> {
+async function takeGrants(tx: Database, calls: TriagedCall[], grants: UsableGrant[]): Promise<TriagedCall[]> {
   const through: TriagedCall[] = []
   for (const call of calls) {
     const fitting = grants.filter((grant) => coversCall(grant, call))

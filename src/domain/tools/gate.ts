@@ -125,6 +125,27 @@ export function judgeGate(policies: readonly GatePolicy[], merged: JsonObject): 
   }
 }
 
+/** What a call asks for whose arguments were changed while its deadline runs: all that was asked, and what they ask. */
+export function stricter(asked: Requirement, more: Requirement | null): Requirement {
+  if (!more) return asked
+  const known = new Set(asked.approvers.map((list) => list.join()))
+  return {
+    ...asked,
+    quorum: Math.max(asked.quorum, more.quorum),
+    excludeRequester: asked.excludeRequester || more.excludeRequester,
+    approvers: [...asked.approvers, ...more.approvers.filter((list) => !known.has(list.join()))],
+  }
+}
+
+/** Whether whoever met one requirement has met the other as well; deadlines aside. */
+export function meets(met: Requirement, asked: Requirement): boolean {
+  return (
+    met.quorum >= asked.quorum &&
+    (met.excludeRequester || !asked.excludeRequester) &&
+    asked.approvers.every((list) => met.approvers.some((one) => one.every((role) => list.includes(role))))
+  )
+}
+
 function stops(policy: GatePolicy, merged: JsonObject): boolean {
   if (policy.mode !== 'WHEN') return policy.mode === 'ALWAYS'
   const compiled = compileSchema(policy.when)

@@ -5,6 +5,8 @@ export {
   gateOf,
   gateSources,
   judgeGate,
+  meets,
+  stricter,
   type GateInput,
   type GateMode,
   type GatePolicy,

@@ -95,11 +95,10 @@ function schemasIn(schema: Json, keyword: string): [string, Json][] {
 }
 
 /** Keywords whose schemas speak of the value itself, or of parts of it that have no name. */
-const transparent = [
-  ...['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else'],
-  ...['items', 'prefixItems', 'additionalItems', 'unevaluatedItems', 'contains'],
-  ...['additionalProperties', 'unevaluatedProperties'],
-]
+const transparent =
+  'allOf anyOf oneOf if then else items prefixItems additionalItems unevaluatedItems contains additionalProperties unevaluatedProperties'.split(
+    ' ',
+  )
 
 function isMarked(property: Json, root: JsonObject): boolean {
   const seen = new Set<Json>()

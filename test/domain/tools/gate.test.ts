@@ -8,6 +8,8 @@ import {
   gateModes,
   gateOf,
   judgeGate,
+  meets,
+  stricter,
   type GatePolicy,
   type Requirement,
 } from '../../../src/domain/tools/gate.ts'
@@ -83,6 +85,39 @@ test('a call is stopped exactly when a policy says ALWAYS, or WHEN and its argum
 test('a rule that cannot be read stops everything', () => {
   for (const when of [null, { type: 'nonsense' }])
     expect(judgeGate([{ ...gateDefaults, mode: 'WHEN', when }], {})).not.toBeNull()
+})
+
+test('what changed arguments ask for is added to what was asked, and takes nothing away', () => {
+  fc.assert(
+    fc.property(policy, policy, (a, b) => {
+      const always = (one: GatePolicy) => judgeGate([{ ...one, mode: 'ALWAYS' }], {})!
+      const [asked, more] = [always(a), always(b)]
+      const both = stricter(asked, more)
+      expect(both.quorum).toBe(Math.max(asked.quorum, more.quorum))
+      expect(both.excludeRequester).toBe(asked.excludeRequester || more.excludeRequester)
+      expect(mayDecide(both)).toEqual(
+        roles.filter((role) => mayDecide(asked).includes(role) && mayDecide(more).includes(role)),
+      )
+      // The deadline runs already.
+      expect(both.timeoutSeconds).toBe(asked.timeoutSeconds)
+      expect(stricter(asked, null)).toEqual(asked)
+      expect(stricter(both, more)).toEqual(both)
+    }),
+  )
+})
+
+test('whoever met a requirement has met each that is no stricter, and itself', () => {
+  fc.assert(
+    fc.property(policy, policy, (a, b) => {
+      const always = (one: GatePolicy) => judgeGate([{ ...one, mode: 'ALWAYS' }], {})!
+      const [one, two] = [always(a), always(b)]
+      expect(meets(one, one)).toBe(true)
+      expect(meets(stricter(one, two), one) && meets(stricter(one, two), two)).toBe(true)
+      if (!meets(one, two)) return
+      expect(one.quorum).toBeGreaterThanOrEqual(two.quorum)
+      for (const role of mayDecide(one)) expect(mayDecide(two)).toContain(role)
+    }),
+  )
 })
 
 describe('a policy as it is read', () => {
