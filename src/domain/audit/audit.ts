@@ -37,14 +37,6 @@ export function insertEntries(entries: readonly NewAuditEntry[]): SQL {
       resource text, outcome text, details jsonb)`
 }
 
-/** The tail of a statement with a relation `g`: writes the entry when `g` has a row. `more` is added to its details. */
-export function insertEntry(entry: NewAuditEntry, more: SQL): SQL {
-  const { projectId, principalId, action, resource, outcome, details } = entry
-  return sql`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details)
-    select ${newId('auditEntry')}, ${projectId}, ${principalId}, ${action}, ${resource}, ${outcome},
-      ${jsonb(details)} || ${more} from g`
-}
-
 /** Entries of a project, newest first. Who may read them is for the room of access to say. */
 export async function readEntries(db: Database, projectId: string, page: Page): Promise<AuditEntry[]> {
   return (await listPage(db, auditEntries, projectId, page)) as AuditEntry[]

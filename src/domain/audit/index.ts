@@ -1,9 +1,2 @@
 /** The front door of the audit. */
-export {
-  insertEntries,
-  insertEntry,
-  readEntries,
-  record,
-  type AuditEntry,
-  type NewAuditEntry,
-} from './audit.ts'
+export { insertEntries, readEntries, record, type AuditEntry, type NewAuditEntry } from './audit.ts'

@@ -7,7 +7,7 @@ import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents, insertEvents, type NewEvent } from '../../store/events/log.ts'
 import type { Held } from '../../store/work/work.ts'
-import { insertEntry, type NewAuditEntry } from '../audit/index.ts'
+import { insertEntries, type NewAuditEntry } from '../audit/index.ts'
 import { reachable, type Ctx, type House } from '../access/index.ts'
 import { attemptBegins, attemptEnds, codeOf, loadCall, toolCallOf, type ToolCall } from '../tools/index.ts'
 
@@ -74,7 +74,7 @@ export async function settle(
         returning project_id, result, attempt, attempts, settled_at),
       e as (${insertEvents(sql`select project_id, null::text as generation_id, null::int as seq,
         'TOOL_CALL_SETTLED' as type, ${jsonb(told)} as data from g`)}),
-      a as (${insertEntry(executed(call, status), sql`jsonb_build_object('attempt', g.attempt)`)})
+      a as (${insertEntries([executed(call, status)])})
       select result, attempt, attempts, (extract(epoch from settled_at) * 1000)::float8 as "settledMs" from g`,
   )
   if (!rows[0]) return loadCall(house.db, call.id)
@@ -83,14 +83,14 @@ export async function settle(
   return { ...call, ...written, status, isError: result.isError, errorCode, settledAt: new Date(settledMs) }
 }
 
-function executed({ id, projectId, requestedBy, toolId }: ToolCall, status: string): NewAuditEntry {
+function executed({ id, projectId, requestedBy, toolId, attempt }: ToolCall, status: string): NewAuditEntry {
   return {
     projectId,
     principalId: requestedBy,
     action: 'tools:Call',
     resource: `tool/${toolId ?? ''}`,
     outcome: 'EXECUTED',
-    details: { toolCallId: id, status },
+    details: { toolCallId: id, status, attempt },
   }
 }
 
