@@ -143,13 +143,13 @@ function addTrials(
       newlyPassing: t.exposeInt('newlyPassing', { description: 'How many it lets pass that stop now.' }),
       newlyStoppedCalls: t.expose('newlyStoppedCalls', {
         type: [refs.ToolCall],
-        description: 'The newest of them, at most 50.',
-        complexity: { field: 1, multiplier: 50 },
+        description: 'The newest of them, at most 20.',
+        complexity: { field: 1, multiplier: 20 },
       }),
       newlyPassingCalls: t.expose('newlyPassingCalls', {
         type: [refs.ToolCall],
-        description: 'The newest of them, at most 50.',
-        complexity: { field: 1, multiplier: 50 },
+        description: 'The newest of them, at most 20.',
+        complexity: { field: 1, multiplier: 20 },
       }),
     }),
   })

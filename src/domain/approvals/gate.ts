@@ -50,7 +50,7 @@ export async function evaluateGate(
 }
 
 const maxReplayed = 1000
-const maxShown = 50
+const maxShown = 20
 
 const previewShape = z.object({ toolId: z.string(), gate: gateInput, last: whole(1, maxReplayed).nullish() })
 
@@ -61,7 +61,7 @@ export interface GatePreview {
   stopped: number
   newlyStopped: number
   newlyPassing: number
-  /** The newest of them, at most 50 each. */
+  /** The newest of them, at most 20 each. */
   newlyStoppedCalls: ToolCall[]
   newlyPassingCalls: ToolCall[]
 }
