@@ -1,0 +1,84 @@
+/** What MCP clients are shown of an agent: names, reserved arguments, order, and what makes it another surface. */
+import { expect, test } from 'vitest'
+import { bridgeSurface, reservedIn } from '../../../src/domain/bridge/surface.ts'
+import type { Agent } from '../../../src/domain/agents/index.ts'
+import type { Tool } from '../../../src/domain/tools/index.ts'
+
+const tool = (id: string, more: Partial<Tool> = {}): Tool =>
+  ({
+    id,
+    name: id,
+    kind: 'http',
+    title: null,
+    description: null,
+    inputSchema: { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false },
+    outputSchema: null,
+    annotations: {},
+    presetParameters: {},
+    gate: null,
+    version: 1,
+    ...more,
+  }) as Tool
+
+const agent = (toolIds: string[], more: Partial<Agent> = {}): Agent =>
+  ({ id: 'agt_1', name: 'clerk', toolIds, activeToolIds: null, gate: null, ...more }) as Agent
+
+const namesOf = (a: Agent, tools: Tool[]) => bridgeSurface(a, tools).entries.map((entry) => entry.name)
+const never = { mode: 'NEVER' } as never
+const always = { mode: 'ALWAYS' } as never
+
+test('tools come in the order of the agent, whatever order the database had, then the agent itself', () => {
+  expect(namesOf(agent(['b', 'a']), [tool('a'), tool('b')])).toEqual(['b', 'a', 'clerk'])
+})
+
+test('client tools, inactive tools and tools that were deleted are not shown', () => {
+  const tools = [tool('a'), tool('b', { kind: 'client' }), tool('c')]
+  expect(namesOf(agent(['a', 'b', 'c', 'gone'], { activeToolIds: ['a', 'b'] }), tools)).toEqual([
+    'a',
+    'clerk',
+  ])
+})
+
+test('an agent with the name of one of its tools is asked as ask_{name}, and a name with spaces is repaired', () => {
+  expect(namesOf(agent(['clerk']), [tool('clerk')])).toEqual(['clerk', 'ask_clerk'])
+  expect(namesOf(agent([], { name: 'my agent' }), [])[0]).toMatch(/^my_agent_[0-9a-f]{8}$/)
+})
+
+test('approval_wait is there when something can stop: a gate of a tool or agent, or a destructive hint', () => {
+  expect(namesOf(agent(['a']), [tool('a', { gate: always })])).toContain('approval_wait')
+  expect(namesOf(agent(['a'], { gate: always }), [tool('a')])).toContain('approval_wait')
+  expect(namesOf(agent(['a']), [tool('a', { annotations: { destructiveHint: true } })])).toContain(
+    'approval_wait',
+  )
+  expect(namesOf(agent(['a']), [tool('a', { gate: never })])).not.toContain('approval_wait')
+})
+
+test('a client tool with a gate counts too: the agent itself can stop there', () => {
+  expect(namesOf(agent(['a']), [tool('a', { kind: 'client', gate: always })])).toEqual([
+    'clerk',
+    'approval_wait',
+  ])
+})
+
+test('reserved arguments are shown beside the own ones, and one of the same name stays the tool’s', () => {
+  const own = {
+    type: 'object',
+    properties: { attachments: { type: 'integer' } },
+    additionalProperties: false,
+  }
+  const { byName } = bridgeSurface(agent(['a', 'b']), [tool('a'), tool('b', { inputSchema: own })])
+  const shown = byName.get('a')!.inputSchema
+  expect(Object.keys(shown['properties'] as object)).toEqual(['a', 'idempotency_key', 'attachments'])
+  expect(reservedIn(shown)).toEqual(['idempotency_key', 'attachments'])
+  expect(byName.get('b')!.inputSchema['properties']).toMatchObject({ attachments: { type: 'integer' } })
+  expect(reservedIn(byName.get('b')!.inputSchema)).toEqual(['idempotency_key'])
+})
+
+test('a change of words, presets or gates is another surface; a change that nobody sees is not', () => {
+  const hash = (more: Partial<Tool>) => bridgeSurface(agent(['a']), [tool('a', more)]).hash
+  const plain = hash({})
+  expect(hash({ description: 'new' })).not.toBe(plain)
+  expect(hash({ presetParameters: { a: 'x' } })).not.toBe(plain)
+  expect(hash({ gate: always })).not.toBe(plain)
+  expect(hash({ version: 2, timeoutMs: 5 })).toBe(plain)
+})
