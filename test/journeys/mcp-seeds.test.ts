@@ -236,14 +236,14 @@ describe('talking to the agent', () => {
     expect(threads.data['generations'].nodes).toHaveLength(2)
   })
 
-  test('attachments are refused in words, an empty list is not', async () => {
+  test('an attachment that is no file here is refused by its place, an empty list is not', async () => {
     const refused = await callRaw(url, adminKey, 'demo', {
       message: 'read it',
       attachments: [{ file_id: 'file_abc123', filename: 'q3.pdf' }],
     })
     expect(refused.body['error']).toMatchObject({
       code: -32602,
-      data: { issues: [{ path: ['arguments', 'attachments'] }] },
+      data: { issues: [{ path: ['arguments', 'attachments', '0', 'file_id'] }] },
     })
     const fine = await callRaw(url, adminKey, 'web_search', { query: 'x', attachments: [] })
     expect(fine.body['result'].isError).toBe(false)

@@ -5,6 +5,7 @@ import { assertMay, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { attachTo, findCall, noteBack, placeCall, runPlaced, type Order } from '../calls/index.ts'
+import { inCallersWords } from './callers-words.ts'
 import { findTool, prepareCall, type ToolCall } from '../tools/index.ts'
 
 export interface BridgeCall {
@@ -37,7 +38,11 @@ export async function callThroughAgent(
     throw notFound('tool', input.name)
   const prepared = prepareCall(tool, input.arguments)
   if (!prepared.ok) throw invalid(prepared.issues)
-  const attachments = await attachTo(ctx, tool, input.attachments, ['arguments', 'attachments'])
+  const attachments = await attachTo(ctx, tool, input.attachments, ['arguments', 'attachments']).catch(
+    (error: unknown) => {
+      throw inCallersWords(error)
+    },
+  )
   const request = {
     name: input.name,
     arguments: prepared.arguments,

@@ -1,10 +1,10 @@
 /** Talking to the agent itself: a message starts a run, and its events tell how it goes. */
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { AppError } from '../../core/errors.ts'
 import { allows, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
+import { inCallersWords } from './callers-words.ts'
 import { openThread, startGeneration, watchGeneration, type Generation } from '../generations/index.ts'
 
 export interface TalkInput {
@@ -44,18 +44,8 @@ export async function startTalk(ctx: Ctx, input: TalkInput): Promise<Generation>
     { operation: `mcp:${agent.id}`, request },
   )
   return started.catch((error: unknown) => {
-    throw withoutInput(error)
+    throw inCallersWords(error)
   })
-}
-
-/** The caller wrote `arguments`, not the input of an operation. */
-function withoutInput(error: unknown): unknown {
-  if (!(error instanceof AppError) || !error.details.issues) return error
-  const issues = error.details.issues.map((issue) => ({
-    ...issue,
-    path: issue.path.map((part) => (part === 'input' ? 'arguments' : part)),
-  }))
-  return new AppError(error.code, error.message.replace(/^input/, 'arguments'), { ...error.details, issues })
 }
 
 /** What a caller who waits is told: a step that began, a call, or the text so far. */
