@@ -18,7 +18,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-const slowly = 'slow 20ms\nsay one two three four five six seven eight nine ten'
+const slowly = 'slow 80ms\nsay one two three four five six seven eight nine ten'
 
 test.each([
   ['old', 'legacy' as const],
