@@ -6,9 +6,11 @@ import { measureGate } from './gate.ts'
 import { measureGenerations } from './generations.ts'
 import { measureQuery } from './query.ts'
 import { measureScale } from './scale.ts'
+import { measureUpstreams } from './upstreams.ts'
 
 const parts = {
   bridge: measureBridge,
+  upstreams: measureUpstreams,
   generations: measureGenerations,
   gate: measureGate,
   query: measureQuery,

@@ -1,13 +1,14 @@
 /** The composition root: the only file that knows everyone. */
-import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { pino, stdSerializers } from 'pino'
+import { makeActions } from './api/graphql/actions.ts'
 import type { Sockets } from './api/graphql/sockets.ts'
 import type { Config } from './config.ts'
 import { systemClock, type Clock } from './core/clock.ts'
+import { createPool } from './core/pool.ts'
 import { silentLog, type Log } from './core/log.ts'
+import { addressOf, masterKeyOf } from './foundation.ts'
 import { openFaces, type FaceParts } from './faces.ts'
 import { openFirstDoor } from './first-start.ts'
 import type { Ctx, House, Principal } from './domain/access/index.ts'
@@ -19,6 +20,7 @@ import {
   type Models,
   type Workers,
 } from './domain/generations/index.ts'
+import { startUpstreams } from './domain/upstream/index.ts'
 import { seedDemo } from './demo/seed.ts'
 import { startDemoUpstream, type DemoUpstream } from './demo/upstream.ts'
 import { diskBlobs } from './store/blobs/disk.ts'
@@ -88,6 +90,8 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   const allowList = [...config.egressAllow, ...(upstream ? [new URL(upstream.url).host] : [])]
   const egress = createEgress({ allowPrivate: config.egressAllowPrivate, allowList }, parts.egress)
   closers.push(() => egress.close())
+  const connections = createPool({ max: 500, idleMs: 5 * 60_000, maxAgeMs: 30 * 60_000 })
+  closers.push(() => connections.close())
   // Known once it listens, and asked for only then.
   const address = { url: config.publicUrl ?? '' }
   const house: House = {
@@ -97,12 +101,14 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
     clock: parts.clock ?? systemClock,
     log,
     egress,
+    connections,
     blobs: diskBlobs(resolve(config.blobDir)),
     publicUrl: () => address.url,
-    masterKey: config.secretKey ?? (await generatedKey(config.dataDir, parts.database?.kind === 'memory')),
+    masterKey: await masterKeyOf(config, parts.database?.kind === 'memory'),
     limits: limitsOf(config),
+    actions: makeActions(() => models),
   }
-  const models = createModels(house, {
+  const models: Models = createModels(house, {
     environment: environmentOf(config),
     defaultModel: config.defaultModel,
   })
@@ -117,6 +123,8 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
     upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
   const workers =
     config.role === 'api' ? null : startWorkers(house, models, { slots: config.workerSlots, sweepMs: 500 })
+  const followed = config.role === 'api' ? null : startUpstreams(house, { sweepMs: 500 })
+  if (followed) closers.push(() => followed.stop(0))
   const { server, sockets, mcp } = await openFaces(config, house, models, workers, parts, address, closers)
   return {
     url: server.url,
@@ -149,11 +157,6 @@ function once(stop: (graceMs?: number) => Promise<void>): (graceMs?: number) => 
   return (graceMs) => (stopped ??= stop(graceMs))
 }
 
-function addressOf(config: Config): DatabaseAddress {
-  if (config.databaseUrl) return { kind: 'postgres', url: config.databaseUrl, poolSize: config.databasePool }
-  return { kind: 'pglite', directory: resolve(config.dataDir, 'db') }
-}
-
 async function openBell(config: Config, connection: Connection): Promise<Bell> {
   if (config.redisUrl) return redisBell(config.redisUrl, `gatehouse:${await installationId(connection)}`)
   return connection.kind === 'postgres' && config.databaseUrl ? postgresBell(config.databaseUrl) : localBell()
@@ -172,16 +175,6 @@ async function installationId(connection: Connection): Promise<string> {
 async function startUpstream(config: Config): Promise<DemoUpstream> {
   const port = config.port === 0 ? 0 : config.port + 1
   return startDemoUpstream({ port }).catch(() => startDemoUpstream({ port: 0 }))
-}
-
-/** Outside production a key is made once and kept beside the data. */
-async function generatedKey(dataDir: string, ephemeral: boolean): Promise<Buffer> {
-  const made = randomBytes(32)
-  if (ephemeral) return made
-  const path = join(dataDir, 'secret.key')
-  await mkdir(dataDir, { recursive: true })
-  await writeFile(path, made.toString('base64'), { flag: 'wx', mode: 0o600 }).catch(() => {})
-  return Buffer.from(await readFile(path, 'utf8'), 'base64')
 }
 
 function limitsOf(config: Config): House['limits'] {

@@ -22,6 +22,8 @@ export interface Config {
   redisUrl: string | null
   /** 32 bytes, base64 or hex, that seal secrets. @default null: generated in the data directory, not in production */
   secretKey: Buffer | null
+  /** For the change of keys only. */
+  newSecretKey: Buffer | null
   /** The operator's API key at the first start. @default null: generated and printed once */
   adminKey: string | null
   /** The demo project with its own small upstream. @default true outside production */
@@ -120,6 +122,7 @@ const shapes = {
   GATEHOUSE_DATA_DIR: z.string().min(1),
   REDIS_URL: url(['redis:', 'rediss:']),
   GATEHOUSE_SECRET_KEY: key32,
+  GATEHOUSE_NEW_SECRET_KEY: key32,
   GATEHOUSE_ADMIN_KEY: z.string().regex(/^gh_.{40,150}$/, 'must be "gh_" and at least 40 characters'),
   GATEHOUSE_DEMO: flag,
   GATEHOUSE_GRAPHIQL: flag,
@@ -172,6 +175,7 @@ export function loadConfig(env: Environment = process.env): Config {
     dataDir: set.GATEHOUSE_DATA_DIR ?? '.gatehouse',
     redisUrl: set.REDIS_URL ?? null,
     secretKey: set.GATEHOUSE_SECRET_KEY ?? null,
+    newSecretKey: set.GATEHOUSE_NEW_SECRET_KEY ?? null,
     adminKey: set.GATEHOUSE_ADMIN_KEY ?? null,
     demo: set.GATEHOUSE_DEMO ?? !production,
     graphiql: set.GATEHOUSE_GRAPHIQL ?? !production,

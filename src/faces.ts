@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { sql } from 'drizzle-orm'
 import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
-import { makeActions } from './api/graphql/actions.ts'
 import { makeContext, type GraphQLContext } from './api/graphql/context.ts'
 import type { SocketLimits } from './api/graphql/socket-limits.ts'
 import { openSockets, type Sockets } from './api/graphql/sockets.ts'
 import { makeYoga, type Credentials } from './api/graphql/yoga.ts'
 import { makeFiles } from './api/http/files.ts'
+import { makeOauth } from './api/http/oauth.ts'
 import { listen, type HttpServer } from './api/http/server.ts'
 import { makeMcp, type Caller, type Mcp } from './api/mcp/handler.ts'
 import type { Times } from './api/mcp/visit.ts'
@@ -68,7 +68,6 @@ export async function openFaces(
     ? makeMcp({
         house,
         contextOf: ctxOf,
-        actions: makeActions(models),
         publicUrl: () => address.url,
         issuer: config.oidc?.issuer ?? null,
         guard: { allowedHosts: hostsOf(config), corsOrigins: config.corsOrigins },
@@ -81,6 +80,7 @@ export async function openFaces(
       graphql: yoga,
       mcp,
       files: serves ? makeFiles(house, fileCaller(ctxOf, address)) : null,
+      oauth: serves ? makeOauth(house) : null,
       upgrade: sockets?.upgrade ?? null,
       ready: async () => (await query(house.db, sql`select 1 from installation`)).length > 0,
       metrics: async () => ({ type: registry.contentType, text: await registry.metrics() }),

@@ -124,6 +124,7 @@ test('packages stay on their floor', () => {
     [/^(undici|ipaddr\.js)$/, /^domain\/egress\//],
     [/^(pino|prom-client)$/, /^(app|faces)\.ts$/],
     [/^@modelcontextprotocol\/server/, /^api\/mcp\//],
+    [/^@modelcontextprotocol\/client/, /^domain\/upstream\//],
     [/^jose$/, /^domain\/access\//],
   ]
   const bad = files.flatMap((path) => {

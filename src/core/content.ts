@@ -40,6 +40,8 @@ export interface ToolResult {
   content: ContentBlock[]
   structuredContent?: Json
   isError: boolean
+  /** What an MCP server said beside the result, relayed to MCP clients as it came. */
+  _meta?: JsonObject
 }
 
 /** A failed result in the one shape the models see: `{"error": {"code", "message", …}}`. */

@@ -1,8 +1,9 @@
-/** The tools that the conformance suite asks for, as far as http tools can be them: an upstream and an agent over it. */
+/** The agent `conformance`: simple tools are http tools, the others come from a foreign MCP server. */
 import type { ServerResponse } from 'node:http'
 import type { Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/story.ts'
+import { startFixtureUpstream } from './upstream.ts'
 
 export interface Fixture {
   agentId: string
@@ -22,16 +23,18 @@ export async function makeFixture(h: Harness): Promise<Fixture> {
     const args = body ? (JSON.parse(body) as Record<string, unknown>) : {}
     answer(new URL(url, 'http://x').pathname.slice(1), args, response, later)
   })
+  const far = await startFixtureUpstream()
+  const toolIds = [...(await makeTools(h, upstream)), ...(await makeMcpTools(h, far.url))]
   const { agent } = await h.mutate(
     'createAgent',
-    { name: 'conformance', toolIds: await makeTools(h, upstream), mcp: { enabled: true } },
+    { name: 'conformance', toolIds, mcp: { enabled: true } },
     'agent { id }',
   )
   return {
     agentId: agent.id,
     close: async () => {
       timers.forEach((timer) => clearTimeout(timer))
-      await upstream.close()
+      await Promise.all([upstream.close(), far.close()])
     },
   }
 }
@@ -79,13 +82,31 @@ async function makeTools(h: Harness, upstream: Loopback): Promise<string[]> {
       objectSchema({ seconds: { type: 'number' }, label: { type: 'string' } }, ['seconds']),
       { idempotent: true },
     ),
-    await make('failing_job', none),
+    await make('failing_job', none, { task: { mode: 'REQUIRED' } }),
     await make('json_schema_2020_12_tool', schema2020),
     await make(
       'test_x_mcp_header',
       objectSchema({ region: { type: 'string', 'x-mcp-header': 'Region' } }, ['region']),
     ),
   ]
+}
+
+/** One mcp tool for each group: its name is the first part of theirs. */
+async function makeMcpTools(h: Harness, far: string): Promise<string[]> {
+  const inTask = { inputPhase: 'IN_TASK' }
+  const made = Object.entries({
+    test: {},
+    protocol: {},
+    confirm: inTask,
+    multi: inTask,
+    test_tool: { mode: 'REQUIRED' },
+  }).map(async ([name, task]) => {
+    const input = { name, task, config: { mcp: { url: `${far}/${name}` } } }
+    const { tool } = await h.mutate('createTool', input, 'tool { id ... on McpTool { actions { action } } }')
+    if (!tool?.actions.length) throw new Error(`nothing was found behind ${name}`)
+    return tool.id as string
+  })
+  return Promise.all(made)
 }
 
 /** Word for word what the suite describes. */

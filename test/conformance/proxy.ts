@@ -7,8 +7,15 @@ export interface Proxy {
   close(): Promise<void>
 }
 
-/** Listens on loopback. Host and Origin pass as they are, for they are judged behind it; its own port is put back. */
-export async function startProxy(target: URL, key: string): Promise<Proxy> {
+/**
+ * Listens on loopback. Host and Origin pass as they are, for they are judged behind it; its own port is put back. `seen`
+ * hears the JSON-RPC method of every request.
+ */
+export async function startProxy(
+  target: URL,
+  key: string,
+  seen: (method: string) => void = () => {},
+): Promise<Proxy> {
   const server = createServer((incoming, outgoing) => {
     const own = (incoming.socket.localPort ?? 0).toString()
     const back = (value: string | undefined) => value?.replace(`:${own}`, `:${target.port}`)
@@ -36,6 +43,9 @@ export async function startProxy(target: URL, key: string): Promise<Proxy> {
     onward.on('error', () => outgoing.destroy())
     outgoing.on('close', () => onward.destroy())
     incoming.pipe(onward)
+    const chunks: Buffer[] = []
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+    incoming.on('end', () => seen(methodOf(Buffer.concat(chunks).toString())))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
@@ -45,5 +55,13 @@ export async function startProxy(target: URL, key: string): Promise<Proxy> {
         server.close(() => resolve())
         server.closeAllConnections()
       }),
+  }
+}
+
+function methodOf(body: string): string {
+  try {
+    return String((JSON.parse(body) as { method?: unknown }).method)
+  } catch {
+    return ''
   }
 }

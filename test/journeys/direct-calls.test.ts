@@ -166,6 +166,29 @@ test('secrets fill headers, are never shown, and a missing one is named at save'
   })
 })
 
+test('secrets fill path and query of a URL, encoded, and stand nowhere else in it', async () => {
+  await h.mutate('setSecret', { name: 'PART', value: 'a/b?{c}&d=ü' }, 'secret { name }')
+  const inputSchema = objectSchema({ q: { type: 'string' } })
+  const url = `${upstream.url}/{{secret:PART}}/{q}?key={{secret:PART}}`
+  const id = await tool('sealed_url', { url, method: 'GET', inputSchema })
+  const answer = await call(id, { q: 'x' })
+  const filled = encodeURIComponent('a/b?{c}&d=ü')
+  expect(upstream.seen.at(-1)!.url).toBe(`/${filled}/x?key=${filled}`)
+  expect(JSON.stringify(answer)).not.toContain('%7Bc%7D')
+  const refused = async (bad: string) => {
+    const config = { http: { url: bad, inputSchema } }
+    const made = await h.mutate('createTool', { name: 'unsealed_url', config }, 'tool { id }')
+    return made['issues'][0]
+  }
+  const at = { path: ['input', 'config', 'http', 'url'] }
+  expect(await refused(`${upstream.url}/{{secret:NOPE}}`)).toMatchObject(at)
+  expect(await refused('http://{{secret:PART}}/x')).toMatchObject({
+    ...at,
+    message: 'may hold secrets in its path and query only',
+  })
+  expect(await refused(`${upstream.url}/{{PART}}`)).toMatchObject(at)
+})
+
 test('updating makes a new version, deleting leaves the record of calls', async () => {
   const id = await tool('changing', { url: `${upstream.url}/v1`, inputSchema: objectSchema({}) })
   const change = (input: object) =>

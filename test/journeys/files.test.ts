@@ -1,4 +1,5 @@
 /** Files: announced, brought and fetched by signed links, carried by calls, messages and MCP clients (S1). */
+import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -60,6 +61,21 @@ test('a file is announced, brought with PUT once, and fetched again byte for byt
   expect([again.status, (await again.json()).error.code]).toEqual([409, 'CONFLICT'])
   expect(await (await fetch(ready.downloadUrl)).text()).toBe('olá')
   expect((await fetch(ready.downloadUrl, { method: 'HEAD' })).headers.get('content-length')).toBe('4')
+})
+
+test('of two that are brought by one link at the same instant one is taken, with its own hash', async () => {
+  for (let round = 0; round < 10; round++) {
+    const { file, uploadUrl } = await announce({ filename: 'a.txt', contentType: 'text/plain' })
+    const texts = ['a'.repeat(50_000), 'b'.repeat(40_000), 'c'.repeat(30_000)]
+    const answers = await Promise.all(texts.map((text) => put(uploadUrl, text)))
+    const statuses = answers.map((answer) => answer.status)
+    expect(statuses.toSorted()).toEqual([201, 409, 409])
+    const taken = texts[statuses.indexOf(201)]!
+    const { size, sha256, downloadUrl } = await read(file.id)
+    expect(await (await fetch(downloadUrl)).text()).toBe(taken)
+    expect([size, sha256]).toEqual([taken.length, createHash('sha256').update(taken).digest('hex')])
+  }
+  expect(await readdir(join(blobDir, 'drafts'))).toEqual([])
 })
 
 test('S1: POST /api/v1/files/presign-upload with a key answers where the bytes go', async () => {

@@ -1,8 +1,9 @@
 /** Every client that people have: it lists, calls, hears of an error, and lives through a gate that takes its time. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { allPeers } from '../support/all-peers.ts'
 import { makeGatedAgent, type GatedAgent } from '../support/gated-agent.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { callThrough, peers, textOf, type McpPeer, type OpenPeer } from '../support/mcp-clients.ts'
+import { callThrough, textOf, type McpPeer, type OpenPeer } from '../support/mcp-clients.ts'
 
 let h: Harness
 let agent: GatedAgent
@@ -36,7 +37,7 @@ function patience(count: number): { seen(method: string): void; enough: Promise<
   return { enough, seen: (method) => void (waits.has(method) && --left === 0 && done()) }
 }
 
-describe.each(Object.entries(peers))('%s', (_name, open) => {
+describe.each(Object.entries(allPeers))('%s', (_name, open) => {
   test('lists the tools, the agent and approval_wait, in this order', () =>
     using(open, async (peer) => {
       const names = (await peer.list()).map((tool) => tool.name)

@@ -1,8 +1,9 @@
 /** People take their time: every client lives through a gate that is decided after 70 seconds, with the usual times. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { allPeers } from '../support/all-peers.ts'
 import { makeGatedAgent, type GatedAgent } from '../support/gated-agent.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { callThrough, peers, textOf } from '../support/mcp-clients.ts'
+import { callThrough, textOf } from '../support/mcp-clients.ts'
 
 /** Longer than the 60 seconds after which clients give up on silence. */
 const thinkingMs = 70_000
@@ -20,9 +21,9 @@ afterAll(async () => {
 })
 
 test('all of them get their result, and each call ran once', { timeout: 180_000 }, async () => {
-  const names = Object.keys(peers)
+  const names = Object.keys(allPeers)
   const calls = names.map(async (name) => {
-    const peer = await peers[name]!(agent.url, agent.callerKey)
+    const peer = await allPeers[name]!(agent.url, agent.callerKey)
     const result = await callThrough(peer, 'pay', { word: name })
     await peer.close()
     return [name, result.isError ?? false, textOf(result)]

@@ -100,7 +100,10 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
       await expect(commit(db(), first, change)).rejects.toThrow(LeaseLostError)
       expect(await stateOf(id!)).toMatchObject({ status: 'WAITING', lastSeq: 0, epoch: second.epoch })
       expect(await query(db(), sql`select 1 from events where generation_id = ${id!}`)).toEqual([])
-      expect(await commit(db(), second, { wakeAt: null, release: true, events: someEvents(2) })).toBe(2)
+      expect(await commit(db(), second, { wakeAt: null, release: true, events: someEvents(2) })).toEqual({
+        seq: 2,
+        hints: [],
+      })
       await expect(commit(db(), second, change), 'it was given back').rejects.toThrow(LeaseLostError)
     })
 

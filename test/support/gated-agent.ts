@@ -57,11 +57,24 @@ async function decide(h: Harness, toolId: string, verdict: string): Promise<Reco
     })
     return listed.data['approvals'].nodes[0]?.id as string | undefined
   }
-  let id = await pending()
-  if (!id) {
-    const query = 'subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }'
-    await h.collect(query, {}, () => true)
-    id = await pending()
-  }
+  const id = (await pending()) ?? (await nextPending(h, pending))
   return h.mutate('decideApproval', { approvalId: id, verdict }, 'approval { id status }')
+}
+
+/** Looks at each approval that was ever asked for, and at each that comes, until one is pending. */
+function nextPending(h: Harness, pending: () => Promise<string | undefined>): Promise<string> {
+  const query = 'subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }'
+  return new Promise((resolve, reject) => {
+    let looking: Promise<unknown> = Promise.resolve()
+    const look = async () => {
+      const id = await pending()
+      if (id) resolve((stop(), id))
+    }
+    const stop = h
+      .client()
+      .subscribe(
+        { query },
+        { next: () => void (looking = looking.then(look)), error: reject, complete: () => {} },
+      )
+  })
 }

@@ -1,6 +1,7 @@
 /** One or two replicas over one database, in this process, for races that need clicks at the same instant. */
 import { query, type Database } from '../../src/store/db/database.ts'
 import { sql } from 'drizzle-orm'
+import type { Config } from '../../src/config.ts'
 import { adminKey, openHarness, type Harness } from './harness.ts'
 import { postgresDatabase } from './databases.ts'
 import { makeCast, objectSchema, type Cast } from './story.ts'
@@ -19,11 +20,12 @@ export interface Stage {
 export type StageKind = 'PGlite' | 'PostgreSQL'
 
 /** PGlite: one server on an embedded database. PostgreSQL: two servers on a database of their own. */
-export async function openStage(kind: StageKind): Promise<Stage> {
+export async function openStage(kind: StageKind, config: Partial<Config> = {}): Promise<Stage> {
   const database = kind === 'PostgreSQL' ? await postgresDatabase() : null
-  const replicas = database
-    ? [await openHarness({ databaseUrl: database.url }), await openHarness({ databaseUrl: database.url })]
-    : [await openHarness()]
+  const opening = database
+    ? [1, 2].map(() => openHarness({ ...config, databaseUrl: database.url }))
+    : [openHarness(config)]
+  const replicas = await Promise.all(opening)
   const [first] = replicas
   const cast = await makeCast(first!)
   const db: Database = first!.app.house.db

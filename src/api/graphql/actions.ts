@@ -11,10 +11,9 @@ import {
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { compileSchema } from '../../core/json-schema.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
-import { asAppError } from '../../domain/access/index.ts'
+import { hashJson, isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
+import { asAppError, type PlatformAction, type PlatformActions } from '../../domain/access/index.ts'
 import type { Models } from '../../domain/generations/index.ts'
-import type { PlatformAction, PlatformActions } from '../../domain/tools/index.ts'
 import type { ActionMark } from './action-mark.ts'
 import { schemaOfInputs } from './action-schema.ts'
 import { makeContext } from './context.ts'
@@ -27,8 +26,8 @@ interface Made extends PlatformAction {
   wraps: boolean
 }
 
-/** The actions of the schema, in its order. */
-export function makeActions(models: Models): PlatformActions {
+/** The actions of the schema, in its order. The models are asked for when something runs. */
+export function makeActions(models: () => Models): PlatformActions {
   const schema = schemaOf()
   const made = [
     ...Object.values(schema.getQueryType()!.getFields()).flatMap((field) => actionOf('query', field)),
@@ -37,6 +36,7 @@ export function makeActions(models: Models): PlatformActions {
   const byName = new Map(made.map((one) => [one.name, one]))
   return {
     list: () => made,
+    find: (name) => byName.get(name) ?? null,
     async run(ctx, name, args) {
       const action = byName.get(name)
       if (!action) throw notFound('action', name)
@@ -48,7 +48,7 @@ export function makeActions(models: Models): PlatformActions {
         schema,
         document: action.document,
         variableValues: action.wraps ? { input: args } : args,
-        contextValue: makeContext(() => ctx, models, ctx.requestId),
+        contextValue: makeContext(() => ctx, models(), ctx.requestId),
       })
       const [error] = result.errors ?? []
       if (error) return refusedBy(error.originalError ?? error)
@@ -64,13 +64,17 @@ function actionOf(kind: 'query' | 'mutation', field: GraphQLField<unknown, unkno
   const input = field.args[0]?.type
   const inner = input ? getNamedType(input) : undefined
   const inputs = wraps && isInputObjectType(inner) ? Object.values(inner.getFields()) : field.args
+  const told = {
+    name: field.name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+    description: field.description ?? field.name,
+    inputSchema: schemaOfInputs(inputs),
+    annotations:
+      kind === 'query' ? { readOnlyHint: true } : { destructiveHint: field.name.startsWith('delete') },
+  }
   return [
     {
-      name: field.name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
-      description: field.description ?? field.name,
-      inputSchema: schemaOfInputs(inputs),
-      annotations:
-        kind === 'query' ? { readOnlyHint: true } : { destructiveHint: field.name.startsWith('delete') },
+      ...told,
+      hash: hashJson(told),
       field: field.name,
       document: parse(documentOf(kind, field, mark.selection)),
       wraps,

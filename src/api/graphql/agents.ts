@@ -1,5 +1,6 @@
 /** Agents on the wire. */
 import {
+  collidingNames,
   createAgent,
   deleteAgent,
   listAgents,
@@ -61,6 +62,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
         projectId: t.id({ description: "The project; the key's own when left out." }),
         name: t.string({ required: true, description: 'Unique in the project, 1 to 100 characters.' }),
         toolIds: t.idList({ description: 'The tools it may use; their runtime names must differ.' }),
+        agentIds: t.idList({ description: agentIds }),
         ...inputs.settings(t),
         gate: t.field({ type: gates.Input, description: agentGate }),
         mcp: t.field({ type: mcp.Input, description: mcpDescription }),
@@ -83,6 +85,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
         }),
         name: t.string({ description: 'A new name.' }),
         toolIds: t.idList({ description: 'The tools it may use from now on.' }),
+        agentIds: t.idList({ description: agentIds }),
         ...inputs.settings(t),
         gate: t.field({ type: gates.Input, description: agentGate }),
         mcp: t.field({ type: mcp.Input, description: mcpDescription }),
@@ -108,6 +111,9 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
 
 const agentGate =
   'Stops calls of all its tools, beside their own gates: it can only make them stricter. A run cannot override it.'
+
+const agentIds =
+  'Agents of the project that it may ask, at most 50, itself among them if it likes. The model sees each as a tool under its name; a call runs that agent and answers its final text.'
 
 function addAgentType(
   refs: Refs,
@@ -162,7 +168,7 @@ function addAgentType(
     fields: (t) => ({
       tokensPerGeneration: t.exposeFloat('tokensPerGeneration', {
         nullable: true,
-        description: 'For one generation.',
+        description: 'For one generation with all runs under it.',
       }),
       tokensPerDay: t.exposeFloat('tokensPerDay', {
         nullable: true,
@@ -190,9 +196,24 @@ function addAgentType(
         resolve: (agent, _args, { loaders }) =>
           Promise.all(agent.toolIds.map((id) => loaders.tools.load(id))),
       }),
+      collidingNames: t.stringList({
+        description:
+          'Runtime names that more than one of its tools has now, since an upstream has changed; of two the first is called.',
+        complexity: { field: 5, multiplier: 1 },
+        resolve: (agent, _args, { ctx }) => collidingNames(ctx, agent),
+      }),
+      agentIds: t.idList({ description: agentIds, resolve: (agent) => agent.agentIds ?? [] }),
+      agents: t.field({
+        type: [refs.Agent],
+        nullable: { list: false, items: true },
+        description: 'The same as agents; null for one that was deleted or may not be seen.',
+        complexity: { field: 1, multiplier: 5 },
+        resolve: (agent, _args, { loaders }) =>
+          Promise.all((agent.agentIds ?? []).map((id) => loaders.agents.load(id))),
+      }),
       activeToolIds: t.exposeIDList('activeToolIds', {
         nullable: true,
-        description: 'null: all tools; []: none.',
+        description: 'Of toolIds and agentIds. null: all; []: none.',
       }),
       stepRules: t.expose('stepRules', {
         type: [Rule],

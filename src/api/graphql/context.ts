@@ -14,11 +14,15 @@ import { getAgents, type Agent } from '../../domain/agents/index.ts'
 import {
   getGenerations,
   getSteps,
+  loadAskedUnder,
   loadStepsOf,
+  loadTotalUsage,
   type Generation,
   type Models,
   type Step,
+  type TotalUsage,
 } from '../../domain/generations/index.ts'
+import { loadUpstreams, type Catalog, type UpstreamState } from '../../domain/upstream/index.ts'
 import { getToolCalls, getTools, loadCallsOf, type Tool, type ToolCall } from '../../domain/tools/index.ts'
 
 export interface Loaders {
@@ -35,8 +39,14 @@ export interface Loaders {
   /** By generation; the generation itself has been authorised by whoever got it. */
   stepsOf: DataLoader<string, Step[]>
   callsOf: DataLoader<string, ToolCall[]>
+  /** By tool, which has been authorised by whoever got it. */
+  upstreams: DataLoader<string, (UpstreamState & { catalog: Catalog }) | null>
   /** What is pending for a generation. */
   approvalsOf: DataLoader<string, Approval[]>
+  /** Open calls of clients and at the gate in the runs under a generation. */
+  askedUnder: DataLoader<string, ToolCall[]>
+  /** Tokens of a generation and the runs under it. */
+  totalUsage: DataLoader<string, TotalUsage>
 }
 
 export interface GraphQLContext {
@@ -88,8 +98,20 @@ function makeLoaders(ctx: Ctx): Loaders {
     approvals: byId(getApprovals),
     grants: byId(getGrants),
     files: byId(getFiles),
+    upstreams: new DataLoader(async (ids) => {
+      const found = await loadUpstreams(ctx.db, ids)
+      return ids.map((id) => found.get(id) ?? null)
+    }),
     stepsOf: grouped((ids) => loadStepsOf(ctx.db, ids)),
     callsOf: grouped((ids) => loadCallsOf(ctx.db, ids)),
     approvalsOf: grouped((ids) => loadPendingOf(ctx.db, ids)),
+    askedUnder: new DataLoader(async (ids) => {
+      const found = await loadAskedUnder(ctx.db, ids)
+      return ids.map((id) => found.filter(({ top }) => top === id).map(({ call }) => call))
+    }),
+    totalUsage: new DataLoader(async (ids) => {
+      const found = new Map((await loadTotalUsage(ctx.db, ids)).map((usage) => [usage.id, usage]))
+      return ids.map((id) => found.get(id)!)
+    }),
   }
 }

@@ -27,6 +27,7 @@ class TerminalRefusal extends Refusal {}
 class LimitRefusal extends Refusal {}
 class DecidedRefusal extends Refusal {}
 class LateRefusal extends Refusal {}
+class UpstreamRefusal extends Refusal {}
 
 const refusals = {
   NotFoundError: { codes: ['NOT_FOUND'], make: NotFoundRefusal },
@@ -38,6 +39,7 @@ const refusals = {
   LimitReachedError: { codes: ['LIMITED'], make: LimitRefusal },
   ApprovalAlreadyDecidedError: { codes: ['APPROVAL_ALREADY_DECIDED'], make: DecidedRefusal },
   ApprovalExpiredError: { codes: ['APPROVAL_EXPIRED'], make: LateRefusal },
+  UpstreamError: { codes: ['UPSTREAM'], make: UpstreamRefusal },
 } as const satisfies Record<string, { codes: ErrorCode[]; make: new (error: AppError) => Refusal }>
 
 /** The name of an error type that a mutation may answer. */
@@ -53,6 +55,7 @@ const descriptions: Record<RefusalName, string> = {
   LimitReachedError: 'A limit of the project or the installation is reached.',
   ApprovalAlreadyDecidedError: 'Somebody was faster; see approval.',
   ApprovalExpiredError: 'The verdict came too late; the call was rejected.',
+  UpstreamError: 'Another server failed or refused.',
 }
 
 const codeMeanings: Record<ErrorCode, string> = {

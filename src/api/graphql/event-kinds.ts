@@ -20,6 +20,10 @@ export type EventFieldName =
   | 'toolCalls'
   | 'toolId'
   | 'agentId'
+  | 'child'
+  | 'childId'
+  | 'childStatus'
+  | 'descendantId'
   | 'apiKeyId'
   | 'stopReason'
   | 'code'
@@ -28,6 +32,11 @@ export type EventFieldName =
   | 'decidedBy'
   | 'outcome'
   | 'grant'
+  | 'upstreamStatus'
+  | 'faultCode'
+  | 'added'
+  | 'removed'
+  | 'changed'
 
 export const eventKinds: readonly EventKind[] = [
   {
@@ -88,49 +97,63 @@ export const eventKinds: readonly EventKind[] = [
     name: 'RequiresActionEvent',
     description: 'Client calls are open: run them and submitToolOutputs.',
     of: 'both',
-    fields: ['toolCalls'],
+    fields: ['toolCalls', 'descendantId'],
   },
   {
     type: 'APPROVAL_REQUESTED',
     name: 'ApprovalRequestedEvent',
     description: 'The gate stopped a call: somebody must decide.',
     of: 'both',
-    fields: ['approval', 'toolCall', 'name'],
+    fields: ['approval', 'toolCall', 'name', 'descendantId'],
   },
   {
     type: 'APPROVAL_VOTED',
     name: 'ApprovalVotedEvent',
     description: 'Somebody agreed; the quorum is not reached yet.',
     of: 'both',
-    fields: ['approval', 'toolCall', 'name', 'verdict', 'decidedBy'],
+    fields: ['approval', 'toolCall', 'name', 'verdict', 'decidedBy', 'descendantId'],
   },
   {
     type: 'APPROVAL_DECIDED',
     name: 'ApprovalDecidedEvent',
     description: 'The verdict is given.',
     of: 'both',
-    fields: ['approval', 'toolCall', 'name', 'verdict', 'decidedBy'],
+    fields: ['approval', 'toolCall', 'name', 'verdict', 'decidedBy', 'descendantId'],
   },
   {
     type: 'APPROVAL_EXPIRED',
     name: 'ApprovalExpiredEvent',
     description: 'Nobody answered in time; the call was rejected.',
     of: 'both',
-    fields: ['approval', 'toolCall', 'name'],
+    fields: ['approval', 'toolCall', 'name', 'descendantId'],
   },
   {
     type: 'APPROVAL_ESCALATED',
     name: 'ApprovalEscalatedEvent',
     description: 'Nobody answered for a while; admins may decide too from now on.',
     of: 'both',
-    fields: ['approval', 'toolCall', 'name'],
+    fields: ['approval', 'toolCall', 'name', 'descendantId'],
   },
   {
     type: 'APPROVAL_VOIDED',
     name: 'ApprovalVoidedEvent',
     description: 'The question is void. When it can be asked again, an ApprovalRequestedEvent follows.',
     of: 'both',
-    fields: ['approval', 'toolCall', 'name', 'reason'],
+    fields: ['approval', 'toolCall', 'name', 'reason', 'descendantId'],
+  },
+  {
+    type: 'CHILD_STARTED',
+    name: 'ChildStartedEvent',
+    description: 'A call of an agent started a run within the run, here or in a run under it.',
+    of: 'both',
+    fields: ['toolCall', 'name', 'childId', 'child', 'agentId', 'descendantId'],
+  },
+  {
+    type: 'CHILD_ENDED',
+    name: 'ChildEndedEvent',
+    description: 'A run within the run has ended, here or under it; its answer is the result of the call.',
+    of: 'both',
+    fields: ['toolCall', 'name', 'childId', 'child', 'childStatus', 'descendantId'],
   },
   {
     type: 'GENERATION_COMPLETED',
@@ -199,6 +222,20 @@ export const eventKinds: readonly EventKind[] = [
     description: 'A tool was deleted.',
     of: 'project',
     fields: ['toolId', 'name'],
+  },
+  {
+    type: 'UPSTREAM_STATUS',
+    name: 'UpstreamStatusEvent',
+    description: 'The server behind an mcp tool answers again, or does not.',
+    of: 'project',
+    fields: ['toolId', 'upstreamStatus', 'faultCode'],
+  },
+  {
+    type: 'UPSTREAM_CHANGED',
+    name: 'UpstreamChangedEvent',
+    description: 'The server behind an mcp tool offers something else. Each list of names holds at most 50.',
+    of: 'project',
+    fields: ['toolId', 'added', 'removed', 'changed'],
   },
   {
     type: 'AGENT_CREATED',

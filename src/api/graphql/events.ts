@@ -60,6 +60,8 @@ function addKind(refs: Refs, kind: EventKind, ofGeneration: unknown, ofProject: 
         t.int({ description, resolve: (event) => Number(event.data[name]) })
       const id = (name: string, description: string) =>
         t.id({ description, resolve: (event) => String(event.data[name]) })
+      const names = (name: string, description: string) =>
+        t.stringList({ description, resolve: (event) => event.data[name] as string[] })
       const fields = {
         stepIndex: () => number('stepIndex', 'The step, from 1.'),
         attempt: () => number('attempt', 'The attempt that begins, from 1.'),
@@ -68,8 +70,34 @@ function addKind(refs: Refs, kind: EventKind, ofGeneration: unknown, ofProject: 
         callStatus: () => text('status', 'The outcome, a ToolCallStatus.'),
         stopReason: () => text('stopReason', 'Why it ended.'),
         code: () => text('code', 'Why it failed.'),
+        upstreamStatus: () => text('status', 'The status, an UpstreamStatus.'),
+        faultCode: () =>
+          t.string({
+            nullable: true,
+            description: 'What went wrong, for programs; null when nothing did.',
+            resolve: (event) => (event.data['code'] ?? null) as string | null,
+          }),
+        added: () => names('added', 'Tools that are new.'),
+        removed: () => names('removed', 'Tools that are gone.'),
+        changed: () => names('changed', 'Tools that are defined otherwise.'),
         toolId: () => id('toolId', 'The tool.'),
         agentId: () => id('agentId', 'The agent.'),
+        child: () =>
+          t.field({
+            type: refs.Generation,
+            nullable: true,
+            description: 'The run within the run as it is now; null when it may not be seen.',
+            resolve: (event, _args, { loaders }) => loaders.generations.load(String(event.data['childId'])),
+          }),
+        childId: () => id('childId', 'The run within the run.'),
+        childStatus: () => text('status', 'How it ended, a GenerationStatus.'),
+        descendantId: () =>
+          t.id({
+            nullable: true,
+            description:
+              'In the log of a root: the run under it that this happened to. null when it happened to the generation itself.',
+            resolve: (event) => (event.data['descendantId'] as string | undefined) ?? null,
+          }),
         verdict: () => text('verdict', 'The verdict.'),
         outcome: () => text('outcome', 'SUCCEEDED, FAILED or RUN_AGAIN.'),
         decidedBy: () => id('decidedBy', 'The key that said so.'),
@@ -117,7 +145,7 @@ function addKind(refs: Refs, kind: EventKind, ofGeneration: unknown, ofProject: 
           }),
       }
       return Object.fromEntries(
-        (kind.fields ?? []).map((name) => [name === 'callStatus' ? 'status' : name, fields[name]()]),
+        (kind.fields ?? []).map((name) => [name.endsWith('Status') ? 'status' : name, fields[name]()]),
       ) as never
     },
   })

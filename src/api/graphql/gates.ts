@@ -160,10 +160,10 @@ function addTrials(
         'Tries the gate of a tool with these arguments, as a direct call. Nothing is called or asked.',
       args: {
         toolId: t.arg.id({ required: true, description: 'Begins with tool_.' }),
+        action: t.arg.string({ description: 'As for callTool.' }),
         arguments: t.arg({ type: 'JSONObject', description: 'As for callTool; {} when left out.' }),
       },
-      resolve: (_root, args, { ctx }) =>
-        evaluateGate(ctx, { toolId: args.toolId, arguments: args.arguments ?? {} }),
+      resolve: (_root, args, { ctx }) => evaluateGate(ctx, { ...args, arguments: args.arguments ?? {} }),
     }),
   )
   builder.queryField('previewGate', (t) =>
@@ -172,6 +172,7 @@ function addTrials(
       description: 'Replays a draft gate over the newest recorded calls of a tool, against the gate of now.',
       args: {
         toolId: t.arg.id({ required: true, description: 'Begins with tool_.' }),
+        action: t.arg.string({ description: 'As for callTool.' }),
         gate: t.arg({ type: Input as never, required: true, description: 'The draft.' }),
         last: t.arg.int({ description: '1 to 1,000 calls; 100 when left out.' }),
       },

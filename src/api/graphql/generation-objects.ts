@@ -13,6 +13,7 @@ import type { ToolCall } from '../../domain/tools/index.ts'
 import { pageSizes } from './builder.ts'
 import { hasPrefix } from './connections.ts'
 import type { EventTypes } from './events.ts'
+import { openCalls } from './generation-chain.ts'
 import { addGenerationEnums, type GenerationEnums } from './generation-enums.ts'
 import type { FactShape, Refs } from './refs.ts'
 
@@ -149,8 +150,13 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
       status: t.field({
         type: Status.status,
         description: 'Where it stands.',
-        resolve: async ({ id, storedStatus }, _args, { loaders }) =>
-          shownStatus(storedStatus, storedStatus === 'WAITING' ? await loaders.callsOf.load(id) : []),
+        resolve: async (generation, _args, { loaders }) => {
+          const { storedStatus } = generation
+          return shownStatus(
+            storedStatus,
+            storedStatus === 'WAITING' ? await openCalls(generation, loaders) : [],
+          )
+        },
       }),
       stopReason: t.expose('stopReason', {
         type: Status.stopReason,
@@ -174,6 +180,12 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
         description: 'What answered last; null before the first attempt.',
       }),
       usage: t.field({ type: Usage, description: 'Tokens so far.', resolve: (generation) => generation }),
+      totalUsage: t.field({
+        type: Usage,
+        description: 'Tokens so far of it and all runs under it: what budget.tokensPerGeneration counts.',
+        complexity: { field: 1, multiplier: 2 },
+        resolve: (generation, _args, { loaders }) => loaders.totalUsage.load(generation.id),
+      }),
       stepCount: t.exposeInt('stepCount', { description: 'Model steps committed so far.' }),
       agent: t.field({
         type: refs.Agent,
@@ -187,14 +199,15 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
       requiredAction: t.field({
         type: Required,
         nullable: true,
-        description: 'What somebody must do; null when nothing is open.',
+        description: 'What somebody must do, for it or for the runs under it; null when nothing is open.',
         complexity: { field: 1, multiplier: 1 },
         resolve: async (generation, _args, { loaders }) => {
           if (isTerminal(generation.storedStatus)) return null
-          const calls = await loaders.callsOf.load(generation.id)
+          const calls = await openCalls(generation, loaders)
           const toolCalls = calls.filter((call) => call.status === 'AWAITING_CLIENT')
-          const asked = calls.some((call) => call.status === 'AWAITING_APPROVAL')
-          const approvals = asked ? await loaders.approvalsOf.load(generation.id) : []
+          const asked = calls.filter((call) => call.status === 'AWAITING_APPROVAL')
+          const owners = [...new Set(asked.map((call) => call.generationId!))]
+          const approvals = (await Promise.all(owners.map((id) => loaders.approvalsOf.load(id)))).flat()
           return toolCalls.length + approvals.length > 0 ? { toolCalls, approvals } : null
         },
       }),

@@ -11,6 +11,7 @@ import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import type { EventTypes } from './events.ts'
 import type { FileTypes } from './files.ts'
+import { addChain } from './generation-chain.ts'
 import type { GenerationEnums } from './generation-enums.ts'
 import { addGenerationTypes } from './generation-objects.ts'
 import { addMutation } from './mutation.ts'
@@ -24,15 +25,20 @@ export function addGenerations(
   files: FileTypes,
 ): void {
   const enums = addGenerationTypes(refs, events)
-  addQueries(refs, enums)
+  const connection = connectionOf(refs.Generation, 'Generation')
+  addChain(refs, connection)
+  addQueries(refs, enums, connection)
   addStart(refs, inputs, files)
   addSubmit(refs, inputs)
   addCancel(refs)
 }
 
-function addQueries(refs: Refs, Status: GenerationEnums): void {
+function addQueries(
+  refs: Refs,
+  Status: GenerationEnums,
+  connection: ReturnType<typeof connectionOf<Generation>>,
+): void {
   const { builder } = refs
-  const connection = connectionOf(refs.Generation, 'Generation')
   builder.queryField('generation', (t) =>
     t.field({
       ...actionMark(shown.generation),
@@ -150,13 +156,21 @@ function addSubmit(refs: Refs, inputs: SettingInputs): void {
     description:
       'Submits outputs of open client calls, all or some. Identical repeats are fine; the last one resumes the loop.',
     input: builder.inputType('SubmitToolOutputsInput', {
-      description: 'Outputs of client calls of one generation.',
+      description: 'Outputs of client calls of a generation and of the runs under it.',
       fields: (t) => ({
-        generationId: t.id({ required: true, description: 'Begins with gen_.' }),
+        generationId: t.id({
+          required: true,
+          description: 'Begins with gen_. The root of a chain takes the outputs of all of it.',
+        }),
         outputs: t.field({ type: [Output], required: true, description: '1 to 100 of them.' }),
         atomic: t.boolean({ description: 'true: one refused output refuses all.' }),
-        toolChoice: t.field({ type: inputs.ToolChoice, description: 'For the next step only.' }),
-        activeToolIds: t.idList({ description: 'For the next step only; [] means none.' }),
+        toolChoice: t.field({
+          type: inputs.ToolChoice,
+          description: 'For the next step of the generation that is named only.',
+        }),
+        activeToolIds: t.idList({
+          description: 'For the next step of the generation that is named only; [] means none.',
+        }),
       }),
     }),
     payload: builder
@@ -177,7 +191,8 @@ function addCancel(refs: Refs): void {
   addMutation(refs, {
     name: 'cancelGeneration',
     action: `{ generation ${shown.generation} }`,
-    description: 'Asks for the end of a generation. Idempotent; one that has ended stays as it is.',
+    description:
+      'Asks for the end of a generation and of all runs under it. Idempotent; one that has ended stays as it is.',
     input: refs.builder.inputType('CancelGenerationInput', {
       description: 'The generation to end.',
       fields: (t) => ({

@@ -37,6 +37,8 @@ export function declareRefs() {
     Tool: builder.interfaceRef<Tool>('Tool'),
     HttpTool: builder.objectRef<Tool>('HttpTool'),
     ClientTool: builder.objectRef<Tool>('ClientTool'),
+    McpTool: builder.objectRef<Tool>('McpTool'),
+    PlatformTool: builder.objectRef<Tool>('PlatformTool'),
     ToolCall: builder.objectRef<ToolCall>('ToolCall'),
     Approval: builder.objectRef<Approval>('Approval'),
     Grant: builder.objectRef<Grant>('Grant'),

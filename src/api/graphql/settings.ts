@@ -54,7 +54,7 @@ export function addSettingInputs(builder: Builder) {
   const Budget = builder.inputType('BudgetInput', {
     description: 'Limits of tokens, input and output together.',
     fields: (t) => ({
-      tokensPerGeneration: t.int({ description: 'For one generation.' }),
+      tokensPerGeneration: t.int({ description: 'For one generation with all runs under it.' }),
       tokensPerDay: t.int({ description: "For all of the agent's generations within 24 hours." }),
     }),
   })

@@ -35,6 +35,10 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
         description: 'Begins with call_. The outside world hears it as Idempotency-Key.',
       }),
       name: t.exposeString('runtimeName', { description: 'The runtime name that was called.' }),
+      action: t.exposeString('action', {
+        nullable: true,
+        description: 'Which action of the tool; null for a tool with one name.',
+      }),
       status: t.field({ type: Status, description: 'What became of it.', resolve: (call) => call.status }),
       source: t.field({ type: Source, description: 'Where it came from.', resolve: (call) => call.source }),
       arguments: t.field({
@@ -118,13 +122,14 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
       }),
       toolVersion: t.exposeInt('toolVersion', {
         nullable: true,
-        description: 'The version of the tool it runs with.',
+        description: 'The version of the tool it runs with, or of the agent that it asks.',
       }),
       tool: t.field({
         type: refs.Tool,
         nullable: true,
         description: 'The tool as it is now; null when it was deleted, never existed or may not be seen.',
-        resolve: (call, _args, { loaders }) => (call.toolId ? loaders.tools.load(call.toolId) : null),
+        resolve: (call, _args, { loaders }) =>
+          call.toolId && call.kind !== 'agent' ? loaders.tools.load(call.toolId) : null,
       }),
       generation: t.field({
         type: refs.Generation,
@@ -138,6 +143,20 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
         nullable: true,
         description: 'The agent through which an MCP client called; null for any other call.',
         resolve: (call, _args, { loaders }) => (call.agentId ? loaders.agents.load(call.agentId) : null),
+      }),
+      askedAgent: t.field({
+        type: refs.Agent,
+        nullable: true,
+        description:
+          'Of a call of an agent that is bound directly: that agent as it is now; null for a call of a tool.',
+        resolve: (call, _args, { loaders }) =>
+          call.kind === 'agent' ? loaders.agents.load(call.toolId!) : null,
+      }),
+      child: t.field({
+        type: refs.Generation,
+        nullable: true,
+        description: 'The run of an agent that it waits for, and whose final answer is its result.',
+        resolve: (call, _args, { loaders }) => (call.childId ? loaders.generations.load(call.childId) : null),
       }),
       requestedBy: t.exposeID('requestedBy', { description: 'The key that asked for it.' }),
       deadlineAt: t.expose('deadlineAt', {

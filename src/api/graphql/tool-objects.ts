@@ -1,9 +1,15 @@
-/** What a tool shows of itself, and the inputs that its mutations share. */
-import { gateOf, shownSchema, type Tool } from '../../domain/tools/index.ts'
-import { hasPrefix } from './connections.ts'
-import { described } from './described.ts'
+/** What every tool shows of itself, and the inputs that its mutations share. */
+import { gateOf, shownSchema, taskDefaults, type Tool } from '../../domain/tools/index.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from './refs.ts'
+import { addTaskPolicy } from './task-policy.ts'
+
+const typeNames = {
+  http: 'HttpTool',
+  client: 'ClientTool',
+  mcp: 'McpTool',
+  platform: 'PlatformTool',
+} as const
 
 export function addToolTypes(refs: Refs, gates: GateTypes) {
   const { builder } = refs
@@ -45,13 +51,17 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
       }),
     }),
   })
+  const Task = addTaskPolicy(refs)
   refs.Tool.implement({
     description: 'A stored tool. Its kind decides where it runs.',
     interfaces: [builder.nodeInterfaceRef()],
-    resolveType: (tool) => (tool.kind === 'http' ? 'HttpTool' : 'ClientTool'),
+    resolveType: ({ kind }) => typeNames[kind],
     fields: (t) => ({
       id: t.exposeID('id', { description: 'Begins with tool_.' }),
-      name: t.exposeString('name', { description: 'Unique in the project; the name that the model sees.' }),
+      name: t.exposeString('name', {
+        description:
+          'Unique in the project. The name that the model sees, or of several actions the first part of it.',
+      }),
       title: t.exposeString('title', { nullable: true, description: 'A name for people.' }),
       description: t.exposeString('description', {
         nullable: true,
@@ -59,8 +69,10 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
       }),
       inputSchema: t.field({
         type: 'JSONSchema',
-        description: 'What the model or client sees of the arguments: presets are not in it.',
-        resolve: shownSchema,
+        nullable: true,
+        description:
+          'What the model or client sees of the arguments: presets are not in it. null for a tool with several actions: each has its own.',
+        resolve: (tool) => (tool.platform || tool.mcp ? null : shownSchema(tool)),
       }),
       outputSchema: t.expose('outputSchema', {
         type: 'JSONSchema',
@@ -85,40 +97,15 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
         description: 'When a human must agree to a call.',
         resolve: gateOf,
       }),
+      task: t.field({
+        type: Task.Object,
+        description: 'How calls over MCP become tasks.',
+        resolve: (tool) => tool.task ?? taskDefaults,
+      }),
       version: t.exposeInt('version', { description: 'Raised by every update.' }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
       updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
     }),
-  })
-  const Method = builder.enumType('HttpMethod', {
-    description: 'The method of an http tool.',
-    values: described(methods, {
-      GET: 'Arguments beyond the placeholders go into the query. May be repeated after a crash.',
-      HEAD: 'As GET, for the status alone.',
-      POST: 'Arguments beyond the placeholders are the JSON body.',
-      PUT: 'As POST.',
-      PATCH: 'As POST.',
-      DELETE: 'Arguments beyond the placeholders go into the query.',
-    }),
-  })
-  refs.HttpTool.implement({
-    description: 'A tool that calls an http endpoint.',
-    interfaces: [builder.nodeInterfaceRef(), refs.Tool],
-    isTypeOf: (value) => hasPrefix(value, 'tool_') && (value as Tool).kind === 'http',
-    fields: (t) => ({
-      url: t.string({ description: 'With {placeholders} for arguments.', resolve: (tool) => tool.http!.url }),
-      method: t.field({ type: Method, description: 'The method.', resolve: (tool) => tool.http!.method }),
-      headers: t.field({
-        type: 'JSONObject',
-        description: 'Static headers by name, with {{secret:NAME}} unfilled.',
-        resolve: (tool) => tool.http!.headers,
-      }),
-    }),
-  })
-  refs.ClientTool.implement({
-    description: 'A tool that the calling application runs: a generation pauses for its output.',
-    interfaces: [builder.nodeInterfaceRef(), refs.Tool],
-    isTypeOf: (value) => hasPrefix(value, 'tool_') && (value as Tool).kind === 'client',
   })
   const AnnotationsInput = builder.inputType('ToolAnnotationsInput', {
     description: 'Hints in the words of MCP.',
@@ -130,7 +117,5 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
       openWorldHint: t.boolean({ description: annotationNames.openWorldHint }),
     }),
   })
-  return { Method, AnnotationsInput, GateInput: gates.Input }
+  return { TaskInput: Task.Input, Annotations, AnnotationsInput, GateInput: gates.Input }
 }
-
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const

@@ -10,19 +10,24 @@ import {
 import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import type { GateTypes } from './gates.ts'
+import { mcpConfigOf } from './mcp-tools.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
+import { addToolKinds } from './tool-kinds.ts'
 import { addToolTypes } from './tool-objects.ts'
 
 export function addTools(refs: Refs, gates: GateTypes): void {
-  const inputs = addToolTypes(refs, gates)
+  const types = addToolTypes(refs, gates)
+  const Config = addToolKinds(refs, types.Annotations, gates)
   addToolQueries(refs)
-  addToolMutations(refs, inputs)
+  addToolMutations(refs, { ...types, Config })
 }
 
 const kindMeanings: Record<(typeof toolKinds)[number], string> = {
   http: 'Here: it calls an http endpoint.',
   client: 'In the calling application: a generation pauses for its output.',
+  mcp: 'At a foreign MCP server, through here: each of its tools is one of its actions.',
+  platform: 'Here: each of its actions is one of our own operations.',
 }
 
 function addToolQueries(refs: Refs): void {
@@ -61,45 +66,12 @@ function addToolQueries(refs: Refs): void {
   )
 }
 
-function addToolMutations(refs: Refs, inputs: ReturnType<typeof addToolTypes>): void {
+interface ToolInputs extends ReturnType<typeof addToolTypes> {
+  Config: ReturnType<typeof addToolKinds>
+}
+
+function addToolMutations(refs: Refs, inputs: ToolInputs): void {
   const { builder } = refs
-  const Http = builder.inputType('HttpToolConfigInput', {
-    description: 'An http endpoint.',
-    fields: (t) => ({
-      url: t.string({
-        required: true,
-        description: 'Absolute; {name} in path or query is replaced by the argument.',
-      }),
-      method: t.field({ type: inputs.Method, description: 'POST when left out.' }),
-      headers: t.field({
-        type: 'JSONObject',
-        description: 'Static headers by name; {{secret:NAME}} in a value is filled in at the last moment.',
-      }),
-      inputSchema: t.field({
-        type: 'JSONSchema',
-        required: true,
-        description: 'The arguments, presets included.',
-      }),
-    }),
-  })
-  const Client = builder.inputType('ClientToolConfigInput', {
-    description: 'A tool that the calling application runs.',
-    fields: (t) => ({
-      inputSchema: t.field({
-        type: 'JSONSchema',
-        required: true,
-        description: 'The arguments, presets included.',
-      }),
-    }),
-  })
-  const Config = builder.inputType('ToolConfigInput', {
-    description: 'Exactly one kind of tool.',
-    isOneOf: true,
-    fields: (t) => ({
-      http: t.field({ type: Http, description: 'Calls an http endpoint.' }),
-      client: t.field({ type: Client, description: 'Runs in the calling application.' }),
-    }),
-  })
   const shared = (t: Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0]) => ({
     title: t.string({ description: 'A name for people.' }),
     description: t.string({ description: 'What the model reads to choose the tool.' }),
@@ -117,6 +89,10 @@ function addToolMutations(refs: Refs, inputs: ReturnType<typeof addToolTypes>): 
     }),
     idempotent: t.boolean({
       description: 'Whether a call may be repeated after a crash; by method and annotations when left out.',
+    }),
+    task: t.field({
+      type: inputs.TaskInput,
+      description: 'How calls over MCP become tasks; as they may when left out.',
     }),
     gate: t.field({
       type: inputs.GateInput,
@@ -142,12 +118,12 @@ function addToolMutations(refs: Refs, inputs: ReturnType<typeof addToolTypes>): 
           description: 'Matches ^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$, unique in the project.',
         }),
         ...shared(t),
-        config: t.field({ type: Config, required: true, description: 'What kind of tool it is.' }),
+        config: t.field({ type: inputs.Config, required: true, description: 'What kind of tool it is.' }),
       }),
     }),
     payload: payload('CreateToolPayload'),
     errors: ['ValidationError', 'NameTakenError', 'NotFoundError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ tool: await createTool(ctx, input as never) }),
+    run: async (ctx, input) => ({ tool: await createTool(ctx, plain(input) as never) }),
   })
   addMutation(refs, {
     name: 'updateTool',
@@ -162,12 +138,12 @@ function addToolMutations(refs: Refs, inputs: ReturnType<typeof addToolTypes>): 
         }),
         name: t.string({ description: 'A new name.' }),
         ...shared(t),
-        config: t.field({ type: Config, description: 'A new config of the same kind.' }),
+        config: t.field({ type: inputs.Config, description: 'A new config of the same kind.' }),
       }),
     }),
     payload: payload('UpdateToolPayload'),
     errors: ['ValidationError', 'NameTakenError', 'NotFoundError', 'ConflictError'],
-    run: async (ctx, input) => ({ tool: await updateTool(ctx, input as never) }),
+    run: async (ctx, input) => ({ tool: await updateTool(ctx, plain(input) as never) }),
   })
   addMutation(refs, {
     name: 'deleteTool',
@@ -181,4 +157,11 @@ function addToolMutations(refs: Refs, inputs: ReturnType<typeof addToolTypes>): 
     errors: ['NotFoundError'],
     run: async (ctx, input) => ({ tool: await deleteTool(ctx, input) }),
   })
+}
+
+/** The wire spells some of a tool's config otherwise. */
+function plain(input: { config?: object | null | undefined }): object {
+  const { config } = input
+  const mcp = (config as { mcp?: object | null } | null | undefined)?.mcp
+  return mcp ? { ...input, config: { ...config, mcp: mcpConfigOf(mcp) } } : input
 }

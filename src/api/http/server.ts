@@ -17,6 +17,8 @@ export interface Routes {
   mcp: McpRoute | null
   /** Uploads, downloads and the REST spelling of presignUpload; null on a process that only works. */
   files: FileRoutes | null
+  /** The return of logins for upstreams; null on a process that only works. */
+  oauth: FileRoutes | null
   upgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | null
   /** Whether the database answers and its tables are there. */
   ready(): Promise<boolean>
@@ -87,6 +89,7 @@ async function handle(routes: Routes, request: IncomingMessage, response: Server
     if (path === '/graphql' && routes.graphql) await graphql(routes.graphql, request, response)
     else if (routes.mcp?.serves(path)) await mcp(routes.mcp, request, response)
     else if (routes.files?.serves(path)) await routes.files.serve(request, response)
+    else if (routes.oauth?.serves(path)) await routes.oauth.serve(request, response)
     else if (path === '/healthz') send(response, 200, { status: 'alive' })
     else if (path === '/readyz') {
       const ready = await routes.ready().catch(() => false)

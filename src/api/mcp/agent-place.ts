@@ -12,13 +12,14 @@ import {
 } from '../../domain/bridge/index.ts'
 import { webRequest } from './adapter.ts'
 import { agentServer } from './agent-server.ts'
+import { isAnswer, type Asks } from './asks.ts'
 import type { Changes } from './changes.ts'
 import { codes, rpcError } from './errors.ts'
 import { asksForList, withList } from './list-text.ts'
 import { legacyLeg, modernLeg } from './legs.ts'
 import { headerMismatch } from './param-headers.ts'
 import type { Sessions } from './sessions.ts'
-import type { Times, Visit } from './visit.ts'
+import type { Askable, Times, Visit } from './visit.ts'
 
 /** A request by somebody known, with its body. */
 export interface Knock {
@@ -32,6 +33,7 @@ export interface Knock {
 interface Parts {
   surfaces: Surfaces
   sessions: Sessions
+  asks: Asks
   changes: Changes
   times: Times
   log: Log
@@ -66,6 +68,7 @@ export function createAgentPlace(parts: Parts): AgentPlace {
         calledOff: null,
         lists: asksForList(knock.body),
         threadId: null,
+        askable: null,
       }
       const inbound = { request: web, body: knock.body }
       const legacy = knock.request.method !== 'POST' || (await isLegacyRequest(web, knock.body))
@@ -108,7 +111,7 @@ function keep(set: Set<() => Promise<void>>, close: () => Promise<void>, gone: A
 }
 
 async function serveLegacy(
-  { sessions, changes }: Parts,
+  { sessions, asks, changes }: Parts,
   visit: Visit,
   { request, body, ctx }: Knock,
   inbound: { request: Request; body: unknown },
@@ -127,12 +130,17 @@ async function serveLegacy(
   const message = isJsonObject(body) ? body : null
   if (given !== null && message?.['method'] === 'notifications/cancelled')
     sessions.callOff(ctx, given, (message['params'] as JsonObject | undefined)?.['requestId'])
+  if (given !== null && message && isAnswer(message)) {
+    asks.answer(ctx, given, message)
+    return { response: new Response(null, { status: 202 }) }
+  }
   const watched =
     given !== null && message?.['id'] !== undefined ? sessions.calledOff(ctx, given, message['id']) : null
   const known: Visit = {
     ...visit,
     threadId: session?.threadId ?? null,
     calledOff: watched?.signal ?? null,
+    askable: session && given !== null && visit.streams ? askableOf(asks, visit, given, session) : null,
   }
   // A stream says when it ends; an answer in one piece is complete when it is there.
   const made = await legacyLeg(
@@ -143,7 +151,32 @@ async function serveLegacy(
   )
   const response = known.lists ? await withList(made, known) : made
   const starts = message?.['method'] === 'initialize' && given === null && response.ok
-  return { response, ...(starts ? { headers: { 'mcp-session-id': newConversation(ctx, agentId) } } : {}) }
+  return {
+    response,
+    ...(starts
+      ? { headers: { 'mcp-session-id': newConversation(ctx, agentId, capabilitiesIn(message)) } }
+      : {}),
+  }
+}
+
+function capabilitiesIn(message: JsonObject): object {
+  const params = message['params']
+  const found = isJsonObject(params) ? params['capabilities'] : null
+  return isJsonObject(found) ? found : {}
+}
+
+/** A client with a session and a stream: what it said that it can do, and the way to ask it. */
+function askableOf(
+  asks: Asks,
+  { ctx, gone }: Visit,
+  sessionId: string,
+  { askable }: Conversation,
+): Askable | null {
+  if (askable.length === 0) return null
+  return {
+    capabilities: Object.fromEntries(askable.map((name) => [name, {}])),
+    ask: (question, send) => asks.put(ctx, sessionId, question, send, gone),
+  }
 }
 
 async function end(ctx: Ctx, agentId: string, session: Conversation | null): Promise<Response> {

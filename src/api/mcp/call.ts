@@ -1,20 +1,22 @@
 /** tools/call: the name is looked up, reserved arguments are taken out, the work begins, and its answer is delivered. */
 import type { ServerContext } from '@modelcontextprotocol/server'
-import { hashJson } from '../../core/json.ts'
+import { hashJson, type JsonObject } from '../../core/json.ts'
 import { AppError } from '../../core/errors.ts'
 import {
+  answerWork,
   callThroughAgent,
   readWork,
   startTalk,
   type BridgeEntry,
   type Work,
 } from '../../domain/bridge/index.ts'
-import { deliver, type Delivery } from './delivery.ts'
+import { deliver, taskModeOf, type Delivery, type Send } from './delivery.ts'
 import { codes, invalidIssues, protocolError, toProtocolError } from './errors.ts'
 import { sortArguments, type Sorted } from './reserved.ts'
 import { doneResult, refusedResult } from './results.ts'
+import { callerOf } from './relay.ts'
 import type { RoundState } from './rounds.ts'
-import type { CallAnswer } from './tasks.ts'
+import { declaresTasks, missingTasks, type CallAnswer } from './tasks.ts'
 import type { Visit } from './visit.ts'
 
 export interface CallParams {
@@ -24,11 +26,16 @@ export interface CallParams {
 }
 
 /** Serves one call. Throws errors of the protocol only. */
-export async function callTool(visit: Visit, params: CallParams, mcp: ServerContext): Promise<CallAnswer> {
+export async function callTool(
+  visit: Visit,
+  params: CallParams,
+  mcp: ServerContext,
+  send: Send,
+): Promise<CallAnswer> {
   try {
     const entry = visit.surface.byName.get(params.name)
     if (!entry) throw unknownTool(visit, params.name)
-    return await serve(visit, entry, params, mcp)
+    return await serve(visit, entry, params, mcp, send)
   } catch (error) {
     const refused = invalidIssues(error)
     if (!refused) throw toProtocolError(error, visit.log)
@@ -43,23 +50,39 @@ async function serve(
   entry: BridgeEntry,
   params: CallParams,
   mcp: ServerContext,
+  send: Send,
 ): Promise<CallAnswer> {
   const requestHash = hashJson([params.name, params.arguments ?? {}])
   const round = mcp.mcpReq.requestState<RoundState>()
   const sorted = sortArguments(entry, params.arguments, params._meta)
-  const delivery = { visit, mcp, requestHash, round: 0, keyed: sorted.idempotencyKey !== null }
+  if (taskModeOf(entry) === 'REQUIRED' && !declaresTasks(visit, mcp)) return needsTasks(visit)
+  const delivery = { visit, mcp, send, entry, requestHash, round: 0, keyed: sorted.idempotencyKey !== null }
   if (round) return goOn(delivery, round)
   if (entry.kind === 'tool') return callOne(delivery, entry, sorted)
   if (entry.kind === 'agent') return talk(delivery, entry, sorted)
   return deliver({ ...delivery, keyed: true }, await waitedFor(visit, sorted))
 }
 
+/** A tool that is called as a task only, by a client that does not know tasks. */
+function needsTasks({ era }: Visit): CallAnswer {
+  if (era === 'modern') throw missingTasks()
+  const message =
+    'This tool runs as a task only: it needs a client with the extension io.modelcontextprotocol/tasks.'
+  return refusedResult('task_required', message, [])
+}
+
 /** The client comes back for work that it began in an earlier round. */
 async function goOn(delivery: Delivery, round: RoundState): Promise<CallAnswer> {
   if (round.requestHash !== delivery.requestHash)
     throw protocolError(codes.invalidParams, 'Invalid or expired requestState', 'invalid_request_state')
-  const work = await readWork(delivery.visit.ctx, round.workId)
-  return deliver({ ...delivery, round: round.round }, work)
+  const { visit, mcp } = delivery
+  const goesOn = { ...delivery, round: round.round }
+  const answers = mcp.mcpReq.inputResponses as JsonObject | undefined
+  const given = answers
+    ? await answerWork(visit.ctx, round.workId, answers, callerOf(visit, mcp, delivery.send))
+    : null
+  const work = await readWork(visit.ctx, round.workId)
+  return deliver(goesOn, given ? { work, running: given.running } : work)
 }
 
 async function callOne(
@@ -69,16 +92,18 @@ async function callOne(
 ): Promise<CallAnswer> {
   const { visit } = delivery
   const { agentId, threadId, ctx } = visit
-  const { toolId, name } = entry
+  const { toolId, action, name } = entry
   const { own: args, idempotencyKey, attachments } = sorted
   const placed = await callThroughAgent(ctx, {
     agentId,
     toolId,
+    action,
     name,
     threadId,
     arguments: args,
     attachments,
     idempotencyKey,
+    caller: callerOf(visit, delivery.mcp, delivery.send),
   }).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error
     visit.surfaces.forget(agentId)

@@ -1,12 +1,13 @@
-/** Telling clients that the tools of an agent have changed: the new era by subscription, the old one by a stream. */
+/** Telling clients that tools, prompts or resources of an agent have changed: the new era by subscription, the old one by a stream. */
 import type { ServerEventBus } from '@modelcontextprotocol/server'
 import { AppError } from '../../core/errors.ts'
-import type { Surfaces } from '../../domain/bridge/index.ts'
+import type { SurfacePart, Surfaces } from '../../domain/bridge/index.ts'
 
 /** Streams that wait for news, over all clients of this process. */
 const maxListeners = 5000
 const keepAliveMs = 10_000
-const notification = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+const notificationOf = (part: SurfacePart) =>
+  JSON.stringify({ jsonrpc: '2.0', method: `notifications/${part}/list_changed` })
 
 export interface Changes {
   /** The news of an agent for subscriptions of the new era. */
@@ -22,7 +23,7 @@ export interface Changes {
 export function createChanges(surfaces: Surfaces): Changes {
   let listeners = 0
   const open = new Set<() => void>()
-  const watch = (agentId: string, changed: () => void) => {
+  const watch = (agentId: string, changed: (parts: SurfacePart[]) => void) => {
     listeners++
     const stop = surfaces.watch(agentId, changed)
     let stopped = false
@@ -35,14 +36,17 @@ export function createChanges(surfaces: Surfaces): Changes {
   return {
     busOf: (agentId) => ({
       publish: () => {},
-      subscribe: (listener) => watch(agentId, () => listener({ kind: 'tools_list_changed' })),
+      subscribe: (listener) =>
+        watch(agentId, (parts) => parts.forEach((part) => listener({ kind: `${part}_list_changed` }))),
     }),
     stream(agentId, gone) {
       const end = { now: () => {} }
       const body = new ReadableStream<Uint8Array>({
         start(controller) {
           const send = (text: string) => controller.enqueue(Buffer.from(text))
-          const stop = watch(agentId, () => send(`event: message\ndata: ${notification}\n\n`))
+          const stop = watch(agentId, (parts) =>
+            parts.forEach((part) => send(`event: message\ndata: ${notificationOf(part)}\n\n`)),
+          )
           const timer = setInterval(() => send(': keep-alive\n\n'), keepAliveMs)
           end.now = () => {
             if (!open.delete(end.now)) return

@@ -1,7 +1,8 @@
 /** The one translation of errors for MCP: numbers of JSON-RPC, states of HTTP, and a stable `data.type` in each. */
 import { randomUUID } from 'node:crypto'
-import { ProtocolError } from '@modelcontextprotocol/server'
+import { MissingRequiredClientCapabilityError, ProtocolError } from '@modelcontextprotocol/server'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { asAppError } from '../../domain/access/index.ts'
 
@@ -50,6 +51,23 @@ const table: Record<ErrorCode, Told> = {
 /** An error that the protocol carries, with its type for programs. */
 export function protocolError(code: number, message: string, type: string, more: object = {}): ProtocolError {
   return new ProtocolError(code, message, { type, ...more })
+}
+
+/** An error of the protocol as an upstream gave it. */
+export interface ProtocolFault {
+  code: number
+  message: string
+  data?: JsonObject
+}
+
+/** What a client must be able to do and did not declare. */
+export const missingCapability = -32021
+
+/** The same error for our own client. */
+export function faultError({ code, message, data }: ProtocolFault): ProtocolError {
+  if (code !== missingCapability) return protocolError(code, message, 'upstream_error', data)
+  const requiredCapabilities = (data?.['requiredCapabilities'] ?? {}) as object
+  return new MissingRequiredClientCapabilityError({ requiredCapabilities })
 }
 
 /**

@@ -4,9 +4,9 @@ import { AppError, notFound } from '../../core/errors.ts'
 import { isJsonObject, jsonTooBig } from '../../core/json.ts'
 import type { Ctx, House } from '../../domain/access/index.ts'
 import { createSurfaces } from '../../domain/bridge/index.ts'
-import type { PlatformActions } from '../../domain/tools/index.ts'
 import { goneSignal, writeResponse } from './adapter.ts'
 import { createAgentPlace, type Knock } from './agent-place.ts'
+import { createAsks } from './asks.ts'
 import { createChanges } from './changes.ts'
 import { challenge, resourceMetadata, secretOf } from './credentials.ts'
 import { codes, rpcError, toHttpError } from './errors.ts'
@@ -20,7 +20,6 @@ export interface McpOptions {
   house: House
   /** Who is asking; throws UNAUTHENTICATED, or LIMITED when that are too many requests. */
   contextOf(caller: Caller): Promise<Ctx>
-  actions: PlatformActions
   /** The base of the addresses that tokens are issued for. */
   publicUrl(): string
   /** The identity provider, for clients that look for one. */
@@ -56,12 +55,13 @@ export function makeMcp(options: McpOptions): Mcp {
   const surfaces = createSurfaces(house)
   const sessions = createSessions(house)
   const changes = createChanges(surfaces)
+  const asks = createAsks(house)
   const times = { ...usualTimes, ...options.times }
-  const agentPlace = createAgentPlace({ surfaces, sessions, changes, times, log: house.log })
+  const agentPlace = createAgentPlace({ surfaces, sessions, asks, changes, times, log: house.log })
   const open = async (knock: Knock, place: Place): Promise<Answer> =>
     place.kind === 'agent'
       ? agentPlace.serve(knock, place.agentId)
-      : { response: await servePlatform(knock, options.actions, house.log) }
+      : { response: await servePlatform(knock, house.log) }
   return {
     serves: (path) => placeOf(path) !== null,
     serve: (request, response, body) => serve(options, open, request, response, body),
@@ -69,6 +69,7 @@ export function makeMcp(options: McpOptions): Mcp {
       agentPlace.close()
       changes.close()
       sessions.close()
+      asks.close()
       surfaces.close()
     },
   }

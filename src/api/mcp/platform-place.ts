@@ -2,7 +2,6 @@
 import { isLegacyRequest } from '@modelcontextprotocol/server'
 import { AppError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { PlatformActions } from '../../domain/tools/index.ts'
 import { webRequest } from './adapter.ts'
 import type { Knock } from './agent-place.ts'
 import { codes, rpcError } from './errors.ts'
@@ -10,7 +9,7 @@ import { legacyLeg, modernLeg } from './legs.ts'
 import { platformServer } from './platform-server.ts'
 
 /** Serves one request. A key that is bound to an agent opens that agent's bridge and nothing else. */
-export async function servePlatform(knock: Knock, actions: PlatformActions, log: Log): Promise<Response> {
+export async function servePlatform(knock: Knock, log: Log): Promise<Response> {
   const { request, body, ctx, url, gone } = knock
   if (ctx.principal.agentId !== null)
     throw new AppError('FORBIDDEN', 'This key is bound to the bridge of one agent.', { action: 'agents:Get' })
@@ -24,7 +23,7 @@ export async function servePlatform(knock: Knock, actions: PlatformActions, log:
   const plain = request.headers['mcp-protocol-version'] === undefined
   const accept = plain ? 'application/json, text/event-stream' : request.headers.accept
   const inbound = { request: webRequest(request, url, gone, accept), body }
-  const make = () => platformServer(ctx, actions, plain, log)
+  const make = () => platformServer(ctx, plain, log)
   return (await isLegacyRequest(inbound.request, body))
     ? legacyLeg(make, inbound, !streams, () => {})
     : modernLeg({ make, log }, inbound).response

@@ -3,13 +3,12 @@ import { Server, type CallToolResult } from '@modelcontextprotocol/server'
 import type { Log } from '../../core/log.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Ctx } from '../../domain/access/index.ts'
-import type { PlatformActions } from '../../domain/tools/index.ts'
 import { codes, protocolError, toProtocolError } from './errors.ts'
 
 /** The actions change with the version of the server only, in milliseconds. */
 const listTtlMs = 60_000
 
-export function platformServer(ctx: Ctx, actions: PlatformActions, seed: boolean, log: Log): Server {
+export function platformServer(ctx: Ctx, seed: boolean, log: Log): Server {
   const server = new Server(
     { name: 'gatehouse', version: '1' },
     {
@@ -18,7 +17,7 @@ export function platformServer(ctx: Ctx, actions: PlatformActions, seed: boolean
     },
   )
   server.setRequestHandler('tools/list', () => ({
-    tools: actions.list().map(({ name, description, inputSchema, annotations }) => ({
+    tools: ctx.actions.list().map(({ name, description, inputSchema, annotations }) => ({
       name,
       description,
       inputSchema: inputSchema as { type: 'object' },
@@ -27,13 +26,13 @@ export function platformServer(ctx: Ctx, actions: PlatformActions, seed: boolean
   }))
   server.setRequestHandler('tools/call', async ({ params }): Promise<CallToolResult> => {
     try {
-      if (!actions.list().some((action) => action.name === params.name))
+      if (!ctx.actions.find(params.name))
         throw protocolError(
           seed ? codes.unknownToolSeed : codes.invalidParams,
           `Unknown tool: ${params.name.slice(0, 100)}`,
           'unknown_tool',
         )
-      const result = await actions.run(ctx, params.name, (params.arguments ?? {}) as JsonObject)
+      const result = await ctx.actions.run(ctx, params.name, (params.arguments ?? {}) as JsonObject)
       const { content, structuredContent, isError } = result
       return {
         content: content as CallToolResult['content'],

@@ -3,7 +3,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { ToolResult } from '../../core/content.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Work } from '../../domain/bridge/index.ts'
-import { codes, protocolError } from './errors.ts'
+import { codes, faultError, missingCapability, protocolError, type ProtocolFault } from './errors.ts'
 import type { Visit } from './visit.ts'
 
 /** Failures that a later try may not meet. */
@@ -21,6 +21,8 @@ export function doneResult(
   id: string,
   result: ToolResult,
 ): CallToolResult {
+  const missing = protocolFaultOf(result)
+  if (missing?.code === missingCapability) throw faultError(missing)
   const type = errorTypeOf(result)
   if (type === 'agent_timeout' && visit.seed) throw seedTimeout(id)
   const structured = type === null ? result.structuredContent : typed(result, type, id)
@@ -29,8 +31,16 @@ export function doneResult(
     content: result.content as CallToolResult['content'],
     ...(structured !== undefined && shown ? { structuredContent: structured as JsonObject } : {}),
     isError: result.isError,
-    _meta: { 'gatehouse/call_id': id },
+    _meta: { ...result._meta, 'gatehouse/call_id': id },
   }
+}
+
+/** The error of the protocol with which an upstream refused the call; null when it ran, or failed as a tool. */
+export function protocolFaultOf({ isError, structuredContent }: ToolResult): ProtocolFault | null {
+  const error = (structuredContent as { error?: JsonObject } | undefined)?.error
+  if (!isError || typeof error?.['rpcCode'] !== 'number') return null
+  const { rpcCode: code, message, rpcData: data } = error
+  return { code, message: String(message), ...(isJsonObject(data) ? { data } : {}) }
 }
 
 /** The run took longer than a caller waits; it goes on, and its outcome can be asked for. */

@@ -12,11 +12,13 @@ import {
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { AppError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { purposeKey, sameText, sign } from '../../core/signing.ts'
 import type { Ctx } from '../../domain/access/index.ts'
-import { cancelWork, fetched, readWork, type Work } from '../../domain/bridge/index.ts'
+import { answerWork, cancelWork, fetched, readWork, type Work } from '../../domain/bridge/index.ts'
 import { codes, protocolError, toProtocolError } from './errors.ts'
-import { doneResult, withConversation } from './results.ts'
+import { callerOf } from './relay.ts'
+import { doneResult, protocolFaultOf, withConversation } from './results.ts'
 import type { Visit } from './visit.ts'
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
@@ -42,6 +44,13 @@ export function declaresTasks({ era }: Pick<Visit, 'era'>, { mcpReq }: ServerCon
   return era === 'modern' && declared !== undefined && tasksExtension in declared
 }
 
+/** The refusal of a client that does not declare tasks. */
+export function missingTasks(): Error {
+  return new MissingRequiredClientCapabilityError({
+    requiredCapabilities: { extensions: { [tasksExtension]: {} } },
+  })
+}
+
 /** The answer to a call that goes on as a task. The row is committed: it can be asked for at once. */
 export function newTask(visit: Visit, work: Work): TaskResult {
   return { resultType: 'task', ...shown(visit, work) }
@@ -51,21 +60,30 @@ const taskParams = z.looseObject({ taskId: z.string() })
 
 /** Adds tasks/get, tasks/update and tasks/cancel. */
 export function addTasks(server: Server, visit: Visit): void {
-  const serve = (method: string, answer: (work: Work) => Promise<object>) =>
+  const serve = (method: string, answer: (work: Work, mcp: ServerContext) => Promise<object>) =>
     server.setRequestHandler(method, { params: taskParams }, async ({ taskId }, mcp) => {
-      if (!declaresTasks(visit, mcp))
-        throw new MissingRequiredClientCapabilityError({
-          requiredCapabilities: { extensions: { [tasksExtension]: {} } },
-        })
+      if (!declaresTasks(visit, mcp)) throw missingTasks()
       try {
-        return { resultType: 'complete', ...(await answer(await find(visit.ctx, taskId))) }
+        return { resultType: 'complete', ...(await answer(await find(visit.ctx, taskId), mcp)) }
       } catch (error) {
         throw toProtocolError(error, visit.log)
       }
     })
   serve('tasks/get', (work) => got(visit, work))
-  // Nothing of ours asks the client for anything inside a task: what it sends is unknown, and unknown keys are ignored.
-  serve('tasks/update', async () => ({}))
+  serve('tasks/update', async (work, mcp) => {
+    const answers = (mcp.mcpReq.inputResponses ?? {}) as JsonObject
+    const given = await answerWork(
+      visit.ctx,
+      work.id,
+      answers,
+      callerOf({ ...visit, streams: false }, mcp, async () => {}),
+    )
+    // It goes on by itself; whoever wants to know asks for the task.
+    given?.running.catch((error: unknown) =>
+      visit.log.error({ err: error, id: work.id }, 'a task was broken off'),
+    )
+    return {}
+  })
   serve('tasks/cancel', async (work) => {
     await cancelWork(visit.ctx, work.id)
     return {}
@@ -74,6 +92,9 @@ export function addTasks(server: Server, visit: Visit): void {
 
 async function got(visit: Visit, work: Work): Promise<object> {
   const task = shown(visit, work)
+  const broken = work.result && work.status === 'DONE' ? protocolFaultOf(work.result) : null
+  if (broken) return { ...task, status: 'failed', error: broken }
+  if (work.asked) return { ...task, inputRequests: work.asked }
   if (task['status'] !== 'completed') return task
   await fetched(visit.ctx, work)
   // The result inside is whole: clients read it with the schema of an answer to tools/call.
@@ -99,14 +120,20 @@ function sealOf({ masterKey, principal }: Ctx, workId: string): string {
   return sign(purposeKey(masterKey, 'mcp task'), [principal.id, workId]).slice(0, 24)
 }
 
+const statuses = {
+  RUNNING: 'working',
+  WAITING: 'working',
+  ASKS: 'input_required',
+  DONE: 'completed',
+  CANCELLED: 'cancelled',
+} as const
+
 function shown(
   { ctx, times }: Visit,
   work: Work,
 ): Omit<TaskResult, 'resultType'> & { taskId: string; status: string } {
   const { pending } = work
-  const status = { RUNNING: 'working', WAITING: 'working', DONE: 'completed', CANCELLED: 'cancelled' }[
-    work.status
-  ]
+  const status = statuses[work.status]
   return {
     taskId: `${work.id}.${sealOf(ctx, work.id)}`,
     status,

@@ -28,9 +28,17 @@ export function listTools({ surface, era }: Pick<Visit, 'surface' | 'era'>): Too
       inputSchema: entry.inputSchema,
       ...(outputSchema ? { outputSchema } : {}),
       ...(Object.keys(entry.annotations).length > 0 ? { annotations: entry.annotations } : {}),
-      ...(entry.gate === 'NEVER' ? {} : { _meta: { 'gatehouse/gate': entry.gate.toLowerCase() } }),
+      ...(entry.shown?.icons ? { icons: entry.shown.icons } : {}),
+      ...metaOf(entry),
     } as Tool
   })
+}
+
+/** What the upstream says beside its tool, and that a person may have to agree. */
+function metaOf({ shown, gate }: BridgeEntry): { _meta?: JsonObject } {
+  const ours: JsonObject = gate === 'NEVER' ? {} : { 'gatehouse/gate': gate.toLowerCase() }
+  const meta = { ...shown?.meta, ...ours }
+  return Object.keys(meta).length > 0 ? { _meta: meta } : {}
 }
 
 /** Older clients know only schemas of objects. Where the gate may answer first, its answer is promised, too. */

@@ -1,7 +1,9 @@
 /** One request of an MCP client at an agent's bridge, and the times that the bridge keeps. */
+import type { JsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { Ctx } from '../../domain/access/index.ts'
 import type { BridgeSurface, Surfaces } from '../../domain/bridge/index.ts'
+import type { Question } from './asks.ts'
 
 /** All in milliseconds. Most clients give up after 60 seconds of silence. */
 export interface Times {
@@ -31,6 +33,14 @@ export const usualTimes: Times = {
   graceMs: 60_000,
 }
 
+/** How such a client is asked. */
+export interface Askable {
+  /** What it said that it can be asked. */
+  capabilities: JsonObject
+  /** Its result; rejects when it refuses or goes. */
+  ask(question: Question, send: (message: object) => Promise<void>): Promise<JsonObject>
+}
+
 export interface Visit {
   ctx: Ctx
   agentId: string
@@ -51,6 +61,8 @@ export interface Visit {
   lists: boolean
   /** The session of an older client. */
   threadId: string | null
+  /** An older client that can be asked something in the middle of its request. */
+  askable: Askable | null
   times: Times
   log: Log
 }

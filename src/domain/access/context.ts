@@ -1,7 +1,10 @@
 /** What an operation gets: the house it works in and the one who asks. */
 import type { Clock } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
+import type { ToolResult } from '../../core/content.ts'
+import type { Pool } from '../../core/pool.ts'
 import { notFound } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
 import type { Blobs } from '../../store/blobs/disk.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { Bell } from '../../store/events/bell.ts'
@@ -17,6 +20,8 @@ export interface House {
   clock: Clock
   log: Log
   egress: Egress
+  /** Connections that stay open between requests, as those to upstreams. */
+  connections: Pool
   /** 32 bytes that seal secrets. */
   masterKey: Buffer
   /** The bytes of files. */
@@ -24,6 +29,7 @@ export interface House {
   /** How the outside reaches this server, without a slash at the end. Known once it listens. */
   publicUrl(): string
   limits: Limits
+  actions: PlatformActions
 }
 
 /** Sizes and times that the operator may change. */
@@ -69,6 +75,29 @@ export interface Ctx extends House {
   requestId: string
   /** Where the request came from, for the audit. */
   remoteAddress: string | null
+}
+
+/** One of our own operations, offered as a tool. See decision 8. */
+export interface PlatformAction {
+  /** kebab-case, such as `create-tool`. */
+  name: string
+  description: string
+  inputSchema: JsonObject
+  /** In the words of MCP. They are our own, so they are believed. */
+  annotations: { readOnlyHint?: boolean; destructiveHint?: boolean }
+  /** Changes when anything above does. */
+  hash: string
+}
+
+/** The port to all of them. The face that knows the schema fills it. */
+export interface PlatformActions {
+  list(): readonly PlatformAction[]
+  find(name: string): PlatformAction | null
+  /**
+   * Runs an action in this process with the caller's own rights. A refusal of the operation is a result with `isError`;
+   * INVALID for arguments that do not fit, NOT_FOUND for an unknown action.
+   */
+  run(ctx: Ctx, name: string, args: JsonObject): Promise<ToolResult>
 }
 
 /** Whether rows of that project exist for the caller at all. */

@@ -6,6 +6,8 @@ export {
   type Ctx,
   type House,
   type Limits,
+  type PlatformAction,
+  type PlatformActions,
   type Principal,
 } from './context.ts'
 export { forgetExpiredKeys, rememberRequest } from './idempotency.ts'
@@ -19,7 +21,15 @@ export {
   type Authenticator,
 } from './keys.ts'
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
-export { assertMay, denied, entryOf, listAudit, recordChange } from './permission.ts'
+export {
+  assertMay,
+  denied,
+  eachSeen,
+  entryOf,
+  listAudit,
+  recordChange,
+  type AuditedChange,
+} from './permission.ts'
 export { allows, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
 export { createProject, getProjects, insertProject, listProjects, type Project } from './projects.ts'
 export { assertRoom } from './room.ts'

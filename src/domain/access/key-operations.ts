@@ -9,8 +9,8 @@ import { atomically } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import { agents } from '../../store/db/tables/agents.ts'
-import { projectOf, reachable, reaches, type Ctx } from './context.ts'
-import { assertMay, recordChange } from './permission.ts'
+import { projectOf, reachable, type Ctx } from './context.ts'
+import { assertMay, eachSeen, recordChange } from './permission.ts'
 import { insertKey, keyOf, loadKeys, markRevoked, type ApiKey } from './keys.ts'
 import { checkPolicy, policyOfRole, roles, within, type Policy, type Role } from './policy.ts'
 import { assertRoom } from './room.ts'
@@ -119,15 +119,8 @@ async function findKey(ctx: Ctx, id: string): Promise<ApiKey> {
 
 /** Keys by id, null for what does not exist for the caller. Action `keys:Get` on each. */
 export async function getApiKeys(ctx: Ctx, ids: readonly string[]): Promise<(ApiKey | null)[]> {
-  const found = new Map((await loadKeys(ctx.db, ids)).map((key) => [key.id, key]))
-  return Promise.all(
-    ids.map(async (id) => {
-      const key = found.get(id)
-      if (!key || !reaches(ctx, key.projectId)) return null
-      await assertMay(ctx, 'keys:Get', key.projectId, `key/${id}`)
-      return key
-    }),
-  )
+  const rows = await loadKeys(ctx.db, ids)
+  return eachSeen(ctx, ids, rows, 'keys:Get', (key) => `key/${key.id}`)
 }
 
 /** Keys of a project, newest first. Action `keys:List`. */

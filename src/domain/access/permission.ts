@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { readEntries, record, type AuditEntry, type NewAuditEntry } from '../audit/index.ts'
-import { projectOf, type Ctx } from './context.ts'
+import { projectOf, reaches, type Ctx } from './context.ts'
 import { allows, type Action } from './policy.ts'
 
 /**
@@ -19,6 +19,28 @@ export async function assertMay(
 ): Promise<void> {
   if (allows(ctx.principal.policy, action, resource)) return
   throw await denied(ctx, { action, projectId, resource }, `This key may not ${action} on ${resource}.`)
+}
+
+/**
+ * The rows of these ids in their order, null for what does not exist for the caller. FORBIDDEN for a caller who may not
+ * do `action` on one of them.
+ */
+export async function eachSeen<Row extends { id: string; projectId: string }>(
+  ctx: Ctx,
+  ids: readonly string[],
+  rows: readonly Row[],
+  action: Action,
+  resourceOf: (row: Row) => string,
+): Promise<(Row | null)[]> {
+  const found = new Map(rows.map((row) => [row.id, row]))
+  return Promise.all(
+    ids.map(async (id) => {
+      const row = found.get(id)
+      if (!row || !reaches(ctx, row.projectId)) return null
+      await assertMay(ctx, action, row.projectId, resourceOf(row))
+      return row
+    }),
+  )
 }
 
 /** Records a denial and answers the FORBIDDEN to throw, for rules that are not in a policy. */

@@ -17,6 +17,7 @@ export const actions = [
   'tools:Get',
   'tools:List',
   'tools:Call',
+  'tools:Connect',
   'toolCalls:Get',
   'toolCalls:List',
   'toolCalls:Resolve',

@@ -15,7 +15,7 @@ export interface StepRule {
   fromStep: number | null
   toStep: number | null
   toolChoice: ToolChoiceRule | null
-  /** Tool ids; null leaves the agent's own, an empty list means none. */
+  /** Ids of tools and agents; null leaves the agent's own, an empty list means none. */
   activeToolIds: string[] | null
 }
 
@@ -25,7 +25,7 @@ export interface StopCondition {
 }
 
 export interface Budget {
-  /** Input and output tokens of one generation together. */
+  /** Input and output tokens of one generation together, those of all runs under it included. */
   tokensPerGeneration: number | null
   /** Tokens of all generations of the agent within the last 24 hours. */
   tokensPerDay: number | null
@@ -49,6 +49,9 @@ export interface AgentSettings {
   /** `provider/model`; null means the installation's default, and without one the rehearsal model. */
   model: string | null
   toolIds: string[]
+  /** Agents it may ask, by a call each. Absent in agents of before runs within runs. */
+  agentIds?: string[]
+  /** Of both: null means all, an empty list none. */
   activeToolIds: string[] | null
   stepRules: StepRule[]
   toolChoice: ToolChoiceRule
@@ -66,6 +69,8 @@ export interface AgentSettings {
   budget: Budget
   /** Stops calls of all its tools, beside their own gates; it can only make them stricter. */
   gate?: GatePolicy | null
+  /** The gates of the agents of the runs above: only in the settings of a run within a run. */
+  inheritedGates?: GatePolicy[]
   /** Absent in agents of before the bridge. */
   mcp?: McpSettings
   /** How long a client tool's output is waited for, in milliseconds. */
@@ -91,6 +96,7 @@ const toolName = text(64, 1)
 const toolIds = z.array(text(60, 1)).max(128)
 /** What an agent may have in all: MCP clients see more of it than a model at a time. */
 const ownToolIds = z.array(text(60, 1)).max(1000)
+const agentIds = z.array(text(60, 1)).max(50)
 
 const toolChoice = z
   .object({ mode: z.enum(['AUTO', 'NONE', 'REQUIRED']).nullish(), tool: toolName.nullish() })
@@ -158,10 +164,11 @@ const settingShapes = {
 
 const overrides = z.object(settingShapes)
 const mcp = z.object({ enabled: z.boolean().nullish(), errorProfile: z.enum(errorProfiles).nullish() })
-// A run may not override these three: nobody widens an agent's reach or opens its gate in passing.
+// A run may not override these: nobody widens an agent's reach or opens its gate in passing.
 const settings = z.object({
   ...settingShapes,
   toolIds: ownToolIds.nullish(),
+  agentIds: agentIds.nullish(),
   gate: gateInput.nullish(),
   mcp: mcp.nullish(),
 })
@@ -176,6 +183,7 @@ export function checkSettings(input: unknown): AgentSettings {
     instructions: given.instructions ?? null,
     model: given.model ?? null,
     toolIds: [...new Set(given.toolIds ?? [])],
+    agentIds: [...new Set(given.agentIds ?? [])],
     activeToolIds: given.activeToolIds ?? null,
     stepRules: given.stepRules ?? [],
     toolChoice: given.toolChoice ?? { mode: 'AUTO' },
@@ -213,12 +221,23 @@ export function withOverrides(own: AgentSettings, given: SettingsOverrides): Age
   return set.length === 0 ? own : checkSettings({ ...own, ...Object.fromEntries(set) })
 }
 
+/** Everything that `activeToolIds` may name: the agent's tools and the agents it may ask. */
+export function boundIds({ toolIds, agentIds: asked = [] }: AgentSettings): string[] {
+  return [...toolIds, ...asked]
+}
+
+/** The gates that hold for all calls of a run beside those of the tools: its agent's, and those of the runs above. */
+export function gatesOf({ gate, inheritedGates = [] }: AgentSettings): GatePolicy[] {
+  return gate ? [gate, ...inheritedGates] : inheritedGates
+}
+
 function faultsOf(made: AgentSettings): Issue[] {
   const issues: Issue[] = []
+  const bound = new Set(boundIds(made))
   const inToolIds = (ids: string[] | null, path: string[]) =>
     ids?.forEach((id, i) => {
-      if (!made.toolIds.includes(id))
-        issues.push({ path: [...path, String(i)], message: 'is not one of toolIds' })
+      if (!bound.has(id))
+        issues.push({ path: [...path, String(i)], message: 'is not one of toolIds or agentIds' })
     })
   inToolIds(made.activeToolIds, ['input', 'activeToolIds'])
   made.stepRules.forEach((rule, i) =>

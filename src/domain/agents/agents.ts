@@ -2,7 +2,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { AppError, invalid, type Issue } from '../../core/errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
@@ -12,15 +12,15 @@ import { agents } from '../../store/db/tables/agents.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import {
   assertMay,
+  eachSeen,
   assertRoom,
   projectOf,
   reachable,
-  reaches,
   recordChange,
   type Ctx,
 } from '../access/index.ts'
-import { loadTools, surfaceOf } from '../tools/index.ts'
 import { checkSettings, type Agent, type AgentSettings, type SettingsInput } from './agent.ts'
+import { checkTools } from './names.ts'
 
 export type CreateAgentInput = SettingsInput & { projectId?: string | null; name: string }
 export type UpdateAgentInput = Partial<SettingsInput> & {
@@ -32,15 +32,15 @@ export type UpdateAgentInput = Partial<SettingsInput> & {
 const nameShape = z.object({ name: text(100, 1) })
 
 /**
- * Saves an agent. Action `agents:Create`. Its tools must exist in the project and have different runtime names, and
- * `toolChoice` and `stopConditions` must name one of them. Agent, audit entry and event are written together.
+ * Saves an agent. Action `agents:Create`. Its tools and the agents it may ask must exist in the project and have
+ * different runtime names, and `toolChoice` and `stopConditions` must name one of them. Agent, audit entry and event are written together.
  */
 export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Agent> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'agents:Create', projectId, 'agent/*')
   const { name } = check(nameShape, input)
   const definition = checkSettings(input)
-  await checkTools(ctx.db, projectId, definition)
+  await checkTools(ctx, projectId, definition)
   const agent = await guardName(name, () =>
     atomically(ctx.db, async (tx) => {
       await assertRoom(tx, ctx, agents, projectId, 'agents')
@@ -63,7 +63,7 @@ export async function updateAgent(ctx: Ctx, input: UpdateAgentInput): Promise<Ag
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
   const { name } = check(nameShape, { name: input.name ?? known.name })
   const definition = checkSettings({ ...known, ...given })
-  await checkTools(ctx.db, known.projectId, definition)
+  await checkTools(ctx, known.projectId, definition, { id: known.id, name })
   const agent = await guardName(name, () =>
     atomically(ctx.db, async (tx) => {
       const version = input.expectedVersion ?? undefined
@@ -99,15 +99,8 @@ export async function deleteAgent(ctx: Ctx, input: { id: string }): Promise<Agen
 
 /** Agents by id, null for what does not exist for the caller. Action `agents:Get` on each. */
 export async function getAgents(ctx: Ctx, ids: readonly string[]): Promise<(Agent | null)[]> {
-  const found = new Map((await loadAgents(ctx.db, ids)).map((agent) => [agent.id, agent]))
-  return Promise.all(
-    ids.map(async (id) => {
-      const agent = found.get(id)
-      if (!agent || !reaches(ctx, agent.projectId)) return null
-      await assertMay(ctx, 'agents:Get', agent.projectId, `agent/${id}`)
-      return agent
-    }),
-  )
+  const rows = await loadAgents(ctx.db, ids)
+  return eachSeen(ctx, ids, rows, 'agents:Get', (agent) => `agent/${agent.id}`)
 }
 
 /** Agents of a project, newest first. Action `agents:List`. */
@@ -135,47 +128,6 @@ export async function loadAgents(db: Database, ids: readonly string[]): Promise<
 function agentOf(row: typeof agents.$inferSelect): Agent {
   const { id, projectId, name, version, createdAt, updatedAt } = row
   return { ...(row.definition as AgentSettings), id, projectId, name, version, createdAt, updatedAt }
-}
-
-/** The faults of settings that only the registry can tell. Throws INVALID with all of them. */
-export async function checkTools(db: Database, projectId: string, settings: AgentSettings): Promise<void> {
-  const loaded = (await loadTools(db, settings.toolIds)).filter((tool) => tool.projectId === projectId)
-  const issues: Issue[] = settings.toolIds.flatMap((id, i) =>
-    loaded.some((tool) => tool.id === id)
-      ? []
-      : [{ path: ['input', 'toolIds', String(i)], message: 'names no tool of this project' }],
-  )
-  const names = new Set<string>()
-  for (const entry of surfaceOf(loaded)) {
-    if (names.has(entry.runtimeName)) {
-      const message = `gives two tools the runtime name ${JSON.stringify(entry.runtimeName)}`
-      issues.push({ path: ['input', 'toolIds'], message })
-    }
-    names.add(entry.runtimeName)
-  }
-  // With a missing tool its names would be reported too, which helps nobody.
-  if (issues.length === 0) issues.push(...unknownNames(settings, names))
-  if (issues.length > 0) throw invalid(issues)
-}
-
-function unknownNames(settings: AgentSettings, names: Set<string>): Issue[] {
-  const used = [
-    { name: 'tool' in settings.toolChoice ? settings.toolChoice.tool : null, path: ['toolChoice', 'tool'] },
-    ...settings.stepRules.map((rule, i) => ({
-      name: rule.toolChoice && 'tool' in rule.toolChoice ? rule.toolChoice.tool : null,
-      path: ['stepRules', String(i), 'toolChoice', 'tool'],
-    })),
-    ...settings.stopConditions.map((stop, i) => ({
-      name: stop.hasToolCall as string | null,
-      path: ['stopConditions', String(i), 'hasToolCall'],
-    })),
-  ]
-  return used
-    .filter(({ name }) => name !== null && !names.has(name))
-    .map(({ path }) => ({
-      path: ['input', ...path],
-      message: "is the runtime name of none of the agent's tools",
-    }))
 }
 
 async function tell(

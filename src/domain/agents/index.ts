@@ -1,6 +1,8 @@
 /** The front door of agents. */
 export {
+  boundIds,
   errorProfiles,
+  gatesOf,
   mcpDefaults,
   withOverrides,
   type Agent,
@@ -11,7 +13,6 @@ export {
   type ToolChoiceRule,
 } from './agent.ts'
 export {
-  checkTools,
   createAgent,
   deleteAgent,
   findAgent,
@@ -22,3 +23,4 @@ export {
   type CreateAgentInput,
   type UpdateAgentInput,
 } from './agents.ts'
+export { checkTools, collidingNames } from './names.ts'

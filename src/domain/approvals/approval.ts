@@ -43,6 +43,8 @@ export interface Approval {
   toolId: string
   toolVersion: number
   runtimeName: string
+  action: string | null
+  definitionHash: string | null
   status: ApprovalStatus
   /** The frozen arguments, presets merged in, nothing masked: never to be shown as they are. */
   arguments: JsonObject

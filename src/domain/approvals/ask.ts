@@ -4,14 +4,16 @@ import { newId } from '../../core/ids.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import { jsonb } from '../../store/db/database.ts'
 import type { NewEvent } from '../../store/events/log.ts'
-import { maskedPaths, type Requirement, type Tool, type ToolCall } from '../tools/index.ts'
+import { maskedPaths, type Callable, type Requirement, type ToolCall } from '../tools/index.ts'
 import type { OnApprove, VoidReason } from './approval.ts'
+
+/** Of a tool, what is agreed to: another version, or another definition of its action, is another question. */
+export type Asked = Pick<Callable, 'id' | 'version' | 'action' | 'definitionHash'>
 
 /** What somebody wants to do and must not do alone. */
 export interface Question {
   toolCallId: string
-  runtimeName: string
-  tool: Pick<Tool, 'id' | 'version' | 'inputSchema'>
+  tool: Asked & Pick<Callable, 'inputSchema' | 'runtimeName'>
   /** Presets merged in. */
   merged: JsonObject
   requirement: Requirement
@@ -33,15 +35,13 @@ export function newApproval(question: Question): NewApproval {
  * The digest of everything an approver agrees to. Another tool, version, argument, requester or requirement is another
  * digest.
  */
-export function digestOf(asked: {
-  toolId: string
-  toolVersion: number
-  arguments: JsonObject
-  requestedBy: string
-  requirement: Requirement
-}): string {
-  const { toolId, toolVersion, arguments: args, requestedBy, requirement } = asked
-  return hashJson({ toolId, toolVersion, arguments: args, requestedBy, requirement })
+export function digestOf(
+  { id: toolId, version: toolVersion, action, definitionHash }: Asked,
+  asked: { arguments: JsonObject; requestedBy: string; requirement: Requirement },
+): string {
+  const { arguments: args, requestedBy, requirement } = asked
+  const which = action === null ? {} : { action, definitionHash }
+  return hashJson({ toolId, toolVersion, ...which, arguments: args, requestedBy, requirement })
 }
 
 /**
@@ -55,10 +55,12 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
     call: q.toolCallId,
     tool: q.tool.id,
     version: q.tool.version,
-    name: q.runtimeName,
+    name: q.tool.runtimeName,
+    action: q.tool.action,
+    hash: q.tool.definitionHash,
     args: q.merged,
     masked: maskedPaths(q.tool.inputSchema, q.merged),
-    digest: digestOf({ ...q, toolId: q.tool.id, toolVersion: q.tool.version, arguments: q.merged }),
+    digest: digestOf(q.tool, { ...q, arguments: q.merged }),
     by: q.requestedBy,
     requirement: q.requirement,
     next: q.onApprove,
@@ -68,12 +70,13 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
   }))
   const after = (seconds: SQL) => sql`now() + ${seconds} * interval '1 second'`
   return sql`insert into approvals (id, project_id, generation_id, agent_id, thread_id, tool_call_id, tool_id,
-      tool_version, runtime_name, arguments, masked, digest, requested_by, requirement, on_approve, client_timeout_ms,
+      tool_version, runtime_name, action, definition_hash, arguments, masked, digest, requested_by, requirement, on_approve, client_timeout_ms,
       expires_at, wake_at)
-    select x.id, g.project_id, g.id, g.agent_id, g.thread_id, x.call, x.tool, x.version, x.name, x.args, x.masked,
+    select x.id, g.project_id, g.id, g.agent_id, g.thread_id, x.call, x.tool, x.version, x.name, x.action, x.hash, x.args, x.masked,
       x.digest, x.by, x.requirement, x.next, x.client, ${after(sql`x.seconds`)},
       ${after(sql`coalesce(x.escalate, x.seconds)`)}
-    from g, jsonb_to_recordset(${jsonb(rows)}) as x(id text, call text, tool text, version int, name text, args jsonb,
+    from g, jsonb_to_recordset(${jsonb(rows)}) as x(id text, call text, tool text, version int, name text, action text,
+      hash text, args jsonb,
       masked jsonb, digest text, by text, requirement jsonb, next text, client int, seconds float8, escalate float8)`
 }
 
@@ -82,7 +85,8 @@ export function factsOf(approvalId: string, call: { id: string; runtimeName: str
   return { approvalId, toolCallId: call.id, name: call.runtimeName }
 }
 
-export function requested({ id, toolCallId, runtimeName }: NewApproval): NewEvent {
+export function requested({ id, toolCallId, tool }: NewApproval): NewEvent {
+  const { runtimeName } = tool
   return { type: 'APPROVAL_REQUESTED', data: factsOf(id, { id: toolCallId, runtimeName }) }
 }
 

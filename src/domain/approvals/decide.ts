@@ -12,9 +12,10 @@ import {
   gateOf,
   judgeGate,
   loadCall,
-  loadVersion,
   maskedPaths,
   prepareCall,
+  proposedCallable,
+  resourceOf,
   stricter,
   withAttachments,
   type GatePolicy,
@@ -49,7 +50,7 @@ export interface DecideApprovalInput {
 }
 
 /**
- * Gives a verdict. Action `approvals:Decide` on the tool; the gate may ask for a role, and for somebody else than the
+ * Gives a verdict. Action `approvals:Decide` on the tool (or the agent that is asked); the gate may ask for a role, and for somebody else than the
  * requester. APPROVE with `arguments` edits them: they are validated, the presets merged and the gates asked anew, which
  * may want more now; INVALID leaves the approval pending. One REJECT settles it, an APPROVE once the quorum is reached;
  * an edit starts the votes anew. Verdict, call, event, audit, grant and the wake of whoever waits are one transaction.
@@ -86,7 +87,7 @@ async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready>
   const given = check(decision, input, root)
   const approval = await findApproval(ctx, given.approvalId)
   const { projectId, toolId } = approval
-  const what = { action: 'approvals:Decide', projectId, resource: `tool/${toolId}` } as const
+  const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
   await assertMay(ctx, what.action, projectId, what.resource)
   const refusal = whyNot(ctx, approval)
   if (refusal) throw await denied(ctx, what, refusal)
@@ -119,13 +120,14 @@ async function editOf(
   given: z.output<typeof decision>,
   root: string[],
 ): Promise<Edit> {
-  const { toolId, toolVersion, requestedBy } = approval
-  const definition = await loadVersion(ctx.db, toolId, toolVersion)
-  const prepared = prepareCall(definition, given.arguments)
+  const { requestedBy } = approval
+  const call = await loadCall(ctx.db, approval.toolCallId)
+  const callable = await proposedCallable(ctx, call)
+  if (!callable) throw invalidAt([...root, 'arguments'], 'cannot be edited: the tool has lost this action')
+  const prepared = prepareCall(callable, given.arguments)
   if (!prepared.ok)
     throw invalid(prepared.issues.map((issue) => ({ ...issue, path: [...root, ...issue.path] })))
   const { arguments: own, dropped } = prepared
-  const call = await loadCall(ctx.db, approval.toolCallId)
   // Files stay as they came: they are not the approver's to change.
   const merged = withAttachments(prepared.merged, call.attachments)
   const before = approval.arguments
@@ -133,22 +135,25 @@ async function editOf(
     (key) => hashJson(before[key]) !== hashJson(merged[key]),
   )
   // Nobody edits a call to where the gates ask for more, and agrees alone.
-  const policies = [gateOf(definition), ...(await agentGate(ctx, call))]
+  const policies = [gateOf(callable), ...(await agentGates(ctx, call))]
   const requirement = stricter(approval.requirement, judgeGate(policies, merged))
-  const digest = digestOf({ toolId, toolVersion, arguments: merged, requestedBy, requirement })
+  // What was asked about was the definition of then: if it has changed, the look before the run will find out.
+  const asked = { ...callable, definitionHash: approval.definitionHash }
+  const digest = digestOf(asked, { arguments: merged, requestedBy, requirement })
   // What was asked first stays on show beside it.
-  const masked = [...(approval.masked ?? []), ...maskedPaths(definition.inputSchema, merged)]
+  const masked = [...(approval.masked ?? []), ...maskedPaths(callable.inputSchema, merged)]
   return { own, merged, keys, dropped, digest, masked, requirement }
 }
 
-/** The gate of the agent that the call goes through, as it was when its generation began or it was placed. */
-async function agentGate(ctx: Ctx, { generationId, agentGate: placed }: ToolCall): Promise<GatePolicy[]> {
+/** The gates of the agents that the call goes through, as they were when its generation began or it was placed. */
+async function agentGates(ctx: Ctx, { generationId, agentGate: placed }: ToolCall): Promise<GatePolicy[]> {
   if (generationId === null) return placed ? [placed] : []
-  const rows = await query<{ gate: GatePolicy | null }>(
+  const rows = await query<{ gate: GatePolicy | null; inherited: GatePolicy[] | null }>(
     ctx.db,
-    sql`select settings->'gate' as gate from generations where id = ${generationId}`,
+    sql`select settings->'gate' as gate, settings->'inheritedGates' as inherited from generations
+      where id = ${generationId}`,
   )
-  return rows.flatMap(({ gate }) => (gate ? [gate] : []))
+  return rows.flatMap(({ gate, inherited }) => [...(gate ? [gate] : []), ...(inherited ?? [])])
 }
 
 async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {

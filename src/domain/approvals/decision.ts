@@ -6,9 +6,9 @@ import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import type { Hint } from '../../store/events/bell.ts'
-import { hintsOf, telling, type Owner } from '../../store/work/owner.ts'
+import { hintsOf, telling, type Owner, type Told } from '../../store/work/owner.ts'
 import { entryOf, type Ctx } from '../access/index.ts'
-import type { Requirement } from '../tools/index.ts'
+import { resourceOf, type Requirement } from '../tools/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { approvalOf, currentArguments, type Approval, type Verdict, type Vote } from './approval.ts'
 import { isOutdated } from './drift.ts'
@@ -167,7 +167,7 @@ async function write(tx: Database, ctx: Ctx, { owner, edit: given }: Ready, made
   const entry = entryOf(ctx, {
     projectId: approval.projectId,
     action: 'approvals:Decide',
-    resource: `tool/${approval.toolId}`,
+    resource: resourceOf(approval.toolId),
     details: {
       approvalId: approval.id,
       toolCallId: approval.toolCallId,
@@ -177,10 +177,10 @@ async function write(tx: Database, ctx: Ctx, { owner, edit: given }: Ready, made
     },
   })
   const told = telling(owner, outcome.events, outcome.wake)
-  const rows = await query<{ seq: number | null; status: string | null }>(
+  const rows = await query<Told>(
     tx,
     sql`with a as (update approvals set votes = ${jsonb(votes)} ${edited} ${closed} where id = ${approval.id}),
-      ${call} ${told.parts}, l as (${insertEntries([entry])}) select seq, status from g`,
+      ${call} ${told.parts}, l as (${insertEntries([entry])}) ${told.answer}`,
   )
   return hintsOf(told, rows[0]!)
 }

@@ -1,14 +1,16 @@
 /** Drift: between the question and the run the tool may have changed; then nobody has agreed to what would run. */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { Database } from '../../store/db/database.ts'
+import type { House } from '../access/index.ts'
 import {
+  currentCallable,
   gateOf,
   judgeGate,
   loadTools,
   prepareCall,
   withAttachments,
+  type Callable,
   type GatePolicy,
-  type Tool,
   type ToolCall,
 } from '../tools/index.ts'
 import type { Approval, VoidReason } from './approval.ts'
@@ -19,32 +21,32 @@ import { loadApprovals } from './read.ts'
 export interface Drift {
   reason: VoidReason
   /** The tool as it is now. */
-  tool: Tool | null
+  tool: Callable | null
   again: NewApproval | null
 }
 
 /**
- * Whether an approved call is still what was agreed to: the tool has the same version, and the digest is that of what
- * would run. Null when it is; else the approval must be voided, and asked again when the arguments still fit the tool.
+ * Whether an approved call is still what was agreed to: the tool or agent has the same version, its action is defined as
+ * it was, and the digest is that of what would run. Null when it is; else the approval must be voided, and asked again
+ * when the arguments still fit. `agentGates` are the gates that hold beside the tool's own.
  */
 export async function driftOf(
-  db: Database,
+  house: House,
   call: ToolCall,
-  agentGate: GatePolicy | null,
+  agentGates: readonly GatePolicy[],
 ): Promise<Drift | null> {
-  const [[approval], [tool]] = await Promise.all([
-    loadApprovals(db, [call.approvalId!]),
-    loadTools(db, [call.toolId!]),
+  const [[approval], tool] = await Promise.all([
+    loadApprovals(house.db, [call.approvalId!]),
+    currentCallable(house, call),
   ])
   if (tool && isSame(approval!, tool, call)) return null
   if (!tool) return { reason: 'TOOL_DELETED', tool: null, again: null }
   const prepared = prepareCall(tool, call.arguments)
   if (!prepared.ok) return { reason: 'TOOL_CHANGED', tool, again: null }
   const merged = withAttachments(prepared.merged, call.attachments)
-  const policies = agentGate ? [gateOf(tool), agentGate] : [gateOf(tool)]
+  const policies = [gateOf(tool), ...agentGates]
   const question = {
     toolCallId: call.id,
-    runtimeName: call.runtimeName,
     tool,
     merged,
     // Somebody was asked once, so somebody is asked again, also when the new gate would let it pass.
@@ -62,13 +64,13 @@ export async function isOutdated(db: Database, { toolId, toolVersion }: Approval
   return tool?.version !== toolVersion
 }
 
-function isSame(approval: Approval, tool: Tool, call: ToolCall): boolean {
+function isSame(approval: Approval, tool: Callable, call: ToolCall): boolean {
   const { requestedBy, requirement, digest } = approval
   if (tool.version !== call.toolVersion) return false
   const prepared = prepareCall(tool, call.arguments)
   if (!prepared.ok) return false
-  const asked = { toolId: tool.id, toolVersion: tool.version, requestedBy, requirement }
-  return digest === digestOf({ ...asked, arguments: withAttachments(prepared.merged, call.attachments) })
+  const merged = withAttachments(prepared.merged, call.attachments)
+  return digest === digestOf(tool, { arguments: merged, requestedBy, requirement })
 }
 
 /** What the model or caller is told when an approved call cannot run and cannot be asked again. */

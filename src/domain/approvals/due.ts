@@ -73,14 +73,47 @@ export function startDeadlines(house: Pick<House, 'db' | 'bell' | 'log'>): { sto
   }
 }
 
-/** Lock the owners, move the approvals, settle the calls, tell and wake the owners. */
+/**
+ * The owners of what is due, and the roots that hear of it, locked; `free` are those that may be written. Nothing here waits
+ * for a lock, so the order of locks does not matter: what somebody else has is left for the next look.
+ */
+const owners = sql`owners as (
+    select id, root_id from generations where id in (select generation_id from due)
+    order by id for update skip locked
+  ), roots as (
+    select id from generations where id in (select root_id from owners) and id not in (select id from owners)
+    order by id for update skip locked
+  ), free as (
+    select id, root_id from owners
+    where root_id is null or root_id in (select id from roots union all select id from owners)
+  )`
+
+/** What is told of each approval in `a`, numbered for each log: in that of its owner, and a copy in that of the root. */
+const facts = sql`own as (
+    select a.*, e.n, e.type, jsonb_build_object('toolCallId', a.tool_call_id, 'name', a.runtime_name) || e.more as data
+    from a cross join lateral (
+      select 1 as n, 'APPROVAL_EXPIRED' as type, jsonb_build_object('approvalId', a.id) as more
+        where a.status = 'EXPIRED'
+      union all select 2, 'TOOL_CALL_SETTLED', '{"status": "EXPIRED"}'::jsonb where a.status = 'EXPIRED'
+      union all select 1, 'APPROVAL_ESCALATED', jsonb_build_object('approvalId', a.id) where a.status = 'PENDING'
+    ) as e
+  ), told as (
+    select project_id, generation_id, id, n, type, data, status = 'EXPIRED' as expired from own
+    union all select own.project_id, free.root_id, own.id, own.n, own.type,
+      own.data || jsonb_build_object('descendantId', own.generation_id), false
+    from own join free on free.id = own.generation_id
+    where free.root_id is not null and own.type like 'APPROVAL%'
+  ), facts as (
+    select *, row_number() over (partition by generation_id order by id, n) as place from told
+  )`
+
+/** Lock the owners, move the approvals, settle the calls, tell all and wake the owners. */
 function statement() {
   return sql`with due as (
     select id, tool_call_id, generation_id from approvals
     where wake_at <= now() and status = 'PENDING' order by wake_at limit ${batch}
-  ), owners as (
-    select id from generations where id in (select generation_id from due) order by id for update skip locked
-  ), alone as (
+  ), ${owners},
+  alone as (
     select id from tool_calls where id in (select tool_call_id from due where generation_id is null)
     order by id for update skip locked
   ), a as (
@@ -90,35 +123,30 @@ function statement() {
       escalated_at = case when p.expires_at <= now() then p.escalated_at else now() end,
       wake_at = case when p.expires_at <= now() then null else p.expires_at end
     where p.id in (select id from due) and p.status = 'PENDING' and p.wake_at <= now()
-      and (p.generation_id in (select id from owners) or p.tool_call_id in (select id from alone))
+      and (p.generation_id in (select id from free) or p.tool_call_id in (select id from alone))
     returning p.id, p.project_id, p.generation_id, p.tool_call_id, p.runtime_name, p.status
   ), c as (
     update tool_calls as t set status = 'EXPIRED', result = ${jsonb(expiredResult)}, is_error = true,
       error_code = 'approval_expired', settled_at = now()
     from a where t.id = a.tool_call_id and a.status = 'EXPIRED' and t.approval_id = a.id
       and t.status = 'AWAITING_APPROVAL'
-  ), facts as (
-    select a.*, e.type, jsonb_build_object('toolCallId', a.tool_call_id, 'name', a.runtime_name) || e.more as data,
-      row_number() over (partition by a.generation_id order by a.id, e.n) as place
-    from a cross join lateral (
-      select 1 as n, 'APPROVAL_EXPIRED' as type, jsonb_build_object('approvalId', a.id) as more
-        where a.status = 'EXPIRED'
-      union all select 2, 'TOOL_CALL_SETTLED', '{"status": "EXPIRED"}'::jsonb where a.status = 'EXPIRED'
-      union all select 1, 'APPROVAL_ESCALATED', jsonb_build_object('approvalId', a.id) where a.status = 'PENDING'
-    ) as e
-  ), g as (
+  ), ${facts},
+  g as (
     update generations as o set last_seq = o.last_seq + f.n,
       wake_at = case when o.status = 'WAITING' and f.expired then now() else o.wake_at end,
       status = case when o.status = 'WAITING' and f.expired then 'QUEUED' else o.status end
-    from (select generation_id, count(*)::int as n, bool_or(status = 'EXPIRED') as expired
+    from (select generation_id, count(*)::int as n, bool_or(expired) as expired
       from facts group by generation_id) as f
-    where o.id = f.generation_id
-    returning o.id, o.status, o.last_seq, o.last_seq - f.n as before
+    where o.id = f.generation_id and (o.finished_at is null or o.id in (select id from owners))
+    returning o.id, o.project_id, o.status, o.last_seq, o.last_seq - f.n as before
   ), e as (${insertEvents(sql`
     select facts.project_id, facts.generation_id, g.before + facts.place::int as seq, facts.type, facts.data
-    from facts left join g on g.id = facts.generation_id order by facts.generation_id, facts.place`)}
+    from facts left join g on g.id = facts.generation_id
+    where facts.generation_id is null or g.id is not null order by facts.generation_id, facts.place`)}
   )
   select a.project_id as "projectId", a.generation_id as "generationId", max(g.last_seq) as seq,
     max(g.status) as status, count(*)::int as n
-  from a left join g on g.id = a.generation_id group by 1, 2`
+  from a left join g on g.id = a.generation_id group by 1, 2
+  union all select g.project_id, g.id, g.last_seq, g.status, 0 from g
+  where g.id not in (select generation_id from a where generation_id is not null)`
 }

@@ -1,12 +1,13 @@
 /** The gate tried dry: what a call would meet, and what a draft policy would have done to the calls of the past. */
 import { desc, eq, and, isNotNull } from 'drizzle-orm'
 import { z } from 'zod'
-import { check, whole } from '../../core/check.ts'
+import { check, text, whole } from '../../core/check.ts'
 import { invalid } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
 import {
+  callableMeant,
   findTool,
   gateInput,
   gateOf,
@@ -16,7 +17,7 @@ import {
   type GateInput,
   type GatePolicy,
   type Requirement,
-  type Tool,
+  type Callable,
   type ToolCall,
 } from '../tools/index.ts'
 import { covers, findGrants } from './grant-use.ts'
@@ -34,10 +35,11 @@ export interface GateEvaluation {
  */
 export async function evaluateGate(
   ctx: Ctx,
-  input: { toolId: string; arguments: unknown },
+  input: { toolId: string; action?: string | null; arguments: unknown },
 ): Promise<GateEvaluation> {
-  const tool = await findTool(ctx, input.toolId)
-  await assertMay(ctx, 'tools:Get', tool.projectId, `tool/${tool.id}`)
+  const stored = await findTool(ctx, input.toolId)
+  await assertMay(ctx, 'tools:Get', stored.projectId, `tool/${stored.id}`)
+  const tool = await callableMeant(ctx, stored, input.action ?? null, ['action'])
   const prepared = prepareCall(tool, input.arguments ?? {})
   if (!prepared.ok) throw invalid(prepared.issues)
   const { merged } = prepared
@@ -52,7 +54,12 @@ export async function evaluateGate(
 const maxReplayed = 1000
 const maxShown = 20
 
-const previewShape = z.object({ toolId: z.string(), gate: gateInput, last: whole(1, maxReplayed).nullish() })
+const previewShape = z.object({
+  toolId: z.string(),
+  action: text(200).nullish(),
+  gate: gateInput,
+  last: whole(1, maxReplayed).nullish(),
+})
 
 export interface GatePreview {
   /** Recorded calls that were judged. */
@@ -72,22 +79,24 @@ export interface GatePreview {
  */
 export async function previewGate(
   ctx: Ctx,
-  input: { toolId: string; gate: GateInput; last?: number | null },
+  input: { toolId: string; action?: string | null; gate: GateInput; last?: number | null },
 ): Promise<GatePreview> {
-  const { toolId, gate, last } = check(previewShape, input, [])
-  const tool = await findTool(ctx, toolId)
-  await assertMay(ctx, 'tools:Get', tool.projectId, `tool/${tool.id}`)
-  await assertMay(ctx, 'toolCalls:List', tool.projectId, 'toolCall/*')
+  const { toolId, action = null, gate, last } = check(previewShape, input, [])
+  const stored = await findTool(ctx, toolId)
+  await assertMay(ctx, 'tools:Get', stored.projectId, `tool/${stored.id}`)
+  await assertMay(ctx, 'toolCalls:List', stored.projectId, 'toolCall/*')
+  const tool = await callableMeant(ctx, stored, action, ['action'])
+  const own = tool.action === null ? undefined : eq(toolCalls.action, tool.action)
   const rows = await ctx.db
     .select()
     .from(toolCalls)
-    .where(and(eq(toolCalls.toolId, tool.id), isNotNull(toolCalls.arguments)))
+    .where(and(eq(toolCalls.toolId, tool.id), own, isNotNull(toolCalls.arguments)))
     .orderBy(desc(toolCalls.createdAt), desc(toolCalls.id))
     .limit(last ?? 100)
   return compare(tool, gate, rows.map(toolCallOf))
 }
 
-function compare(tool: Tool, draft: GatePolicy, calls: ToolCall[]): GatePreview {
+function compare(tool: Callable, draft: GatePolicy, calls: ToolCall[]): GatePreview {
   const judged = calls.flatMap((call) => {
     const prepared = prepareCall(tool, call.arguments)
     if (!prepared.ok) return []

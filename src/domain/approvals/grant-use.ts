@@ -6,6 +6,7 @@ import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { grants } from '../../store/db/tables/approvals.ts'
 import { meets, type Requirement } from '../tools/index.ts'
+import type { Asked } from './ask.ts'
 import type { Grant } from './grants.ts'
 
 /** Who makes a call that the gate stops. */
@@ -39,7 +40,7 @@ export async function findGrants(
 
 /** A call that the gate stops. */
 export interface StoppedCall {
-  tool: { id: string; version: number }
+  tool: Asked
   merged: JsonObject
   requirement: Requirement
 }
@@ -50,6 +51,7 @@ export interface StoppedCall {
  */
 export function covers(grant: UsableGrant, { tool, merged, requirement }: StoppedCall): boolean {
   if (grant.toolId !== tool.id || grant.toolVersion !== tool.version) return false
+  if (grant.action !== tool.action || grant.definitionHash !== tool.definitionHash) return false
   if (!meets(grant.met, requirement)) return false
   if (grant.scope === 'TOOL') return true
   if (grant.scope === 'EXACT') return grant.argumentsHash === hashJson(merged)

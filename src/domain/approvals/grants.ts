@@ -13,10 +13,10 @@ import { grants } from '../../store/db/tables/approvals.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import {
   assertMay,
+  eachSeen,
   assertRoom,
   projectOf,
   reachable,
-  reaches,
   recordChange,
   type Ctx,
 } from '../access/index.ts'
@@ -48,6 +48,9 @@ export interface Grant {
   /** The grant holds for this version only: a changed tool is asked about again. */
   toolVersion: number
   runtimeName: string
+  /** It holds for this action as it was defined then. */
+  action: string | null
+  definitionHash: string | null
   scope: GrantScope
   argumentsHash: string | null
   schema: JsonObject | null
@@ -82,6 +85,7 @@ export async function insertGrant(
   if (compiled?.ok && compiled.validate(merged).length > 0)
     throw at('schema', 'does not allow the arguments of this very call')
   const { agentId, threadId, requestedBy, projectId, toolId, toolVersion, runtimeName } = approval
+  const { action, definitionHash } = approval
   const holder = {
     AGENT: { agentId },
     THREAD: { threadId },
@@ -98,6 +102,8 @@ export async function insertGrant(
     toolId,
     toolVersion,
     runtimeName,
+    action,
+    definitionHash,
     ...holder,
     scope: given.scope,
     argumentsHash: given.scope === 'EXACT' ? hashJson(merged) : null,
@@ -113,22 +119,15 @@ export async function insertGrant(
 
 /** Grants by id, null for what does not exist for the caller. Action `grants:Get` on each. */
 export async function getGrants(ctx: Ctx, ids: readonly string[]): Promise<(Grant | null)[]> {
-  const rows =
+  const stored =
     ids.length > 0
       ? await ctx.db
           .select()
           .from(grants)
           .where(inArray(grants.id, [...ids]))
       : []
-  const found = new Map(rows.map((row) => [row.id, row as Grant]))
-  return Promise.all(
-    ids.map(async (id) => {
-      const grant = found.get(id)
-      if (!grant || !reaches(ctx, grant.projectId)) return null
-      await assertMay(ctx, 'grants:Get', grant.projectId, `grant/${id}`)
-      return grant
-    }),
-  )
+  const rows = stored as Grant[]
+  return eachSeen(ctx, ids, rows, 'grants:Get', (grant) => `grant/${grant.id}`)
 }
 
 /** Grants of a project, newest first; `active` keeps those that can still let a call pass. Action `grants:List`. */

@@ -38,5 +38,6 @@ export {
   listApprovals,
   loadApprovals,
   loadPendingOf,
+  loadPendingUnder,
   type ApprovalCounts,
 } from './read.ts'

@@ -5,20 +5,13 @@ import { query, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
-import { assertMay, projectOf, reachable, reaches, type Ctx } from '../access/index.ts'
+import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'
 import { approvalOf, type Approval, type ApprovalStatus } from './approval.ts'
 
 /** Approvals by id, null for what does not exist for the caller. Action `approvals:Get` on each. */
 export async function getApprovals(ctx: Ctx, ids: readonly string[]): Promise<(Approval | null)[]> {
-  const found = new Map((await loadApprovals(ctx.db, ids)).map((approval) => [approval.id, approval]))
-  return Promise.all(
-    ids.map(async (id) => {
-      const approval = found.get(id)
-      if (!approval || !reaches(ctx, approval.projectId)) return null
-      await assertMay(ctx, 'approvals:Get', approval.projectId, `approval/${id}`)
-      return approval
-    }),
-  )
+  const rows = await loadApprovals(ctx.db, ids)
+  return eachSeen(ctx, ids, rows, 'approvals:Get', (approval) => `approval/${approval.id}`)
 }
 
 export interface ApprovalFilter {
@@ -95,6 +88,15 @@ export async function findApproval(ctx: Ctx, id: string): Promise<Approval> {
 export async function loadApprovals(db: Database, ids: readonly string[]): Promise<Approval[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, approvals, sql`where id in ${[...ids]}`)).map(approvalOf)
+}
+
+/** What is pending for a generation and the runs under it, oldest first, in one statement. Checks nothing. */
+export async function loadPendingUnder(db: Database, generationId: string): Promise<Approval[]> {
+  const pending = sql`where status = 'PENDING' and generation_id in (
+      with recursive tree as (select ${generationId}::text as id union all
+        select c.id from tree join generations as c on c.parent_id = tree.id)
+      select id from tree) order by created_at, id`
+  return (await selectRows(db, approvals, pending)).map(approvalOf)
 }
 
 /** What is pending for these generations, oldest first. Checks nothing. */

@@ -6,11 +6,13 @@ import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { attachTo, findCall, noteBack, placeCall, runPlaced, type Order } from '../calls/index.ts'
 import { inCallersWords } from './callers-words.ts'
-import { findTool, prepareCall, type ToolCall } from '../tools/index.ts'
+import { findCallable, findTool, prepareCall, type Caller, type ToolCall } from '../tools/index.ts'
 
 export interface BridgeCall {
   agentId: string
   toolId: string
+  /** Which of the tool's actions; null for a tool with one name. */
+  action: string | null
   /** The runtime name that was called. */
   name: string
   arguments: unknown
@@ -18,6 +20,8 @@ export interface BridgeCall {
   idempotencyKey: string | null
   /** The conversation that the call belongs to, for grants that hold for one. */
   threadId: string | null
+  /** Who waits for it, hears of it and can be asked. */
+  caller: Caller
 }
 
 const keyShape = text(200, 1).nullable()
@@ -36,9 +40,11 @@ export async function callThroughAgent(
   await assertMay(ctx, 'tools:Call', tool.projectId, `tool/${tool.id}`)
   if (tool.projectId !== agent.projectId || tool.kind === 'client' || !agent.toolIds.includes(tool.id))
     throw notFound('tool', input.name)
-  const prepared = prepareCall(tool, input.arguments)
+  const callable = await findCallable(ctx, tool, input.action)
+  if (!callable) throw notFound('tool', input.name)
+  const prepared = prepareCall(callable, input.arguments)
   if (!prepared.ok) throw invalid(prepared.issues)
-  const attachments = await attachTo(ctx, tool, input.attachments, ['arguments', 'attachments']).catch(
+  const attachments = await attachTo(ctx, callable, input.attachments, ['arguments', 'attachments']).catch(
     (error: unknown) => {
       throw inCallersWords(error)
     },
@@ -49,11 +55,11 @@ export async function callThroughAgent(
     ...(attachments ? { attachments } : {}),
   }
   const order: Order = {
-    tool,
-    runtimeName: input.name,
+    tool: callable,
     prepared,
     attachments,
     memory: key === null ? null : { operation: `mcp:${agent.id}`, key, request },
+    caller: input.caller,
     via: { agentId: agent.id, agentGate: agent.gate ?? null, threadId: input.threadId },
   }
   const placed = await placeCall(ctx, order)

@@ -10,23 +10,32 @@ const lifetimeMs = 24 * 60 * 60 * 1000
 
 export interface Conversation {
   threadId: string
+  /** What its client said at the start that it can be asked: names of capabilities. */
+  askable: string[]
   expiresAt: number
 }
 
+/** What a client can be asked, by the letter that stands in its session id. */
+const letters: Record<string, string> = { e: 'elicitation', s: 'sampling', r: 'roots' }
+
 /** A new session id for this caller and agent, in visible ASCII. Nothing is stored. */
-export function newConversation(ctx: Ctx, agentId: string): string {
+export function newConversation(ctx: Ctx, agentId: string, capabilities: object): string {
   const threadId = newId('thread')
   const expiresAt = ctx.clock.now() + lifetimeMs
-  return [threadId, expiresAt.toString(36), sealOf(ctx, agentId, threadId, expiresAt)].join('.')
+  const own = Object.keys(letters).filter((letter) => letters[letter]! in capabilities)
+  const asks = own.join('')
+  const seal = sealOf(ctx, [agentId, threadId, expiresAt, asks])
+  return [threadId, expiresAt.toString(36), asks, seal].join('.')
 }
 
 /** The session when the id was made here for this caller and agent and its time is not over, else null. */
 export function readConversation(ctx: Ctx, agentId: string, sessionId: string): Conversation | null {
-  const [threadId, until, seal, ...more] = sessionId.split('.')
+  const [threadId, until, asks = '', seal, ...more] = sessionId.split('.')
   if (!threadId || !until || !seal || more.length > 0) return null
   const expiresAt = parseInt(until, 36)
   if (!(expiresAt > ctx.clock.now())) return null
-  return sameText(seal, sealOf(ctx, agentId, threadId, expiresAt)) ? { threadId, expiresAt } : null
+  if (!sameText(seal, sealOf(ctx, [agentId, threadId, expiresAt, asks]))) return null
+  return { threadId, expiresAt, askable: [...asks].flatMap((letter) => letters[letter] ?? []) }
 }
 
 /** Whether it was not closed. */
@@ -47,10 +56,8 @@ export async function closeConversation(
 
 function sealOf(
   { masterKey, principal }: Pick<House, 'masterKey'> & Pick<Ctx, 'principal'>,
-  agentId: string,
-  threadId: string,
-  expiresAt: number,
+  parts: (string | number)[],
 ): string {
   const key = purposeKey(masterKey, 'mcp session')
-  return sign(key, [agentId, principal.id, threadId, expiresAt]).slice(0, 32)
+  return sign(key, [principal.id, ...parts]).slice(0, 32)
 }

@@ -8,7 +8,11 @@ export {
   type Conversation,
 } from './conversation.ts'
 export { entryNames, reservedIn, type BridgeEntry, type BridgeSurface } from './surface.ts'
-export { createSurfaces, type Surfaces } from './surfaces.ts'
+export type { Offers } from './offers.ts'
+export { relayCompletion, relayPrompt, relayResource, type Asked } from './relay.ts'
+export type { Relay as RelayedWords, UpstreamReading as Reading } from '../upstream/index.ts'
+export { createSurfaces, type SurfacePart, type Surfaces } from './surfaces.ts'
 export { startTalk, watchTalk, type TalkEvent, type TalkInput } from './talk.ts'
-export { cancelWork, fetched, readWork, waitForWork, type Work, type WorkStatus } from './work.ts'
+export { answerWork, cancelWork, fetched, readWork, waitForWork, type Work, type WorkStatus } from './work.ts'
 export { noteBack, noteGone } from '../calls/index.ts'
+export type { Caller } from '../tools/index.ts'

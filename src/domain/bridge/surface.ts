@@ -1,13 +1,16 @@
 /** The surface of an agent: what MCP clients are shown, by name. Pure. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Agent } from '../agents/index.ts'
+import { offersOf, type Offers } from './offers.ts'
 import {
+  describedAgent,
   gateOf,
+  taskDefaults,
+  type TaskPolicy,
   runtimeName,
-  surfaceOf,
+  shownSchema,
+  type Callable,
   type GateMode,
-  type SurfaceEntry,
-  type Tool,
 } from '../tools/index.ts'
 
 /** Arguments that every entry takes beside its own. They never reach the tool. */
@@ -26,58 +29,75 @@ export type BridgeEntry = {
   /** As shown: without presets, with the reserved arguments. */
   inputSchema: JsonObject
   outputSchema: JsonObject | null
-  annotations: SurfaceEntry['annotations']
+  annotations: Callable['annotations']
+  /** What else an upstream says of its tool. */
+  shown?: Callable['shown']
   /** Whether a person must agree: never, always, or by its arguments. */
   gate: GateMode
-} & ({ kind: 'tool'; toolId: string } | { kind: 'agent' } | { kind: 'wait' })
+} & (
+  | { kind: 'tool'; toolId: string; action: string | null; task: TaskPolicy }
+  | { kind: 'agent' }
+  | { kind: 'wait' }
+)
 
 export interface BridgeSurface {
   agent: Agent
   /** In the order in which they are shown: tools as the agent has them, then what is built in. */
   entries: BridgeEntry[]
   byName: ReadonlyMap<string, BridgeEntry>
+  offers: Offers
   /** Another surface has another hash: names, schemas and gates. */
   hash: string
 }
 
-/** The surface of an agent with these tools. Client tools are not on it: they run in the calling application. */
-export function bridgeSurface(agent: Agent, tools: readonly Tool[]): BridgeSurface {
+/**
+ * The surface of an agent with what its tools offer, in their order. Client tools are not on it: they run in the
+ * calling application. Of two callables with one name the first counts.
+ */
+export function bridgeSurface(
+  agent: Agent,
+  callables: readonly Callable[],
+  offers: Offers = noOffers,
+): BridgeSurface {
   const active = agent.activeToolIds
-  const served = agent.toolIds
-    .map((id) => tools.find((tool) => tool.id === id))
-    .filter((tool) => tool !== undefined)
-    .filter((tool) => tool.kind !== 'client' && (active === null || active.includes(tool.id)))
-  const byId = new Map(served.map((tool) => [tool.id, tool]))
-  const entries: BridgeEntry[] = surfaceOf(served).map((entry) =>
-    toolEntry(entry, byId.get(entry.toolId)!, agent),
-  )
+  const served = new Map<string, BridgeEntry>()
+  for (const callable of callables)
+    if (callable.kind !== 'client' && (active === null || active.includes(callable.id)))
+      if (!served.has(callable.runtimeName)) served.set(callable.runtimeName, toolEntry(callable, agent))
+  const entries = [...served.values()]
   const names = new Set(entries.map((entry) => entry.name))
   entries.push(agentEntry(agent, names))
-  const gated = entries.some((entry) => entry.gate !== 'NEVER') || tools.some((tool) => isGated(tool, agent))
+  const gated =
+    entries.some((entry) => entry.gate !== 'NEVER') || callables.some((one) => isGated(one, agent))
   if (gated && !names.has(entryNames.wait)) entries.push(waitEntry)
   const hash = hashJson(entries)
-  return { agent, entries, byName: new Map(entries.map((entry) => [entry.name, entry])), hash }
+  return { agent, entries, byName: new Map(entries.map((entry) => [entry.name, entry])), offers, hash }
 }
 
-function isGated(tool: Tool, agent: Agent): boolean {
+const noOffers = offersOf([], new Map())
+
+function isGated(tool: Callable, agent: Agent): boolean {
   return modeOf(tool, agent) !== 'NEVER'
 }
 
-function modeOf(tool: Tool, { gate }: Agent): GateMode {
+function modeOf(tool: Callable, { gate }: Agent): GateMode {
   const modes = [gateOf(tool).mode, gate?.mode ?? 'NEVER']
   return modes.includes('ALWAYS') ? 'ALWAYS' : modes.includes('WHEN') ? 'WHEN' : 'NEVER'
 }
 
-function toolEntry(entry: SurfaceEntry, tool: Tool, agent: Agent): BridgeEntry {
+function toolEntry(tool: Callable, agent: Agent): BridgeEntry {
   return {
     kind: 'tool',
-    toolId: entry.toolId,
-    name: entry.runtimeName,
-    title: entry.title,
-    description: entry.description,
-    inputSchema: withReserved(entry.inputSchema),
-    outputSchema: entry.outputSchema,
-    annotations: entry.annotations,
+    toolId: tool.id,
+    action: tool.action,
+    task: tool.task ?? taskDefaults,
+    name: tool.runtimeName,
+    title: tool.title,
+    description: tool.description,
+    inputSchema: withReserved(shownSchema(tool)),
+    outputSchema: tool.outputSchema,
+    annotations: tool.annotations,
+    ...(tool.shown ? { shown: tool.shown } : {}),
     gate: modeOf(tool, agent),
   }
 }
@@ -122,7 +142,7 @@ function agentEntry(agent: Agent, taken: Set<string>): BridgeEntry {
     kind: 'agent',
     name,
     title: agent.name,
-    description: `Gives a message to the agent ${JSON.stringify(agent.name)} and answers its final text.`,
+    description: describedAgent(agent.name),
     inputSchema: withReserved({
       type: 'object',
       properties,

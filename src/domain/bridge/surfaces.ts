@@ -2,12 +2,18 @@
 import { AppError, notFound } from '../../core/errors.ts'
 import { allows, assertMay, denied, type Ctx, type House } from '../access/index.ts'
 import { loadAgents, type Agent } from '../agents/index.ts'
-import { loadTools } from '../tools/index.ts'
+import { loadUpstreams } from '../upstream/index.ts'
+import { loadCallables, loadTools } from '../tools/index.ts'
+import { offersOf } from './offers.ts'
+import { offersFor } from './relay.ts'
 import { bridgeSurface, type BridgeEntry, type BridgeSurface } from './surface.ts'
 
 /** How long a surface is believed when no bell rings. A call looks at the tool itself all the same. */
 const believedMs = 5000
 const cacheSize = 1000
+
+/** The lists of a surface that change each by itself. */
+export type SurfacePart = 'tools' | 'prompts' | 'resources'
 
 export interface Surfaces {
   /**
@@ -15,8 +21,8 @@ export interface Surfaces {
    * for the caller or is not open to MCP clients; FORBIDDEN when the caller's key is bound to another agent.
    */
   of(ctx: Ctx, agentId: string): Promise<BridgeSurface>
-  /** Calls back when the surface of the agent has become another one, heard from any replica. The answer ends it. */
-  watch(agentId: string, changed: () => void): () => void
+  /** Calls back when lists of the agent have become others, heard from any replica. The answer ends it. */
+  watch(agentId: string, changed: (what: SurfacePart[]) => void): () => void
   /** Forgets what is known of an agent: somebody has seen a newer version. */
   forget(agentId: string): void
   close(): void
@@ -41,8 +47,21 @@ export function createSurfaces(house: House): Surfaces {
     if (known && known.until > Date.now()) return known.surface
     const [agent] = await loadAgents(house.db, [agentId])
     if (!agent) throw notFound('agent', agentId)
-    const tools = await loadTools(house.db, agent.toolIds)
-    const surface = bridgeSurface(agent, tools)
+    const tools = new Map((await loadTools(house.db, agent.toolIds)).map((tool) => [tool.id, tool]))
+    const inOrder = agent.toolIds.flatMap((id) => tools.get(id) ?? [])
+    const active = agent.activeToolIds
+    const served = inOrder.filter(({ id, mcp }) => mcp && (active === null || active.includes(id)))
+    const [callables, upstreams] = await Promise.all([
+      loadCallables(house, inOrder),
+      served.length > 0
+        ? loadUpstreams(
+            house.db,
+            served.map((tool) => tool.id),
+          )
+        : null,
+    ])
+    const catalogs = new Map([...(upstreams ?? [])].map(([id, { catalog }]) => [id, catalog]))
+    const surface = bridgeSurface(agent, callables, offersOf(served, catalogs))
     if (cache.size >= cacheSize) cache.clear()
     cache.set(agentId, { surface, until: Date.now() + believedMs })
     return surface
@@ -80,20 +99,22 @@ async function assertReaches(ctx: Ctx, agent: Agent): Promise<void> {
 }
 
 /** What the caller may not call is not on its list. */
-function asSeenBy({ principal }: Ctx, surface: BridgeSurface): BridgeSurface {
+function asSeenBy(ctx: Ctx, surface: BridgeSurface): BridgeSurface {
+  const { principal } = ctx
   const may = (entry: BridgeEntry) =>
     entry.kind === 'wait' ||
     (entry.kind === 'tool'
       ? allows(principal.policy, 'tools:Call', `tool/${entry.toolId}`)
       : allows(principal.policy, 'generations:Start', `agent/${surface.agent.id}`))
-  if (surface.entries.every(may)) return surface
+  const offers = offersFor(ctx, surface.offers)
+  if (surface.entries.every(may)) return offers === surface.offers ? surface : { ...surface, offers }
   const entries = surface.entries.filter(may)
-  return { ...surface, entries, byName: new Map(entries.map((entry) => [entry.name, entry])) }
+  return { ...surface, offers, entries, byName: new Map(entries.map((entry) => [entry.name, entry])) }
 }
 
 /** One look at a time; the first only learns what there is. A surface that is gone is an empty one. */
-function watching(read: () => Promise<BridgeSurface>, changed: () => void): () => void {
-  let known: string | null = null
+function watching(read: () => Promise<BridgeSurface>, changed: (what: SurfacePart[]) => void): () => void {
+  let known: Hashes | null = null
   let looking = false
   let again = false
   const look = async () => {
@@ -101,14 +122,21 @@ function watching(read: () => Promise<BridgeSurface>, changed: () => void): () =
     looking = true
     do {
       again = false
-      const hash = await read().then(
-        (surface) => surface.hash,
-        (error: unknown) => (error instanceof AppError ? 'gone' : known),
-      )
-      if (known !== null && hash !== known) changed()
-      known = hash
+      const now = await read().then(hashesOf, (error: unknown) => (error instanceof AppError ? gone : known))
+      const parts = known && now ? surfaceParts.filter((part) => known![part] !== now[part]) : []
+      if (parts.length > 0) changed(parts)
+      known = now
     } while (again)
     looking = false
   }
   return () => void look()
+}
+
+type Hashes = Record<SurfacePart, string>
+
+const surfaceParts: SurfacePart[] = ['tools', 'prompts', 'resources']
+const gone: Hashes = { tools: 'gone', prompts: 'gone', resources: 'gone' }
+
+function hashesOf({ hash, offers }: BridgeSurface): Hashes {
+  return { tools: hash, prompts: offers.promptsHash, resources: offers.resourcesHash }
 }

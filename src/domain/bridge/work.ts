@@ -2,16 +2,16 @@
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
 import { kindOfId } from '../../core/ids.ts'
-import { isJsonObject, type Json } from '../../core/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Ctx } from '../access/index.ts'
-import { loadApprovals, loadPendingOf, type Approval } from '../approvals/index.ts'
-import { cancelCall, noteFetched, waitFor, type Patience } from '../calls/index.ts'
+import { loadApprovals, loadPendingUnder, type Approval } from '../approvals/index.ts'
+import { answerCall, cancelCall, noteFetched, waitFor, type Patience } from '../calls/index.ts'
 import { cancelGeneration, getGenerations, isTerminal, type Generation } from '../generations/index.ts'
-import { isOpen, type ToolCall } from '../tools/index.ts'
+import { isOpen, type Caller, type ToolCall } from '../tools/index.ts'
 import { findOwnCall } from './call.ts'
 
-/** WAITING: for a person at the gate. DONE and CANCELLED are final. */
-export type WorkStatus = 'RUNNING' | 'WAITING' | 'DONE' | 'CANCELLED'
+/** WAITING: for a person at the gate. ASKS: for its caller. DONE and CANCELLED are final. */
+export type WorkStatus = 'RUNNING' | 'WAITING' | 'ASKS' | 'DONE' | 'CANCELLED'
 
 export interface Work {
   /** The id of the tool call or generation. */
@@ -20,6 +20,8 @@ export interface Work {
   status: WorkStatus
   /** What is waited for. */
   pending: { approvalId: string; expiresAt: Date } | null
+  /** What an upstream wants to know from the caller, not answered yet, by key. */
+  asked: JsonObject | null
   /** Once it is DONE. */
   result: ToolResult | null
   /** The conversation of a run. */
@@ -62,8 +64,9 @@ async function readCall(ctx: Ctx, call: ToolCall): Promise<Work> {
   return {
     id: call.id,
     projectId: call.projectId,
-    status: cancelled ? 'CANCELLED' : waits ? 'WAITING' : isOpen(call) ? 'RUNNING' : 'DONE',
+    status: cancelled ? 'CANCELLED' : waits ? 'WAITING' : openStatus(call),
     pending: pendingOf(approval ? [approval] : []),
+    asked: openStatus(call) === 'ASKS' ? unanswered(call) : null,
     result: call.result,
     conversationId: null,
     awaited: call.awaited,
@@ -76,12 +79,13 @@ async function readCall(ctx: Ctx, call: ToolCall): Promise<Work> {
 async function readTalk(ctx: Ctx, id: string): Promise<Work> {
   const [generation] = await getGenerations(ctx, [id])
   if (!generation || generation.requestedBy !== ctx.principal.id) throw notFound('generation', id)
-  const pending = generation.storedStatus === 'WAITING' ? await loadPendingOf(ctx.db, [id]) : []
+  const pending = generation.storedStatus === 'WAITING' ? await loadPendingUnder(ctx.db, id) : []
   return {
     id,
     projectId: generation.projectId,
     status: statusOf(generation, pending.length > 0),
     pending: pendingOf(pending),
+    asked: null,
     result: isTerminal(generation.storedStatus) ? resultOf(generation) : null,
     conversationId: generation.threadId,
     awaited: false,
@@ -89,6 +93,30 @@ async function readTalk(ctx: Ctx, id: string): Promise<Work> {
     createdAt: generation.createdAt,
     changedAt: generation.finishedAt ?? generation.startedAt ?? generation.createdAt,
   }
+}
+
+function openStatus(call: ToolCall): WorkStatus {
+  if (!isOpen(call)) return 'DONE'
+  return call.status === 'AWAITING_CLIENT' && call.asked ? 'ASKS' : 'RUNNING'
+}
+
+function unanswered({ asked }: ToolCall): JsonObject {
+  const { inputRequests, answers } = asked!
+  return Object.fromEntries(Object.entries(inputRequests).filter(([key]) => !Object.hasOwn(answers, key)))
+}
+
+/**
+ * Gives the caller's answers to what an upstream asked. Action `tools:Call`, and only for who made the call. Answers the
+ * running call when nothing is missing any more, else null.
+ */
+export async function answerWork(
+  ctx: Ctx,
+  id: string,
+  answers: JsonObject,
+  caller: Caller,
+): Promise<{ running: Promise<ToolCall> } | null> {
+  const call = await findOwnCall(ctx, id)
+  return call.asked ? answerCall(ctx, call, answers, caller) : null
 }
 
 function statusOf({ storedStatus, cancelRequestedAt }: Generation, asks: boolean): WorkStatus {

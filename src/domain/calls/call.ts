@@ -7,21 +7,21 @@ import { assertMay, type Ctx } from '../access/index.ts'
 import { resolveAttachments, type Attachment, type AttachmentsInput } from '../files/index.ts'
 import {
   attachmentsName,
+  callableMeant,
   findTool,
-  isIdempotent,
   prepareCall,
-  runTool,
   timeoutOf,
-  type Tool,
+  type Callable,
   type ToolCall,
 } from '../tools/index.ts'
-import { placeCall, type Order, type Placed } from './place.ts'
-import { leaseMarginMs, settle } from './row.ts'
+import { placeCall, type Order } from './place.ts'
+import { leaseMarginMs } from './row.ts'
+import { runPlaced } from './send.ts'
 import { isAnswered, waitForCall } from './wait.ts'
 
 const shape = z.object({
   toolId: z.string(),
-  action: z.string().nullish(),
+  action: text(200, 1).nullish(),
   arguments: z.unknown().optional(),
   attachments: z.unknown().optional(),
   idempotencyKey: text(200, 1).nullish(),
@@ -50,16 +50,20 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
       ['input', 'toolId'],
       'is a client tool, which runs in the calling application and not here',
     )
-  if (given.action)
-    throw invalidAt(['input', 'action'], `is for mcp and platform tools; this is an ${tool.kind} tool`)
-  const prepared = prepareCall(tool, given.arguments ?? {})
+  const callable = await callableMeant(ctx, tool, given.action ?? null, ['input', 'action'])
+  const prepared = prepareCall(callable, given.arguments ?? {})
   if (!prepared.ok)
     throw invalid(prepared.issues.map((issue) => ({ ...issue, path: ['input', ...issue.path] })))
-  const attachments = await attachTo(ctx, tool, input.attachments, ['input', 'attachments'])
+  const attachments = await attachTo(ctx, callable, input.attachments, ['input', 'attachments'])
   const key = given.idempotencyKey ?? null
-  const request = { toolId: tool.id, arguments: prepared.arguments, ...(attachments ? { attachments } : {}) }
+  const request = {
+    toolId: tool.id,
+    ...(callable.action === null ? {} : { action: callable.action }),
+    arguments: prepared.arguments,
+    ...(attachments ? { attachments } : {}),
+  }
   const memory = key === null ? null : { operation: 'tools:Call', key, request }
-  const order: Order = { tool, runtimeName: tool.name, prepared, attachments, memory, via: null }
+  const order: Order = { tool: callable, prepared, attachments, memory, via: null }
   const placed = await placeCall(ctx, order)
   if (placed.call.status === 'AWAITING_APPROVAL') return placed.call
   if (!placed.joined) return runPlaced(ctx, order, placed)
@@ -75,7 +79,7 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
  */
 export async function attachTo(
   ctx: Ctx,
-  tool: Tool,
+  tool: Callable,
   given: AttachmentsInput | null | undefined,
   root: readonly string[],
 ): Promise<Attachment[] | null> {
@@ -87,31 +91,4 @@ export async function attachTo(
       'has no place in this tool: it takes no files, or has an argument of that name',
     )
   return resolveAttachments(ctx, tool.projectId, given, root)
-}
-
-/**
- * Sends a call that was just placed and settles it. When its caller asks for the end meanwhile, an idempotent one is
- * cut off; what may take effect is heard out, because its outcome must be known.
- */
-export async function runPlaced(
-  ctx: Ctx,
-  { tool, prepared, attachments }: Order,
-  { call }: Placed,
-): Promise<ToolCall> {
-  const abort = new AbortController()
-  const stop = ctx.bell.listen((hint) => {
-    if (hint.kind === 'signal' && hint.name === 'cancel' && hint.id === call.id) cut(tool, abort)
-  })
-  try {
-    const { projectId } = tool
-    const run = { projectId, definition: tool, merged: prepared.merged, attachments, callId: call.id }
-    const result = await runTool(ctx, { ...run, signal: abort.signal })
-    return await settle(ctx, { id: call.id, epoch: 0 }, call, result)
-  } finally {
-    stop()
-  }
-}
-
-function cut(tool: Tool, abort: AbortController): void {
-  if (isIdempotent(tool)) abort.abort()
 }

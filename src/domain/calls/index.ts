@@ -1,5 +1,6 @@
 /** The front door of calls outside any generation. */
-export { callTool, runPlaced, type CallToolInput, attachTo } from './call.ts'
+export { callTool, type CallToolInput, attachTo } from './call.ts'
+export { answerCall, runPlaced } from './send.ts'
 export { placeCall, type Order, type Placed, type Via } from './place.ts'
 export { resolveUnknownCall, type ResolveUnknownCallInput } from './resolve.ts'
 export { workOnCall } from './resume.ts'

@@ -4,9 +4,11 @@ import { newId } from '../../core/ids.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
+import { writtenRows } from '../../store/db/rows.ts'
+import { appendProjectEvents, insertProjectEvents, type NewEvent } from '../../store/events/log.ts'
 import type { Attachment } from '../files/index.ts'
-import { recordChange, rememberRequest, type Ctx } from '../access/index.ts'
+import { entryOf, recordChange, rememberRequest, type AuditedChange, type Ctx } from '../access/index.ts'
+import { insertEntries } from '../audit/index.ts'
 import { covers, findGrants, insertApprovals, newApproval, requested, takeUse } from '../approvals/index.ts'
 import {
   gateOf,
@@ -20,7 +22,8 @@ import {
   type GatePolicy,
   type Prepared,
   type Requirement,
-  type Tool,
+  type Callable,
+  type Caller,
   type ToolCall,
 } from '../tools/index.ts'
 import { leaseMarginMs, ringNews, started } from './row.ts'
@@ -35,14 +38,15 @@ export interface Via {
 
 /** A call that has been checked and is allowed. */
 export interface Order {
-  tool: Tool
-  runtimeName: string
+  tool: Callable
   prepared: Extract<Prepared, { ok: true }>
   attachments: readonly Attachment[] | null
   /** A repeat with the same key and request joins; with another request it is a conflict. */
   memory: { operation: string; key: string; request: unknown } | null
   /** Null for a direct call. */
   via: Via | null
+  /** Who can hear and be asked while it runs. */
+  caller?: Caller | null
 }
 
 export interface Placed {
@@ -59,6 +63,11 @@ export interface Placed {
 export async function placeCall(ctx: Ctx, order: Order): Promise<Placed> {
   const id = newId('toolCall')
   const { projectId } = order.tool
+  if (!order.memory && !requirementOf(order)) {
+    const call = await placeAtOnce(ctx, order, id)
+    ringNews(ctx, projectId)
+    return { call, joined: false }
+  }
   const placed = await atomically(ctx.db, async (tx) => {
     const earlier = order.memory && (await remembered(tx, ctx, projectId, order.memory, id))
     if (earlier) return { call: await loadCall(tx, earlier), joined: true }
@@ -68,19 +77,38 @@ export async function placeCall(ctx: Ctx, order: Order): Promise<Placed> {
       .insert(toolCalls)
       .values({ ...rowOf(ctx, order, id), ...gate.row })
       .returning()
-    const { dropped } = order.prepared
-    if (dropped.length > 0)
-      await recordChange(tx, ctx, {
-        projectId,
-        action: 'tools:Call',
-        resource: `tool/${order.tool.id}`,
-        details: { toolCallId: id, droppedPresetKeys: dropped },
-      })
+    if (order.prepared.dropped.length > 0) await recordChange(tx, ctx, droppedOf(order, id))
     await appendProjectEvents(tx, projectId, [gate.event])
     return { call: toolCallOf(row!), joined: false }
   })
   if (!placed.joined) ringNews(ctx, projectId)
   return placed
+}
+
+/** A call that nothing holds back and nobody repeats: row, event and audit in one statement. */
+async function placeAtOnce(ctx: Ctx, order: Order, id: string): Promise<ToolCall> {
+  const { tool, prepared } = order
+  const values = { ...rowOf(ctx, order, id), ...sent(ctx, tool, id, null) }
+  const insert = ctx.db.insert(toolCalls).values(values).returning()
+  const event = started(id, tool.runtimeName, 1)
+  const [row] = await writtenRows(ctx.db, toolCalls, [
+    sql`g as (${insert.getSQL()})`,
+    sql`e as (${insertProjectEvents(tool.projectId, [event])})`,
+    ...(prepared.dropped.length > 0
+      ? [sql`a as (${insertEntries([entryOf(ctx, droppedOf(order, id))])})`]
+      : []),
+  ])
+  return toolCallOf(row!)
+}
+
+/** What the audit tells of preset keys that had no effect. */
+function droppedOf({ tool, prepared }: Order, id: string): AuditedChange {
+  return {
+    projectId: tool.projectId,
+    action: 'tools:Call',
+    resource: `tool/${tool.id}`,
+    details: { toolCallId: id, droppedPresetKeys: prepared.dropped },
+  }
 }
 
 function remembered(
@@ -95,7 +123,7 @@ function remembered(
 }
 
 function rowOf(ctx: Ctx, order: Order, id: string) {
-  const { tool, runtimeName, prepared, via, attachments } = order
+  const { tool, prepared, via, attachments } = order
   const args = prepared.arguments
   return {
     id,
@@ -103,8 +131,10 @@ function rowOf(ctx: Ctx, order: Order, id: string) {
     source: via ? 'BRIDGE' : 'DIRECT',
     toolId: tool.id,
     toolVersion: tool.version,
-    runtimeName,
+    runtimeName: tool.runtimeName,
     kind: tool.kind,
+    action: tool.action,
+    definitionHash: tool.definitionHash,
     arguments: args,
     masked: maskedPaths(tool.inputSchema, args),
     requestedBy: ctx.principal.id,
@@ -116,8 +146,8 @@ function rowOf(ctx: Ctx, order: Order, id: string) {
   }
 }
 
-function requestHash({ runtimeName, prepared, attachments }: Order, { agentId, threadId }: Via): string {
-  return hashJson([agentId, threadId, runtimeName, prepared.arguments, attachments ?? []])
+function requestHash({ tool, prepared, attachments }: Order, { agentId, threadId }: Via): string {
+  return hashJson([agentId, threadId, tool.runtimeName, prepared.arguments, attachments ?? []])
 }
 
 /** What is judged and agreed to. */
@@ -128,6 +158,12 @@ function whole({ prepared, attachments }: Order): JsonObject {
 type Row = typeof toolCalls.$inferInsert
 type GateRow = Partial<Row> & { status: string }
 
+function requirementOf(order: Order): Requirement | null {
+  const { tool, via } = order
+  const policies = via?.agentGate ? [gateOf(tool), via.agentGate] : [gateOf(tool)]
+  return judgeGate(policies, whole(order))
+}
+
 /** How the call's row begins: sent at once, let through by a grant, or stopped with its question beside it. */
 async function passGate(
   tx: Database,
@@ -135,9 +171,9 @@ async function passGate(
   order: Order,
   id: string,
 ): Promise<{ known: ToolCall } | { row: GateRow; event: NewEvent }> {
-  const { tool, runtimeName, via } = order
-  const policies = via?.agentGate ? [gateOf(tool), via.agentGate] : [gateOf(tool)]
-  const requirement = judgeGate(policies, whole(order))
+  const { tool, via } = order
+  const { runtimeName } = tool
+  const requirement = requirementOf(order)
   if (requirement) {
     const known = via && !order.memory ? await findAwaited(tx, ctx, order, via) : null
     if (known) return { known }
@@ -148,7 +184,7 @@ async function passGate(
   return { row: sent(ctx, tool, id, null), event: started(id, runtimeName, 1) }
 }
 
-function sent(ctx: Ctx, tool: Tool, id: string, grantId: string | null): GateRow {
+function sent(ctx: Ctx, tool: Callable, id: string, grantId: string | null): GateRow {
   const row = {
     status: 'EXECUTING',
     attempt: 1,
@@ -167,10 +203,9 @@ async function stopped(
   id: string,
   requirement: Requirement,
 ): Promise<{ row: GateRow; event: NewEvent }> {
-  const { tool, runtimeName, via } = order
+  const { tool, via } = order
   const question = newApproval({
     toolCallId: id,
-    runtimeName,
     tool,
     merged: whole(order),
     requirement,

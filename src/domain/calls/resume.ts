@@ -16,10 +16,11 @@ import {
   type Drift,
 } from '../approvals/index.ts'
 import {
+  goneResult,
   isIdempotent,
   loadCall,
-  loadVersion,
   prepareCall,
+  proposedCallable,
   runTool,
   unknownResult,
   type ToolCall,
@@ -36,21 +37,26 @@ import { withdrawAbandoned } from './withdraw.ts'
 export async function workOnCall(house: House, held: Held, signal: AbortSignal): Promise<void> {
   const call = await loadCall(house.db, held.id)
   if (call.status === 'APPROVED') {
-    const drift = await driftOf(house.db, call, call.agentGate)
+    const drift = await driftOf(house, call, call.agentGate ? [call.agentGate] : [])
     if (drift) return askAgain(house, held, call, drift)
   } else if (call.status === 'EXECUTING') {
-    const definition = await loadVersion(house.db, call.toolId!, call.toolVersion!)
-    if (!isIdempotent(definition)) return void (await settle(house, held, call, unknownResult(), 'UNKNOWN'))
+    const callable = await proposedCallable(house, call)
+    if (!callable || !isIdempotent(callable))
+      return void (await settle(house, held, call, unknownResult(), 'UNKNOWN'))
   } else if (call.status === 'AWAITING_APPROVAL') {
     await withdrawAbandoned(house, call)
     return forget(house, held)
+  } else if (call.status === 'AWAITING_CLIENT') {
+    const result = errorResult('client_timeout', 'The caller gave no answer to what the tool asked in time.')
+    return void (await settle(house, held, call, result))
   } else if (call.status !== 'PROPOSED') return forget(house, held)
   await send(house, held, call, signal)
 }
 
 async function send(house: House, held: Held, call: ToolCall, signal: AbortSignal): Promise<void> {
-  const definition = await loadVersion(house.db, call.toolId!, call.toolVersion!)
-  const prepared = prepareCall(definition, call.arguments)
+  const callable = await proposedCallable(house, call)
+  if (!callable) return void (await settle(house, held, call, goneResult()))
+  const prepared = prepareCall(callable, call.arguments)
   if (!prepared.ok) {
     const result = errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
     return void (await settle(house, held, call, result))
@@ -59,14 +65,15 @@ async function send(house: House, held: Held, call: ToolCall, signal: AbortSigna
   if (!sent) return
   const result = await runTool(house, {
     projectId: call.projectId,
-    definition,
+    callable,
     merged: prepared.merged,
     attachments: call.attachments,
     callId: call.id,
+    requestedBy: call.requestedBy,
     // What may take effect is heard out also when this process stops: its outcome must be known.
-    signal: isIdempotent(definition) ? signal : new AbortController().signal,
+    signal: isIdempotent(callable) ? signal : new AbortController().signal,
   })
-  if (result.isError && signal.aborted && isIdempotent(definition)) return
+  if (result.isError && signal.aborted && isIdempotent(callable)) return
   await settle(house, held, sent, result)
 }
 
@@ -76,7 +83,8 @@ async function askAgain(house: House, held: Held, call: ToolCall, drift: Drift):
   await atomically(house.db, async (tx) => {
     await lockOwners(tx, [ownerOf(call)])
     const changed = again
-      ? sql`status = 'AWAITING_APPROVAL', approval_id = ${again.id}, tool_version = ${drift.tool!.version}, wake_at = null`
+      ? sql`status = 'AWAITING_APPROVAL', approval_id = ${again.id}, tool_version = ${drift.tool!.version},
+        definition_hash = ${drift.tool!.definitionHash}::text, wake_at = null`
       : sql`wake_at = wake_at`
     const rows = await query(
       tx,
@@ -100,6 +108,6 @@ async function forget(house: House, held: Held): Promise<void> {
   await query(
     house.db,
     sql`update tool_calls set wake_at = null where id = ${held.id} and epoch = ${held.epoch}
-      and status not in ('PROPOSED', 'APPROVED', 'EXECUTING')`,
+      and status not in ('PROPOSED', 'APPROVED', 'EXECUTING', 'AWAITING_CLIENT')`,
   )
 }

@@ -1,7 +1,8 @@
 /** The row of a call that no generation works on: read, marked as sent, settled. */
 import { sql } from 'drizzle-orm'
-import type { ToolResult } from '../../core/content.ts'
+import { errorResult, type ToolResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { atomically, jsonb, nowPlus, query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
@@ -9,7 +10,15 @@ import { appendProjectEvents, insertEvents, type NewEvent } from '../../store/ev
 import type { Held } from '../../store/work/work.ts'
 import { insertEntries, type NewAuditEntry } from '../audit/index.ts'
 import { reachable, type Ctx, type House } from '../access/index.ts'
-import { attemptBegins, attemptEnds, codeOf, loadCall, toolCallOf, type ToolCall } from '../tools/index.ts'
+import {
+  attemptBegins,
+  attemptEnds,
+  codeOf,
+  loadCall,
+  toolCallOf,
+  type AskedBack,
+  type ToolCall,
+} from '../tools/index.ts'
 
 /** The lease of a call that a request waits for is its timeout and this, so nobody takes a call that can still be running. */
 export const leaseMarginMs = 15_000
@@ -68,9 +77,10 @@ export async function settle(
   const rows = await query<Pick<ToolCall, 'result' | 'attempt' | 'attempts'> & { settledMs: number }>(
     house.db,
     sql`with g as (update tool_calls set status = ${status}, result = ${jsonb(result)},
-        is_error = ${result.isError}::boolean, error_code = ${errorCode}::text, settled_at = now(), wake_at = null,
+        is_error = ${result.isError}::boolean, error_code = ${errorCode}::text, settled_at = now(), wake_at = null, asked = null,
         attempts = ${attemptEnds(sql`${status}::text`, sql`${errorCode}::text`)}
-        where id = ${held.id} and epoch = ${held.epoch} and status in ('EXECUTING', 'APPROVED', 'PROPOSED')
+        where id = ${held.id} and epoch = ${held.epoch}
+          and status in ('EXECUTING', 'APPROVED', 'PROPOSED', 'AWAITING_CLIENT')
         returning project_id, result, attempt, attempts, settled_at),
       e as (${insertEvents(sql`select project_id, null::text as generation_id, null::int as seq,
         'TOOL_CALL_SETTLED' as type, ${jsonb(told)} as data from g`)}),
@@ -81,6 +91,71 @@ export async function settle(
   ringNews(house, call.projectId)
   const { settledMs, ...written } = rows[0]
   return { ...call, ...written, status, isError: result.isError, errorCode, settledAt: new Date(settledMs) }
+}
+
+/** How long an upstream that asked back is waited for by its caller, in milliseconds. */
+const askedMs = 10 * 60 * 1000
+
+/** Parks a call whose upstream wants to know something first; answers the call as it stands. */
+export async function askBack(house: House, held: Held, call: ToolCall, asked: AskedBack): Promise<ToolCall> {
+  const status = sql`'AWAITING_CLIENT'::text`
+  const rows = await query(
+    house.db,
+    sql`update tool_calls set status = 'AWAITING_CLIENT', asked = ${jsonb(asked)}, wake_at = ${nowPlus(askedMs)},
+        deadline_at = ${nowPlus(askedMs)}, attempts = ${attemptEnds(status, sql`null::text`)}
+      where id = ${held.id} and epoch = ${held.epoch} and status = 'EXECUTING' and cancel_requested_at is null
+      returning 1`,
+  )
+  if (rows.length === 0 && (await loadCall(house.db, call.id)).cancelRequestedAt)
+    return settle(house, held, call, errorResult('cancelled', 'The caller withdrew this call.'))
+  ringNews(house, call.projectId)
+  return loadCall(house.db, call.id)
+}
+
+/**
+ * Adds answers to what was asked of the caller. Null when some are missing still, or nothing is asked any more; else the
+ * call is sent on by whoever gets this, under this epoch, within `timeoutMs`.
+ */
+export async function goOnAsked(
+  ctx: Ctx,
+  { id, projectId }: ToolCall,
+  answers: JsonObject,
+  timeoutMs: number,
+): Promise<{ call: ToolCall; asked: AskedBack; epoch: number } | null> {
+  const gone = await atomically(ctx.db, async (tx) => {
+    const t = toolCalls
+    const [row] = await tx
+      .select()
+      .from(t)
+      .where(sql`${t.id} = ${id} and ${t.status} = 'AWAITING_CLIENT'`)
+      .for('update')
+    if (!row) return null
+    const before = row.asked as AskedBack
+    const given = Object.entries(answers).filter(([key]) => Object.hasOwn(before.inputRequests, key))
+    const asked = { ...before, answers: { ...before.answers, ...Object.fromEntries(given) } }
+    const complete = Object.keys(asked.inputRequests).every((key) => Object.hasOwn(asked.answers, key))
+    const [changed] = await tx
+      .update(t)
+      .set(
+        complete
+          ? {
+              asked,
+              status: 'EXECUTING',
+              attempt: sql`${t.attempt} + 1`,
+              attempts: attemptBegins(sql`id`),
+              epoch: sql`${t.epoch} + 1`,
+              deadlineAt: null,
+              wakeAt: nowPlus(timeoutMs + leaseMarginMs),
+            }
+          : { asked },
+      )
+      .where(sql`${t.id} = ${id}`)
+      .returning()
+    if (complete) await appendProjectEvents(tx, projectId, [started(id, row.runtimeName, row.attempt + 1)])
+    return complete ? { call: toolCallOf(changed!), asked, epoch: changed!.epoch } : null
+  })
+  ringNews(ctx, projectId)
+  return gone
 }
 
 function executed({ id, projectId, requestedBy, toolId, attempt }: ToolCall, status: string): NewAuditEntry {

@@ -14,9 +14,9 @@ export interface Patience<T> {
   enough(seen: T): boolean
 }
 
-/** Whether the call is settled, or waits for a person. */
+/** Whether the call is settled, or waits for a person or its caller. */
 export function isAnswered(call: ToolCall): boolean {
-  return !isOpen(call) || call.status === 'AWAITING_APPROVAL'
+  return !isOpen(call) || call.status.startsWith('AWAITING')
 }
 
 /** Looks at a call until it is enough, the time is over or the signal says so; answers the call as it stands then. */

@@ -12,6 +12,7 @@ import { selectRows } from '../../store/db/rows.ts'
 import { files } from '../../store/db/tables/files.ts'
 import {
   assertMay,
+  eachSeen,
   assertRoom,
   projectOf,
   reaches,
@@ -79,7 +80,10 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
   return { file, uploadUrl: linkTo(ctx, 'PUT', id, uploadSeconds) }
 }
 
-/** The bytes arrive by a link that was checked. CONFLICT when they are there already, LIMITED when they are too many. */
+/**
+ * The bytes arrive by a link that was checked. CONFLICT when they are there already, LIMITED when they are too many. Of
+ * two that arrive together one is taken: bytes, size and hash are of the same.
+ */
 export async function receiveFile(
   house: House,
   id: string,
@@ -92,15 +96,24 @@ export async function receiveFile(
   if (contentType && contentType.split(';')[0]!.trim().toLowerCase() !== row.contentType)
     throw invalidAt(['content-type'], `must be ${row.contentType}, as announced`)
   const { maxFileBytes } = house.limits
-  const written = await house.blobs.write(id, source, maxFileBytes)
-  if (!written) throw new AppError('LIMITED', `A file has at most ${maxFileBytes} bytes.`)
-  const [ready] = await house.db
-    .update(files)
-    .set({ ...written, status: 'READY', uploadedAt: sql`now()` })
-    .where(and(eq(files.id, id), eq(files.status, 'PENDING')))
-    .returning()
-  if (!ready) throw new AppError('CONFLICT', 'This file has its bytes already.')
-  return ready as StoredFile
+  const draft = await house.blobs.write(source, maxFileBytes)
+  if (!draft) throw new AppError('LIMITED', `A file has at most ${maxFileBytes} bytes.`)
+  try {
+    return await atomically(house.db, async (tx) => {
+      const { size, sha256 } = draft
+      const [ready] = await tx
+        .update(files)
+        .set({ size, sha256, status: 'READY', uploadedAt: sql`now()` })
+        .where(and(eq(files.id, id), eq(files.status, 'PENDING')))
+        .returning()
+      if (!ready) throw new AppError('CONFLICT', 'This file has its bytes already.')
+      // Under the row's lock, and before anybody can read that it is ready.
+      await draft.keep(id)
+      return ready as StoredFile
+    })
+  } finally {
+    await draft.drop()
+  }
 }
 
 /** The bytes of a file, by a link that was checked; null when there are none. */
@@ -160,15 +173,8 @@ export async function resolveAttachments(
 
 /** Files by id, null for what does not exist for the caller. Action `files:Get` on each. */
 export async function getFiles(ctx: Ctx, ids: readonly string[]): Promise<(StoredFile | null)[]> {
-  const found = new Map((await loadFiles(ctx.db, ids)).map((file) => [file.id, file]))
-  return Promise.all(
-    ids.map(async (id) => {
-      const file = found.get(id)
-      if (!file || !reaches(ctx, file.projectId)) return null
-      await assertMay(ctx, 'files:Get', file.projectId, `file/${id}`)
-      return file
-    }),
-  )
+  const rows = await loadFiles(ctx.db, ids)
+  return eachSeen(ctx, ids, rows, 'files:Get', (file) => `file/${file.id}`)
 }
 
 /** Files of a project, newest first. Action `files:List`. */

@@ -2,6 +2,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { atomically, nowPlus, jsonb, type Database } from '../../store/db/database.ts'
 import type { NewEvent } from '../../store/events/log.ts'
+import { lockOwners } from '../../store/work/owner.ts'
 import { allows, principalById } from '../access/index.ts'
 import {
   covers,
@@ -13,7 +14,8 @@ import {
   type NewApproval,
   type UsableGrant,
 } from '../approvals/index.ts'
-import { gateOf, judgeGate, type Tool } from '../tools/index.ts'
+import { gatesOf } from '../agents/index.ts'
+import { asksAgent, gateOf, judgeGate, resourceOf, type Callable } from '../tools/index.ts'
 import type { PreparedRequest } from './attempt.ts'
 import { completed, failed } from './closing.ts'
 import { commit, type Change, type NewCallRow } from './commit.ts'
@@ -21,6 +23,7 @@ import type { Generation } from './generation.ts'
 import { judge, type Judgement } from './judge.ts'
 import { callsOf, type AssistantPart } from './message.ts'
 import type { ModelAnswer, ModelPort } from './model.ts'
+import { nestingLimits } from './nesting.ts'
 import { isStop, type StepPlan } from './next.ts'
 import { endAtStop, passed, triage, type TriagedCall, type TriageRules } from './triage.ts'
 import { lockOwn, maxParallelCalls, tell, write, type Turn, type TurnOutcome } from './turn.ts'
@@ -30,7 +33,7 @@ export async function commitAnswer(
   step: Turn,
   plan: StepPlan,
   port: ModelPort,
-  tools: Map<string, Tool>,
+  tools: Map<string, Callable>,
   prepared: PreparedRequest,
   answer: ModelAnswer,
 ): Promise<TurnOutcome> {
@@ -55,12 +58,15 @@ export async function commitAnswer(
   }
   // Uses are taken in the transaction of the call that they let pass, under the generation's lock.
   const done = await atomically(house.db, async (tx) => {
+    // The root before the grants: it may hear of what they do not let pass, and uses grants itself.
+    if (step.held.above)
+      await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
     await lockOwn(tx, step.held)
     const through = await takeGrants(tx, calls, grants)
     const { change, outcome } = changeOf(step, made, endAtStop(through, rules ?? never))
-    return { seq: await commit(tx, step.held, change), outcome }
+    return { made: await commit(tx, step.held, change), outcome }
   })
-  tell(step, done.seq)
+  tell(step, done.made)
   return done.outcome
 }
 
@@ -70,7 +76,7 @@ const never = { isStop: () => false }
 interface Made {
   plan: StepPlan
   port: ModelPort
-  tools: Map<string, Tool>
+  tools: Map<string, Callable>
   prepared: PreparedRequest
   answer: ModelAnswer
   parts: AssistantPart[]
@@ -131,13 +137,20 @@ function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Chang
 }
 
 /** Who may call what, and what the gates of tool and agent ask. */
-async function triageRules({ house, generation }: Turn, tools: Map<string, Tool>): Promise<TriageRules> {
+async function triageRules({ house, generation }: Turn, tools: Map<string, Callable>): Promise<TriageRules> {
   const principal = await principalById(house.db, generation.requestedBy, house.clock.now())
-  const { gate } = generation.settings
+  const gates = gatesOf(generation.settings)
   return {
     active: tools,
-    mayCall: (tool) => principal !== null && allows(principal.policy, 'tools:Call', `tool/${tool.id}`),
-    gate: (tool, merged) => judgeGate(gate ? [gateOf(tool), gate] : [gateOf(tool)], merged),
+    mayCall: (tool) =>
+      principal !== null &&
+      allows(
+        principal.policy,
+        tool.kind === 'agent' ? 'generations:Start' : 'tools:Call',
+        resourceOf(tool.id),
+      ),
+    atDepthLimit: generation.depth + 1 >= nestingLimits.chain,
+    gate: (tool, merged) => judgeGate([gateOf(tool), ...gates], merged),
     isStop: (name) => isStop(generation.settings, name),
   }
 }
@@ -178,7 +191,6 @@ function questionsOf({ generation }: Turn, calls: TriagedCall[]): NewApproval[] 
     const isAnswer = tool.kind === 'client' && isStop(generation.settings, call.runtimeName)
     const question = newApproval({
       toolCallId: call.id,
-      runtimeName: call.runtimeName,
       tool,
       ...stopped,
       onApprove: isAnswer ? 'SKIP' : tool.kind === 'client' ? 'CLIENT' : 'RUN',
@@ -189,10 +201,15 @@ function questionsOf({ generation }: Turn, calls: TriagedCall[]): NewApproval[] 
   })
 }
 
-/** The server calls that leave right after the commit; they are committed as sent. */
+/**
+ * The server calls that leave right after the commit; they are committed as sent. A call that asks an agent is started
+ * with its run, by a commit of its own.
+ */
 function startNow(calls: TriagedCall[], parallel: boolean): Set<string> {
-  const runnable = calls.filter((call) => call.status === 'PROPOSED').map((call) => call.id)
-  return new Set(runnable.slice(0, parallel ? maxParallelCalls : 1))
+  const runnable = calls.filter((call) => call.status === 'PROPOSED')
+  const first = parallel ? runnable.filter((call) => !asksAgent(call.tool!)) : runnable.slice(0, 1)
+  const now = first.filter((call) => !asksAgent(call.tool!)).slice(0, maxParallelCalls)
+  return new Set(now.map((call) => call.id))
 }
 
 function callEvents(call: NewCallRow): NewEvent[] {
@@ -210,7 +227,7 @@ function droppedPresets(generation: Generation, call: NewCallRow): NonNullable<C
       projectId: generation.projectId,
       principalId: generation.requestedBy,
       action: 'tools:Call',
-      resource: `tool/${call.tool?.id ?? ''}`,
+      resource: resourceOf(call.tool?.id ?? ''),
       outcome: 'DENIED',
       details: { toolCallId: call.id, droppedPresetKeys: call.dropped },
     },

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { House } from '../access/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
-import { shownSchema, type Tool } from '../tools/index.ts'
+import { shownSchema, type Callable } from '../tools/index.ts'
 import { viewOfHistory, type Elision } from './context.ts'
 import type { DeltaSender } from './deltas.ts'
 import { finalAnswerName, isWrapped } from './judge.ts'
@@ -26,7 +26,7 @@ export interface RequestSources {
   plan: StepPlan
   port: ModelPort
   /** The active tools by runtime name. */
-  active: Map<string, Tool>
+  active: Map<string, Callable>
   /** The whole history. */
   messages: Message[]
   /** After an overflow: half of what was tried before. */
@@ -77,7 +77,7 @@ function instructionsOf(settings: AgentSettings, plan: StepPlan): string | null 
   return settings.instructions === null ? plan.notice : `${settings.instructions}\n\n${plan.notice}`
 }
 
-function toolsOf(active: Map<string, Tool>): ModelTool[] {
+function toolsOf(active: Map<string, Callable>): ModelTool[] {
   return [...active].map(([name, tool]) => ({
     name,
     description: tool.description,

@@ -2,12 +2,14 @@
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { atomically, query } from '../../store/db/database.ts'
+import { atomically, query, type Database } from '../../store/db/database.ts'
+import type { Hint } from '../../store/events/bell.ts'
 import { assertMay, recordChange, type Ctx } from '../access/index.ts'
 import { loadCallsOf } from '../tools/index.ts'
 import { cancelChange } from './closing.ts'
-import { commit } from './commit.ts'
+import { aboveOf, commit, type HeldRun } from './commit.ts'
 import { isTerminal, type Generation, type StoredStatus } from './generation.ts'
+import { waitsForRun } from './nesting.ts'
 import { findGeneration, loadGenerations } from './read.ts'
 
 const shape = z.object({ generationId: z.string(), reason: text(1000).nullish() })
@@ -15,7 +17,8 @@ const shape = z.object({ generationId: z.string(), reason: text(1000).nullish() 
 /**
  * Asks for the end of a generation. Action `generations:Cancel`. Idempotent; one that has ended stays as it is. A
  * running one ends when its worker has heard: the model's answer is cut off, a server call that may take effect is
- * heard out so that its outcome is known. Open client calls are settled as CANCELLED.
+ * heard out so that its outcome is known. Runs under it are asked to end too, and it ends after them. Open client calls
+ * are settled as CANCELLED.
  */
 export async function cancelGeneration(
   ctx: Ctx,
@@ -24,27 +27,54 @@ export async function cancelGeneration(
   const { generationId, reason } = check(shape, input)
   const { id, projectId } = await findGeneration(ctx, generationId)
   await assertMay(ctx, 'generations:Cancel', projectId, `generation/${id}`)
-  const seq = await atomically(ctx.db, async (tx) => {
-    const rows = await query<{ status: StoredStatus; epoch: number; asked: boolean; lastSeq: number }>(
-      tx,
-      sql`select status, epoch, cancel_requested_at is not null as asked, last_seq as "lastSeq"
-        from generations where id = ${id} for update`,
-    )
-    const { status, epoch, asked, lastSeq } = rows[0]!
-    if (isTerminal(status) || asked) return lastSeq
-    await recordChange(tx, ctx, { projectId, action: 'generations:Cancel', resource: `generation/${id}` })
-    const set = [sql`cancel_requested_at = now()`, sql`cancel_reason = ${reason ?? null}::text`]
-    // A worker that holds the row is fenced by nothing here: it keeps the row and ends it itself.
-    if (status === 'RUNNING') {
-      await query(tx, sql`update generations set ${sql.join(set, sql`, `)} where id = ${id}`)
-      return lastSeq
-    }
-    const change = cancelChange(await loadCallsOf(tx, [id]))
-    return commit(tx, { id, epoch }, { ...change, set: [...change.set!, ...set] })
+  const hints = await atomically(ctx.db, async (tx) => {
+    const asked = await askToEnd(tx, id, reason ?? null)
+    if (asked.news)
+      await recordChange(tx, ctx, { projectId, action: 'generations:Cancel', resource: `generation/${id}` })
+    return asked.hints
   })
-  ctx.bell.ring([
+  ctx.bell.ring(hints)
+  return (await loadGenerations(ctx.db, [id]))[0]!
+}
+
+/**
+ * Asks one generation to end, in a transaction: at once when nobody works on it and no run stands under it, else it is
+ * written down and its worker does it. Idempotent; `news` says whether it was the first to ask.
+ */
+export async function askToEnd(
+  tx: Database,
+  id: string,
+  reason: string | null,
+): Promise<{ news: boolean; hints: Hint[] }> {
+  const [row] = await query<Asked>(
+    tx,
+    sql`select project_id as "projectId", status, epoch, cancel_requested_at is not null as asked, last_seq as "lastSeq",
+        ${aboveOf} from generations where id = ${id} for update`,
+  )
+  const { projectId, status, asked, lastSeq } = row!
+  const hintsOf = (seq: number, more: Hint[]): Hint[] => [
     { kind: 'signal', name: 'cancel', id },
     { kind: 'news', generationId: id, projectId, seq },
-  ])
-  return (await loadGenerations(ctx.db, [id]))[0]!
+    ...more,
+  ]
+  if (isTerminal(status) || asked) return { news: false, hints: hintsOf(lastSeq, []) }
+  const set = [sql`cancel_requested_at = now()`, sql`cancel_reason = ${reason}::text`]
+  const calls = status === 'RUNNING' ? [] : await loadCallsOf(tx, [id])
+  const waits = calls.some(waitsForRun)
+  // A worker that holds the row is fenced by nothing here: it keeps the row and ends it itself.
+  if (status === 'RUNNING' || waits) {
+    const wake = waits ? sql`, status = 'QUEUED', wake_at = now()` : sql``
+    await query(tx, sql`update generations set ${sql.join(set, sql`, `)} ${wake} where id = ${id}`)
+    return { news: true, hints: hintsOf(lastSeq, [{ kind: 'work', table: 'generations' }]) }
+  }
+  const change = cancelChange(calls)
+  const { seq, hints } = await commit(tx, { id, ...row! }, { ...change, set: [...change.set!, ...set] })
+  return { news: true, hints: hintsOf(seq, hints) }
+}
+
+interface Asked extends Omit<HeldRun, 'id'> {
+  projectId: string
+  status: StoredStatus
+  asked: boolean
+  lastSeq: number
 }

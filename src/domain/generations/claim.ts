@@ -2,10 +2,11 @@
 import { sql } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { insertEvents } from '../../store/events/log.ts'
-import { claim, type Held } from '../../store/work/work.ts'
+import { claim } from '../../store/work/work.ts'
 import type { StoredStatus } from './generation.ts'
+import { aboveOf, type HeldRun } from './commit.ts'
 
-export interface HeldGeneration extends Held {
+export interface HeldGeneration extends HeldRun {
   projectId: string
   /** The status before: RUNNING means that an earlier worker left in the middle. */
   was: StoredStatus
@@ -26,6 +27,6 @@ export function claimGenerations(db: Database, leaseMs: number, limit: number): 
     after: insertEvents(sql`select project_id, id as generation_id, last_seq as seq,
       case when step_count = 0 and attempt = 0 then 'GENERATION_STARTED' else 'GENERATION_RESUMED' end as type,
       '{}'::jsonb as data from g where was = 'QUEUED'`),
-    select: sql`last_seq as "lastSeq", step_count as "stepCount"`,
+    select: sql`last_seq as "lastSeq", step_count as "stepCount", ${aboveOf}`,
   })
 }

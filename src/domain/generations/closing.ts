@@ -1,11 +1,12 @@
 /** What a commit writes when a generation ends with questions still open. Pure. */
 import { sql, type SQL } from 'drizzle-orm'
 import { jsonb } from '../../store/db/database.ts'
-import { errorResult } from '../../core/content.ts'
-import type { Json } from '../../core/json.ts'
+import { errorResult, textResult, type ToolResult } from '../../core/content.ts'
+import { isJsonObject, type Json } from '../../core/json.ts'
 import type { NewEvent } from '../../store/events/log.ts'
 import { voidPending, voided } from '../approvals/index.ts'
 import { isOpen, type ToolCall } from '../tools/index.ts'
+import type { RunEnd } from './above.ts'
 import type { CallChange, Change } from './commit.ts'
 import type { FailureCode } from './generation.ts'
 
@@ -43,6 +44,10 @@ export function cancelChange(calls: ToolCall[]): Change {
       type: 'GENERATION_CANCELLED',
       data: {},
     }),
+    ends: {
+      status: 'CANCELLED',
+      result: errorResult('agent_cancelled', 'The run of the agent was cancelled.'),
+    },
   }
 }
 
@@ -56,6 +61,10 @@ export function expiry(calls: ToolCall[]): Change {
       type: 'GENERATION_EXPIRED',
       data: {},
     }),
+    ends: {
+      status: 'EXPIRED',
+      result: errorResult('agent_expired', 'The time of the run of the agent was over.'),
+    },
   }
 }
 
@@ -67,6 +76,7 @@ interface Terminal {
   events: NewEvent[]
   calls?: CallChange[]
   also?: SQL[]
+  ends: RunEnd
 }
 
 /** What a commit writes to complete a generation. */
@@ -90,7 +100,23 @@ export function completed(end: {
     wakeAt: null,
     release: true,
     events: [{ type: 'GENERATION_COMPLETED', data: { stopReason: end.stopReason } }],
+    ends: { status: 'COMPLETED', result: answerOf(end) },
   }
+}
+
+/** The final answer as the result of a call: the text, and the object of an output schema. */
+function answerOf({
+  text,
+  object,
+  stopReason,
+}: {
+  text: string | null
+  object: Json | null
+  stopReason: string
+}): ToolResult {
+  const said =
+    text ?? (object === null ? `The agent ended without a text (${stopReason}).` : JSON.stringify(object))
+  return { ...textResult(said), ...(isJsonObject(object) ? { structuredContent: object } : {}) }
 }
 
 /** What a commit writes to fail a generation, with the calls that may still be open. */
@@ -109,5 +135,6 @@ export function failed(code: FailureCode, message: string, calls: ToolCall[] = [
     ],
     wakeAt: null,
     release: true,
+    ends: { status: 'FAILED', result: errorResult(code.toLowerCase(), message.slice(0, 2000)) },
   }
 }

@@ -2,13 +2,27 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { query, type Database, jsonb } from '../../store/db/database.ts'
+import { atomically, query, type Database, jsonb } from '../../store/db/database.ts'
+import type { Hint } from '../../store/events/bell.ts'
 import { insertGenerationEvents, type NewEvent } from '../../store/events/log.ts'
+import { copiesForRoot } from '../../store/work/root.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
 import { insertEntries, type NewAuditEntry } from '../audit/index.ts'
 import type { ToolResult } from '../../core/content.ts'
 import { attemptBegins, attemptEnds, newAttempt, type ToolCallStatus } from '../tools/index.ts'
+import { tellAbove, type RunEnd } from './above.ts'
+import type { Above } from './nesting.ts'
 import type { TriagedCall } from './triage.ts'
+
+/** A generation that this process may write, with its place in its chain. */
+export interface HeldRun extends Held {
+  /** Null for a run that no other run asked for. */
+  above?: Above | null
+}
+
+/** Selects `above` from a row of generations. */
+export const aboveOf = sql`case when root_id is not null then
+  jsonb_build_object('projectId', project_id, 'parentId', parent_id, 'callId', parent_call_id, 'rootId', root_id) end as above`
 
 export interface CallChange {
   id: string
@@ -17,10 +31,13 @@ export interface CallChange {
   errorCode?: string | null
   /** Counts one more attempt and stamps the start. */
   starts?: boolean
+  /** The run that it waits for from now on. */
+  childId?: string
   outputHash?: string | null
   /** A new question about the call, and the version of the tool that it asks about. */
   approvalId?: string
   toolVersion?: number
+  definitionHash?: string | null
 }
 
 export interface NewStepRow {
@@ -69,16 +86,35 @@ export interface Change {
   newCalls?: NewCallRow[]
   calls?: CallChange[]
   audit?: NewAuditEntry[]
-  /** Statements of other rooms over the relation `g(id, project_id, agent_id, thread_id)`, the generation's row. */
+  /** It is the last change: how it ended, for the call that may wait for it. */
+  ends?: RunEnd
+  /** Statements of other rooms over the relation `g(id, project_id, agent_id, thread_id, requested_by, deadline_at)`, the generation's row. */
   also?: SQL[]
 }
 
+/** The newest event number, and what to ring for rows above it. */
+export interface Committed {
+  seq: number
+  hints: Hint[]
+}
+
 /**
- * Commits a change of a generation under the proof of ownership, in one statement and so in one transaction, and
- * answers the newest event number. LeaseLostError when another worker has the row or it is terminal: then nothing was
- * written. Pass a transaction to make it part of something larger.
+ * Commits a change of a generation under the proof of ownership, in one statement and so in one transaction.
+ * LeaseLostError when another worker has the row or it is terminal: then nothing was written. Pass a transaction to make
+ * it part of something larger. What a run within a run has to tell those above it is written in the same transaction.
  */
-export async function commit(db: Database, held: Held, change: Change): Promise<number> {
+export async function commit(db: Database, held: HeldRun, change: Change): Promise<Committed> {
+  const { above } = held
+  const copies = above ? copiesForRoot(change.events ?? [], held.id) : []
+  if (!above || (copies.length === 0 && !change.ends))
+    return { seq: await commitOwn(db, held, change), hints: [] }
+  return atomically(db, async (tx) => {
+    const seq = await commitOwn(tx, held, change)
+    return { seq, hints: await tellAbove(tx, held.id, above, { copies, ends: change.ends ?? null }) }
+  })
+}
+
+async function commitOwn(db: Database, held: Held, change: Change): Promise<number> {
   const events = change.events ?? []
   const set = [
     ...(change.set ?? []),
@@ -89,7 +125,7 @@ export async function commit(db: Database, held: Held, change: Change): Promise<
   const parts: SQL[] = [
     sql`g as (update generations set ${sql.join(set, sql`, `)}
       where id = ${held.id} and epoch = ${held.epoch} and finished_at is null
-      returning id, project_id, agent_id, thread_id, requested_by, last_seq)`,
+      returning id, project_id, agent_id, thread_id, requested_by, last_seq, deadline_at)`,
   ]
   if (events.length > 0) parts.push(sql`e as (${insertGenerationEvents(events)})`)
   if (change.step) parts.push(sql`s as (${insertStep(change.step)})`)
@@ -132,6 +168,8 @@ function insertCalls(calls: NewCallRow[]): SQL {
     version: call.tool?.version ?? null,
     name: call.runtimeName,
     kind: call.tool?.kind ?? null,
+    action: call.tool?.action ?? null,
+    hash: call.tool?.definitionHash ?? null,
     status: call.starts ? 'EXECUTING' : call.status,
     args: call.arguments,
     raw: call.rawArguments,
@@ -144,16 +182,16 @@ function insertCalls(calls: NewCallRow[]): SQL {
     wait: call.status === 'AWAITING_CLIENT' ? call.timeoutMs : null,
   }))
   return sql`insert into tool_calls (id, project_id, generation_id, step_index, call_index, provider_call_id, source,
-      tool_id, tool_version, runtime_name, kind, status, arguments, raw_arguments, attempt, result, is_error,
+      tool_id, tool_version, runtime_name, kind, action, definition_hash, status, arguments, raw_arguments, attempt, result, is_error,
       error_code, requested_by, approval_id, grant_id, masked, attempts, deadline_at, started_at, settled_at)
-    select x.id, g.project_id, g.id, x.step, x.n, x.provider, 'GENERATION', x.tool, x.version, x.name, x.kind, x.status,
+    select x.id, g.project_id, g.id, x.step, x.n, x.provider, 'GENERATION', x.tool, x.version, x.name, x.kind, x.action, x.hash, x.status,
       x.args, x.raw, case when x.starts then 1 else 0 end, x.result, (x.result->>'isError')::boolean, x.error,
       g.requested_by, x.approval, x."grant", x.masked,
       case when x.starts then jsonb_build_array(${newAttempt(sql`1`, sql`x.id`)}) else '[]'::jsonb end,
       now() + x.wait * interval '1 millisecond', case when x.starts then now() end,
       case when x.result is not null then now() end
     from g, jsonb_to_recordset(${jsonb(rows)}) as x(id text, n int, step int, provider text, tool text, version int,
-      name text, kind text, status text, args jsonb, raw text, result jsonb, error text, starts boolean, approval text, "grant" text,
+      name text, kind text, action text, hash text, status text, args jsonb, raw text, result jsonb, error text, starts boolean, approval text, "grant" text,
       masked jsonb, wait float8)`
 }
 
@@ -167,6 +205,8 @@ function updateCalls(calls: CallChange[]): SQL {
     hash: call.outputHash ?? null,
     approval: call.approvalId ?? null,
     version: call.toolVersion ?? null,
+    definition: call.definitionHash ?? null,
+    child: call.childId ?? null,
   }))
   return sql`update tool_calls as t set status = x.status, result = x.result, is_error = (x.result->>'isError')::boolean,
       error_code = x.error, attempt = t.attempt + case when x.starts then 1 else 0 end,
@@ -174,8 +214,10 @@ function updateCalls(calls: CallChange[]): SQL {
       settled_at = case when x.result is null then null else now() end, output_hash = coalesce(x.hash, t.output_hash),
       attempts = case when x.starts then ${attemptBegins(sql`t.id`)}
         when x.result is not null then ${attemptEnds(sql`x.status`, sql`x.error`)} else attempts end,
-      approval_id = coalesce(x.approval, t.approval_id), tool_version = coalesce(x.version, t.tool_version)
+      approval_id = coalesce(x.approval, t.approval_id), tool_version = coalesce(x.version, t.tool_version),
+      definition_hash = coalesce(x.definition, t.definition_hash), child_id = coalesce(x.child, t.child_id)
     from g, jsonb_to_recordset(${jsonb(rows)})
-      as x(id text, status text, result jsonb, error text, starts boolean, hash text, approval text, version int)
+      as x(id text, status text, result jsonb, error text, starts boolean, hash text, approval text, version int,
+        definition text, child text)
     where t.id = x.id and t.generation_id = g.id and t.settled_at is null`
 }

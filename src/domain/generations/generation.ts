@@ -5,6 +5,7 @@ import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tools/index.ts'
 import type { AssistantPart, Message } from './message.ts'
 import type { Usage } from './model.ts'
+import { waitsForRun } from './nesting.ts'
 
 /** As stored. The last four are terminal: nothing changes them. */
 export type StoredStatus = 'QUEUED' | 'RUNNING' | 'WAITING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'EXPIRED'
@@ -45,13 +46,17 @@ export const failureCodes = [
 ] as const
 export type FailureCode = (typeof failureCodes)[number]
 
-/** What a generation shows as: WAITING is told by its open calls. A client call comes before an approval. */
+/**
+ * What a generation shows as: WAITING is told by its open calls and those of the runs under it. A client call comes
+ * before an approval; one that waits for runs and for nobody else is RUNNING.
+ */
 export function shownStatus(stored: StoredStatus, calls: readonly ToolCall[]): GenerationStatus {
   if (stored !== 'WAITING') return stored
-  const asks = calls.filter((call) => isOpen(call)).map((call) => call.status)
-  return asks.includes('AWAITING_APPROVAL') && !asks.includes('AWAITING_CLIENT')
-    ? 'AWAITING_APPROVAL'
-    : 'REQUIRES_ACTION'
+  const open = calls.filter((call) => isOpen(call))
+  const asks = (status: ToolCall['status']) => open.some((call) => call.status === status)
+  if (asks('AWAITING_CLIENT')) return 'REQUIRES_ACTION'
+  if (asks('AWAITING_APPROVAL')) return 'AWAITING_APPROVAL'
+  return open.some(waitsForRun) ? 'RUNNING' : 'REQUIRES_ACTION'
 }
 
 const terminal = new Set<StoredStatus>(['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED'])
@@ -83,6 +88,12 @@ export interface Generation {
   settings: AgentSettings
   input: Message[]
   requestedBy: string
+  /** Of a run that another run asked for: that run, its call that waits, and the first of the chain. */
+  parentId: string | null
+  parentCallId: string | null
+  rootId: string | null
+  /** Runs above it. */
+  depth: number
   stepCount: number
   attempt: number
   nextStep: NextStep | null
@@ -106,7 +117,7 @@ export function generationOf(row: typeof generations.$inferSelect): Generation {
   const storedStatus = row.status as StoredStatus
   const { id, projectId, agentId, agentVersion, threadId, requestedBy, stepCount, attempt, truncated } = row
   const { inputTokens, outputTokens, lastSeq, cancelRequestedAt, cancelReason, deadlineAt } = row
-  const { createdAt, startedAt, finishedAt } = row
+  const { createdAt, startedAt, finishedAt, parentId, parentCallId, rootId, depth } = row
   return {
     id,
     projectId,
@@ -114,6 +125,10 @@ export function generationOf(row: typeof generations.$inferSelect): Generation {
     agentVersion,
     threadId,
     requestedBy,
+    parentId,
+    parentCallId,
+    rootId,
+    depth,
     stepCount,
     attempt,
     truncated,

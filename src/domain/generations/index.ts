@@ -37,6 +37,7 @@ export {
   type Submission,
   type SubmitToolOutputsInput,
 } from './submit.ts'
+export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './tree.ts'
 export { closeThread, isThreadClosed, openThread } from './threads.ts'
 export { startWorkers, type Workers } from './worker.ts'
 export { encodeCursor } from '../../store/events/position.ts'

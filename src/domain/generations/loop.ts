@@ -12,13 +12,16 @@ import { callsInHand, type CallsInHand } from './calls-in-hand.ts'
 import { cancelChange, completed, expiry, failed } from './closing.ts'
 import { commit, type Change } from './commit.ts'
 import type { HeldGeneration } from './claim.ts'
+import { askRunsToEnd, endRuns } from './ending.ts'
 import { generationOf, isTerminal, type Generation } from './generation.ts'
 import { loadStepsOf } from './history.ts'
 import { textOf } from './message.ts'
-import { lookAgainAt, next, type Decision } from './next.ts'
+import { waitsForRun } from './nesting.ts'
+import { lookAgainAt, next, toRun, type Decision } from './next.ts'
 import type { Models } from './providers.ts'
 import { lanesOf, runServerCall } from './server-calls.ts'
 import { modelStep } from './step.ts'
+import { chainBudgets } from './tree.ts'
 import { lockOwn, tell, write, type Turn, type TurnOutcome } from './turn.ts'
 
 /**
@@ -39,6 +42,7 @@ export async function runGeneration(
     // A fault of ours would come back at every try: the generation ends, and the log says why.
     house.log.error({ err: error, generationId: held.id }, 'a generation failed by a fault of the server')
     const calls = await loadCallsOf(house.db, [held.id])
+    await askRunsToEnd(house, calls)
     await write({ house, held }, failed('INTERNAL', 'The server made an unexpected mistake.', calls))
   } finally {
     // Nothing of this run may still be under way when the row is given back.
@@ -91,6 +95,8 @@ async function look(db: Database, held: HeldGeneration, inHand: CallsInHand) {
   held.stepCount = generation.stepCount
   const calls = hadSteps || held.stepCount === 0 ? known : await loadCallsOf(db, [held.id])
   held.lastSeq = Math.max(held.lastSeq, generation.lastSeq)
+  // A run alone pays for no look at others.
+  const inChain = generation.rootId !== null || calls.some((call) => call.childId !== null)
   const situation = {
     settings: generation.settings,
     stepCount: generation.stepCount,
@@ -100,6 +106,7 @@ async function look(db: Database, held: HeldGeneration, inHand: CallsInHand) {
     calls,
     nextStep: generation.nextStep,
     usedTokens: generation.inputTokens + generation.outputTokens,
+    chainBudgets: inChain ? await chainBudgets(db, generation.id) : [],
     usedTokensToday: generation.settings.budget.tokensPerDay === null ? 0 : await tokensToday(db, generation),
     inHand: inHand.ids,
   }
@@ -138,6 +145,8 @@ async function act(step: Turn, decision: Decision, nudged: Promise<void>): Promi
       return attend(step, decision.forMs, nudged)
     case 'wait':
       return park(step)
+    case 'endRuns':
+      return endRuns(step)
     case 'giveUp':
       return giveUp(step, decision.calls)
     case 'cancel':
@@ -157,7 +166,7 @@ const attendMs = 1000
 /** Waits for the calls in hand, and looks again when somebody decided meanwhile or a deadline has come. */
 async function attend(step: Turn, forMs: number | null, nudged: Promise<void>): Promise<'goOn'> {
   const { inHand, calls, signal } = step
-  const asks = calls.some((call) => isOpen(call) && call.status.startsWith('AWAITING'))
+  const asks = calls.some((call) => isOpen(call) && (call.status.startsWith('AWAITING') || waitsForRun(call)))
   if (forMs === null || signal.aborted) {
     await inHand.idle()
     return 'goOn'
@@ -173,11 +182,11 @@ async function attend(step: Turn, forMs: number | null, nudged: Promise<void>): 
 /** Ends it with what is open under the row's lock: an output or a verdict may have come since the look. */
 async function close(step: Turn, changeOf: (calls: ToolCall[]) => Change): Promise<'terminal'> {
   const { house, held } = step
-  const seq = await atomically(house.db, async (tx) => {
+  const made = await atomically(house.db, async (tx) => {
     await lockOwn(tx, held)
     return commit(tx, held, changeOf(await loadCallsOf(tx, [held.id])))
   })
-  tell(step, seq)
+  tell(step, made)
   return 'terminal'
 }
 
@@ -202,7 +211,8 @@ async function park({ house, held, generation }: Turn): Promise<'goOn' | 'parked
   const parked = await atomically(house.db, async (tx) => {
     await lockOwn(tx, held)
     const open = (await loadCallsOf(tx, [held.id])).filter(isOpen)
-    if (open.length === 0 || open.some((call) => !call.status.startsWith('AWAITING'))) return false
+    const { sent, due } = toRun(open, new Set(), generation.settings)
+    if (open.length === 0 || sent.length + due.length > 0) return false
     const until = lookAgainAt(open, generation.deadlineAt.getTime())
     await commit(tx, held, {
       set: [sql`status = 'WAITING'`],
@@ -215,11 +225,12 @@ async function park({ house, held, generation }: Turn): Promise<'goOn' | 'parked
 }
 
 /** Settles client calls whose time is over: an error for the model, or the end, as the agent says. */
-async function giveUp(step: Turn, late: ToolCall[]): Promise<'goOn' | 'terminal'> {
+async function giveUp(step: Turn, late: ToolCall[]): Promise<TurnOutcome> {
   const { house, held, generation } = step
-  if (generation.settings.onClientTimeout === 'EXPIRE') return close(step, expiry)
+  if (generation.settings.onClientTimeout === 'EXPIRE')
+    return step.calls.some(waitsForRun) ? endRuns(step) : close(step, expiry)
   const ids = new Set(late.map((call) => call.id))
-  const seq = await atomically(house.db, async (tx) => {
+  const made = await atomically(house.db, async (tx) => {
     await lockOwn(tx, held)
     const open = (await loadCallsOf(tx, [held.id])).filter((call) => ids.has(call.id) && isOpen(call))
     const result = errorResult(
@@ -235,6 +246,6 @@ async function giveUp(step: Turn, late: ToolCall[]): Promise<'goOn' | 'terminal'
       })),
     })
   })
-  tell(step, seq)
+  tell(step, made)
   return 'goOn'
 }

@@ -2,6 +2,7 @@
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tools/index.ts'
 import type { NextStep, StopReason } from './generation.ts'
+import { startable, waitsForRun } from './nesting.ts'
 
 export interface Situation {
   settings: AgentSettings
@@ -14,6 +15,8 @@ export interface Situation {
   calls: ToolCall[]
   nextStep: NextStep | null
   usedTokens: number
+  /** For each generation of its chain that limits them: the tokens of that generation and all runs under it. */
+  chainBudgets: readonly { used: number; limit: number }[]
   usedTokensToday: number
   /** Calls that this worker runs already, sent or in its queue. */
   inHand: ReadonlySet<string>
@@ -35,6 +38,8 @@ export type Decision =
   | { do: 'expire' }
   /** Server calls that are due and that this worker does not run yet. */
   | { do: 'run'; calls: ToolCall[] }
+  /** It is over; the runs that these calls wait for end first. */
+  | { do: 'endRuns'; calls: ToolCall[] }
   /** Client calls whose time is over. */
   | { do: 'giveUp'; calls: ToolCall[] }
   /** Calls are in hand; a decision may come first, or a deadline after so many milliseconds. Null: only they count. */
@@ -49,27 +54,39 @@ export type Decision =
 const maxInvalidSteps = 3
 
 /**
- * The next act. Order of the rules: what was sent is heard out, cancel, deadline, open calls of the step (due ones run,
+ * The next act. Order of the rules: what was sent is heard out, runs under it end, cancel, deadline, open calls of the step (due ones run,
  * late ones are given up, the rest is waited for), stop conditions, refused steps, budget, maximum of steps, and else
  * the model. Nothing waits for anything else: an approved call runs while others of its step run or wait.
  */
 export function next(s: Situation): Decision {
   const calls = s.calls.filter((call) => call.stepIndex === s.stepCount)
   const open = calls.filter(isOpen)
-  const mine = open.filter((call) => !s.inHand.has(call.id))
-  const sent = mine.filter((call) => call.status === 'EXECUTING')
-  const due = mine.filter((call) => call.status === 'PROPOSED' || call.status === 'APPROVED')
+  const { sent, due } = toRun(open, s.inHand, s.settings)
   const over = s.cancelRequested || s.now >= s.deadlineAt
   // What was sent is heard out first: its outcome must not be lost to a cancel.
   if (sent.length > 0 || (due.length > 0 && !over))
     return { do: 'run', calls: over ? sent : [...sent, ...due] }
   if (over && s.inHand.size > 0) return { do: 'attend', forMs: null }
+  const runs = open.filter(waitsForRun)
+  if (over && runs.length > 0) return { do: 'endRuns', calls: runs }
   if (over) return s.cancelRequested ? { do: 'cancel' } : { do: 'expire' }
   const late = open.filter((call) => outputDeadline(call) <= s.now)
   if (late.length > 0) return { do: 'giveUp', calls: late }
   if (s.inHand.size > 0) return { do: 'attend', forMs: lookAgainAt(open, s.deadlineAt) - s.now }
   if (open.length > 0) return { do: 'wait', until: lookAgainAt(open, s.deadlineAt) }
   return afterStep(s, calls)
+}
+
+/** The calls that a worker would run now beside those in hand: sent and left behind by another, and what may start. */
+export function toRun(
+  open: ToolCall[],
+  inHand: ReadonlySet<string>,
+  { parallelToolCalls }: AgentSettings,
+): { sent: ToolCall[]; due: ToolCall[] } {
+  const mine = open.filter((call) => !inHand.has(call.id))
+  const sent = mine.filter((call) => call.status === 'EXECUTING' && call.childId === null)
+  const due = mine.filter((call) => call.status === 'PROPOSED' || call.status === 'APPROVED')
+  return { sent, due: startable(due, open, inHand, parallelToolCalls) }
 }
 
 /** When the output of a client call is given up, in milliseconds since 1970; never for any other call. */
@@ -109,14 +126,25 @@ function overBudget(s: Situation): boolean {
   const reserve = maxOutputTokens ?? 0
   const over = (used: number, limit: number | null) =>
     limit !== null && (used >= limit || used + reserve > limit)
-  return over(s.usedTokens, budget.tokensPerGeneration) || over(s.usedTokensToday, budget.tokensPerDay)
+  return (
+    over(s.usedTokens, budget.tokensPerGeneration) ||
+    over(s.usedTokensToday, budget.tokensPerDay) ||
+    s.chainBudgets.some(({ used, limit }) => over(used, limit))
+  )
 }
 
 export function isStop(settings: AgentSettings, runtimeName: string): boolean {
   return settings.stopConditions.some((stop) => stop.hasToolCall === runtimeName)
 }
 
-const refusals = new Set(['unknown_tool', 'forbidden', 'tool_changed', 'tool_deleted'])
+const refusals = new Set([
+  'unknown_tool',
+  'forbidden',
+  'tool_changed',
+  'tool_deleted',
+  'nesting_too_deep',
+  'too_many_runs',
+])
 
 /** Whether the call passed its checks and the gate: a refused one is no stop, the model gets the error instead. */
 function wasValid(call: ToolCall): boolean {

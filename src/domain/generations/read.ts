@@ -9,20 +9,13 @@ import { readFeed, readGeneration, type EventPage } from '../../store/events/log
 import { feedSource, generationSource } from '../../store/events/live.ts'
 import { feedPosition, generationPosition } from '../../store/events/position.ts'
 import { openStream, type StreamItem } from '../../store/events/stream.ts'
-import { assertMay, projectOf, reachable, reaches, type Ctx } from '../access/index.ts'
+import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'
 import { generationOf, stepOf, type Generation, type GenerationStatus, type Step } from './generation.ts'
 
 /** Generations by id, null for what does not exist for the caller. Action `generations:Get` on each. */
 export async function getGenerations(ctx: Ctx, ids: readonly string[]): Promise<(Generation | null)[]> {
-  const found = new Map((await loadGenerations(ctx.db, ids)).map((generation) => [generation.id, generation]))
-  return Promise.all(
-    ids.map(async (id) => {
-      const generation = found.get(id)
-      if (!generation || !reaches(ctx, generation.projectId)) return null
-      await assertMay(ctx, 'generations:Get', generation.projectId, `generation/${id}`)
-      return generation
-    }),
-  )
+  const rows = await loadGenerations(ctx.db, ids)
+  return eachSeen(ctx, ids, rows, 'generations:Get', (generation) => `generation/${generation.id}`)
 }
 
 /** Generations of a project, newest first, all or of one agent, thread or status. Action `generations:List`. */
@@ -33,6 +26,8 @@ export async function listGenerations(
     agentId?: string | null
     threadId?: string | null
     status?: GenerationStatus | null
+    /** Only runs that this generation asked for. */
+    parentId?: string | null
     page: Page
   },
 ): Promise<Generation[]> {
@@ -42,21 +37,30 @@ export async function listGenerations(
   const where = and(
     input.agentId ? eq(g.agentId, input.agentId) : undefined,
     input.threadId ? eq(g.threadId, input.threadId) : undefined,
+    input.parentId ? eq(g.parentId, input.parentId) : undefined,
     input.status ? hasStatus(input.status) : undefined,
   )
   return (await listPage(ctx.db, g, projectId, input.page, where)).map(generationOf)
 }
 
-/** The rows that show as this status (see shownStatus). */
+/** The rows that show as this status (see shownStatus), by their own open calls and those of the runs under them. */
 function hasStatus(status: GenerationStatus): SQL {
-  if (status !== 'REQUIRES_ACTION' && status !== 'AWAITING_APPROVAL') return eq(generations.status, status)
+  const { id, status: stored } = generations
+  if (!['RUNNING', 'REQUIRES_ACTION', 'AWAITING_APPROVAL'].includes(status)) return eq(stored, status)
   const waitsFor = (callStatus: string) =>
-    sql`exists (select 1 from tool_calls where generation_id = ${generations.id} and status = ${callStatus}
-      and settled_at is null)`
+    sql`exists (with recursive tree as (select ${id} as id union all
+          select c.id from tree join generations as c on c.parent_id = tree.id)
+        select 1 from tree join tool_calls as t on t.generation_id = tree.id
+        where t.status = ${callStatus} and t.settled_at is null)`
   const client = waitsFor('AWAITING_CLIENT')
+  const gate = waitsFor('AWAITING_APPROVAL')
+  const run = sql`exists (select 1 from tool_calls where generation_id = ${id} and status = 'EXECUTING'
+    and child_id is not null and settled_at is null)`
+  if (status === 'RUNNING')
+    return sql`(${stored} = 'RUNNING' or (${stored} = 'WAITING' and not ${client} and not ${gate} and ${run}))`
   return status === 'REQUIRES_ACTION'
-    ? sql`(${generations.status} = 'WAITING' and (${client} or not ${waitsFor('AWAITING_APPROVAL')}))`
-    : sql`(${generations.status} = 'WAITING' and not ${client} and ${waitsFor('AWAITING_APPROVAL')})`
+    ? sql`(${stored} = 'WAITING' and (${client} or (not ${gate} and not ${run})))`
+    : sql`(${stored} = 'WAITING' and not ${client} and ${gate})`
 }
 
 /** Rows by id, in no order. Checks nothing. */
@@ -73,16 +77,9 @@ export async function findGeneration(ctx: Ctx, id: string): Promise<Generation> 
 
 /** Steps by id, null for what does not exist for the caller. Action `generations:Get` on the generation. */
 export async function getSteps(ctx: Ctx, ids: readonly string[]): Promise<(Step | null)[]> {
-  const rows = ids.length > 0 ? await selectRows(ctx.db, steps, sql`where id in ${[...ids]}`) : []
-  const found = new Map(rows.map((row) => [row.id, stepOf(row)]))
-  return Promise.all(
-    ids.map(async (id) => {
-      const step = found.get(id)
-      if (!step || !reaches(ctx, step.projectId)) return null
-      await assertMay(ctx, 'generations:Get', step.projectId, `generation/${step.generationId}`)
-      return step
-    }),
-  )
+  const stored = ids.length > 0 ? await selectRows(ctx.db, steps, sql`where id in ${[...ids]}`) : []
+  const rows = stored.map((row) => stepOf(row))
+  return eachSeen(ctx, ids, rows, 'generations:Get', (step) => `generation/${step.generationId}`)
 }
 
 /** The log of a generation after a cursor, for callers that poll. Action `generations:Get`. */

@@ -10,17 +10,22 @@ import {
   voidApprovals,
   voided,
 } from '../approvals/index.ts'
+import { gatesOf } from '../agents/index.ts'
 import {
+  asksAgent,
   codeOf,
+  goneResult,
   isIdempotent,
-  loadVersion,
   prepareCall,
+  proposedCallable,
   runTool,
   unknownResult,
   type ToolCall,
-  type ToolDefinition,
+  type Callable,
 } from '../tools/index.ts'
+import { startRun } from './child-runs.ts'
 import type { CallChange } from './commit.ts'
+import { dataOf, settleCall } from './settle-call.ts'
 import { maxParallelCalls, write, type Turn } from './turn.ts'
 
 /** How many of the generation's calls run at once. */
@@ -31,32 +36,39 @@ export function lanesOf(turn: Turn): number {
 /**
  * Runs one call to its end. `fresh` says that this worker has itself just committed it as EXECUTING. Else an EXECUTING
  * call was left behind by a worker that went away: an idempotent one is sent again under the same key, any other
- * becomes UNKNOWN and is never sent twice. An APPROVED call whose tool was changed meanwhile is asked about again.
+ * becomes UNKNOWN and is never sent twice. A call of an agent starts its run and is left to it. An APPROVED call whose tool was changed meanwhile is asked about again.
  */
 export async function runServerCall(turn: Turn, call: ToolCall, fresh: boolean): Promise<void> {
   const isFresh = fresh && call.status === 'EXECUTING'
   if (call.status === 'APPROVED' && (await askedAgain(turn, call))) return
-  const definition = await loadVersion(turn.house.db, call.toolId!, call.toolVersion!)
-  if (call.status === 'EXECUTING' && !isFresh && !isIdempotent(definition))
-    return settle(turn, call, unknownResult(), 'UNKNOWN')
+  if (asksAgent(call)) return startRun(turn, call)
+  const callable = await proposedCallable(turn.house, call)
+  if (call.status === 'EXECUTING' && !isFresh && !(callable && isIdempotent(callable)))
+    return settleCall(turn, call, unknownResult(), 'UNKNOWN')
   // A cancel leaves what was not sent unsent.
   if (turn.signal.aborted && !isFresh) return
   if (!isFresh) await markStarted(turn, call)
-  const result = await run(turn, call, definition)
+  const result = await run(turn, call, callable)
   const stopped = turn.signal.aborted && turn.signal.reason !== interrupted
   // This process stops: the aborted call stays EXECUTING, and whoever takes the row sends it again.
-  if (result.isError && isIdempotent(definition) && stopped) return
-  await settle(turn, call, result, result.isError ? 'ERRORED' : 'SUCCEEDED')
+  if (result.isError && callable && isIdempotent(callable) && stopped) return
+  await settleCall(turn, call, result, result.isError ? 'ERRORED' : 'SUCCEEDED')
 }
 
 /** Whether nobody has agreed to what would run now. Then the approval is void, and asked again where that is possible. */
 async function askedAgain(turn: Turn, call: ToolCall): Promise<boolean> {
-  const drift = await driftOf(turn.house.db, call, turn.generation.settings.gate ?? null)
+  const drift = await driftOf(turn.house, call, gatesOf(turn.generation.settings))
   if (!drift) return false
   const { again, reason, tool } = drift
   const result = again ? null : driftResult(reason)
   const change: CallChange = again
-    ? { id: call.id, status: 'AWAITING_APPROVAL', approvalId: again.id, toolVersion: tool!.version }
+    ? {
+        id: call.id,
+        status: 'AWAITING_APPROVAL',
+        approvalId: again.id,
+        toolVersion: tool!.version,
+        definitionHash: tool!.definitionHash,
+      }
     : { id: call.id, status: 'ERRORED', result, errorCode: codeOf(result!) }
   const settled = { type: 'TOOL_CALL_SETTLED', data: { ...dataOf(call), status: 'ERRORED' } }
   await write(turn, {
@@ -77,44 +89,18 @@ async function markStarted(turn: Turn, call: ToolCall): Promise<void> {
   })
 }
 
-async function run(turn: Turn, call: ToolCall, definition: ToolDefinition): Promise<ToolResult> {
-  const prepared = prepareCall(definition, call.arguments)
+async function run(turn: Turn, call: ToolCall, callable: Callable | null): Promise<ToolResult> {
+  if (!callable) return goneResult()
+  const prepared = prepareCall(callable, call.arguments)
   if (!prepared.ok) return errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
   return runTool(turn.house, {
     projectId: call.projectId,
-    definition,
+    callable,
     merged: prepared.merged,
     attachments: call.attachments,
     callId: call.id,
+    requestedBy: call.requestedBy,
     // What may take effect is heard out even when the generation is cancelled: its outcome must be known.
-    signal: isIdempotent(definition) ? turn.signal : new AbortController().signal,
+    signal: isIdempotent(callable) ? turn.signal : new AbortController().signal,
   })
-}
-
-async function settle(
-  turn: Turn,
-  call: ToolCall,
-  result: ToolResult,
-  status: 'SUCCEEDED' | 'ERRORED' | 'UNKNOWN',
-): Promise<void> {
-  const change: CallChange = { id: call.id, status, result, errorCode: codeOf(result) }
-  await write(turn, {
-    wakeAt: nowPlus(turn.house.limits.leaseMs),
-    calls: [change],
-    events: [{ type: 'TOOL_CALL_SETTLED', data: { ...dataOf(call), status } }],
-    audit: [
-      {
-        projectId: call.projectId,
-        principalId: call.requestedBy,
-        action: 'tools:Call',
-        resource: `tool/${call.toolId ?? ''}`,
-        outcome: 'EXECUTED',
-        details: { toolCallId: call.id, status, attempt: call.attempt },
-      },
-    ],
-  })
-}
-
-function dataOf(call: ToolCall) {
-  return { toolCallId: call.id, name: call.runtimeName, stepIndex: call.stepIndex }
 }

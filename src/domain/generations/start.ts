@@ -60,20 +60,8 @@ export async function startGeneration(
   input: StartGenerationInput,
   memory?: { operation: string; request: unknown },
 ): Promise<Generation> {
-  const given = check(shape, input)
-  const agent = await findAgent(ctx, given.agentId)
-  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`)
-  const settings = withOverrides(settingsOf(agent), input)
-  if (settings.stopConditions !== agent.stopConditions || settings.toolChoice !== agent.toolChoice)
-    await checkTools(ctx.db, agent.projectId, settings)
-  if (typeof given.threadId === 'string') await assertThread(ctx, agent, given.threadId)
-  const row = {
-    id: newId('generation'),
-    agent,
-    settings,
-    messages: messagesOf(given, await filesOf(ctx, agent, input.attachments)),
-    threadId: given.threadId ?? null,
-  }
+  const row = await prepareStart(ctx, input)
+  const { agent } = row
   const { idempotencyKey, ...request } = { ...input }
   const made = idempotencyKey
     ? await atomically(ctx.db, async (tx) => {
@@ -92,6 +80,24 @@ export async function startGeneration(
     { kind: 'news', generationId: made.id, projectId: agent.projectId, seq: 1 },
   ])
   return made
+}
+
+/** Everything that a new run needs, checked: input, permission, overrides, thread and files. Writes nothing. */
+export async function prepareStart(ctx: Ctx, input: StartGenerationInput): Promise<NewGeneration> {
+  const given = check(shape, input)
+  const agent = await findAgent(ctx, given.agentId)
+  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`)
+  const settings = withOverrides(settingsOf(agent), input)
+  if (settings.stopConditions !== agent.stopConditions || settings.toolChoice !== agent.toolChoice)
+    await checkTools(ctx, agent.projectId, settings)
+  if (typeof given.threadId === 'string') await assertThread(ctx, agent, given.threadId)
+  return {
+    id: newId('generation'),
+    agent,
+    settings,
+    messages: messagesOf(given, await filesOf(ctx, agent, input.attachments)),
+    threadId: given.threadId ?? null,
+  }
 }
 
 function settingsOf(agent: Agent): AgentSettings {
@@ -124,7 +130,8 @@ function messagesOf(given: z.output<typeof shape>, files: FilePart[]): Message[]
   )
 }
 
-interface NewGeneration {
+/** A run that is about to be made. */
+export interface NewGeneration {
   id: string
   agent: Agent
   settings: AgentSettings
@@ -181,6 +188,10 @@ const nothingYet = {
   inputTokens: 0,
   outputTokens: 0,
   lastSeq: 1,
+  parentId: null,
+  parentCallId: null,
+  rootId: null,
+  depth: 0,
   cancelRequestedAt: null,
   cancelReason: null,
   startedAt: null,

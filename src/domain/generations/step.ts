@@ -1,5 +1,5 @@
 /** One model step: finds model, tools and history, asks, and commits the answer. */
-import { loadTools, surfaceOf, type Tool } from '../tools/index.ts'
+import { loadAgentCallables, loadCallables, loadTools, type Callable } from '../tools/index.ts'
 import { commitAnswer } from './answer.ts'
 import { prepareRequest } from './attempt.ts'
 import { failed } from './closing.ts'
@@ -41,15 +41,22 @@ async function history(step: Turn) {
   return withFiles(house, [...messages, ...messagesOf(done, step.calls)])
 }
 
-/** The tools of this step by runtime name, as they are now. */
-async function activeTools({ house, generation }: Turn, plan: StepPlan): Promise<Map<string, Tool>> {
-  const wanted = generation.settings.toolIds.filter((id) => plan.activeToolIds?.includes(id) ?? true)
+/** The tools and agents of this step by runtime name, as they are now; of two with one name the first counts. */
+async function activeTools({ house, generation }: Turn, plan: StepPlan): Promise<Map<string, Callable>> {
+  const { toolIds, agentIds = [] } = generation.settings
+  const isActive = (id: string) => plan.activeToolIds?.includes(id) ?? true
+  const wanted = toolIds.filter(isActive)
   const loaded = await loadTools(house.db, wanted)
   const byId = new Map(
     loaded.filter((tool) => tool.projectId === generation.projectId).map((tool) => [tool.id, tool]),
   )
-  const active = new Map<string, Tool>()
-  for (const entry of surfaceOf(wanted.flatMap((id) => byId.get(id) ?? [])))
-    if (!active.has(entry.runtimeName)) active.set(entry.runtimeName, byId.get(entry.toolId)!)
+  const active = new Map<string, Callable>()
+  const inOrder = wanted.flatMap((id) => byId.get(id) ?? [])
+  const all = [
+    ...(await loadCallables(house, inOrder)),
+    ...(await loadAgentCallables(house.db, generation.projectId, agentIds.filter(isActive))),
+  ]
+  for (const callable of all)
+    if (!active.has(callable.runtimeName)) active.set(callable.runtimeName, callable)
   return active
 }

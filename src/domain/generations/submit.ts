@@ -1,17 +1,20 @@
 /** Takes the outputs of client tools: partial, repeatable, and the last one resumes the loop exactly once. */
-import { eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import type { ToolResult } from '../../core/content.ts'
 import { AppError, invalidAt, type ErrorCode } from '../../core/errors.ts'
 import { hashJson, isJsonObject, jsonTooBig, type Json } from '../../core/json.ts'
 import { atomically, query, type Database, jsonb } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
 import { generations } from '../../store/db/tables/generations.ts'
 import { insertGenerationEvents, type NewEvent } from '../../store/events/log.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
+import { boundIds } from '../agents/index.ts'
 import { checkOutput, codeOf, isOpen, loadCallsOf, loadVersion, type ToolCall } from '../tools/index.ts'
 import { generationOf, isTerminal, type Generation, type NextStep } from './generation.ts'
 import { findGeneration } from './read.ts'
+import { ownersUnder } from './tree.ts'
 
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 
@@ -49,7 +52,8 @@ export interface Submission {
 }
 
 /**
- * Submits outputs of open client calls. Action `generations:SubmitToolOutputs`. Each output is judged by itself: an
+ * Submits outputs of open client calls of a generation or of the runs under it. Action
+ * `generations:SubmitToolOutputs` on the generation that is named. Each output is judged by itself: an
  * unknown id, a late one or a value that differs from an earlier one is refused for that id alone; with `atomic` one
  * refusal refuses all. Results, events and the wake of the loop are one transaction under the generation's lock, so of
  * two submissions at the same instant exactly one resumes it. Submitting to a generation that has ended changes
@@ -59,57 +63,91 @@ export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput)
   const given = check(shape, input)
   const { id, projectId, settings } = await findGeneration(ctx, given.generationId)
   await assertMay(ctx, 'generations:SubmitToolOutputs', projectId, `generation/${id}`)
-  given.activeToolIds?.forEach((toolId, i) => {
-    if (!settings.toolIds.includes(toolId))
-      throw invalidAt(['input', 'activeToolIds', String(i)], "is not one of the agent's toolIds")
+  given.activeToolIds?.forEach((boundId, i) => {
+    if (!boundIds(settings).includes(boundId))
+      throw invalidAt(['input', 'activeToolIds', String(i)], "is not one of the agent's toolIds or agentIds")
   })
-  const done = await atomically(ctx.db, (tx) => apply(tx, id, given))
-  const hints = [{ kind: 'news', generationId: id, projectId, seq: done.lastSeq } as const]
-  if (done.accepted) ctx.bell.ring(done.resumes ? [...hints, { kind: 'work', table: 'generations' }] : hints)
+  const done =
+    (await atomically(ctx.db, (tx) => apply(tx, id, null, given))) ?? (await submitUnder(ctx.db, id, given))
+  const news = done.written.map(
+    (one) => ({ kind: 'news', generationId: one.id, projectId, seq: one.seq }) as const,
+  )
+  const resumes = done.written.some((one) => one.resumes)
+  if (news.length > 0) ctx.bell.ring(resumes ? [...news, { kind: 'work', table: 'generations' }] : news)
   return { generation: done.generation, outcomes: done.outcomes }
 }
 
 interface Applied {
-  /** As it stands when this is committed. */
+  /** The generation that was named, as it stands when this is committed. */
   generation: Generation
   outcomes: OutputOutcome[]
-  accepted: boolean
-  resumes: boolean
-  lastSeq: number
+  /** What was written in each generation that owns a call. */
+  written: { id: string; seq: number; resumes: boolean }[]
 }
 
-async function apply(tx: Database, id: string, given: z.output<typeof shape>): Promise<Applied> {
-  const [row] = await tx
-    .select({ row: generations, now: sql<number>`(extract(epoch from now()) * 1000)::float8` })
-    .from(generations)
-    .where(eq(generations.id, id))
-    .for('update')
-  const generation = generationOf(row!.row)
-  const { now } = row!
-  const { storedStatus: status, lastSeq } = generation
-  const calls = await loadCallsOf(tx, [id])
-  const judged = await judgeAll(tx, calls, given, now)
-  if (isTerminal(status) && judged.some((one) => one.outcome.status !== 'UNCHANGED'))
+/** The same for outputs of which some belong to no call of the generation itself, but perhaps to runs under it. */
+async function submitUnder(db: Database, id: string, given: z.output<typeof shape>): Promise<Applied> {
+  const ids = given.outputs.map((one) => one.toolCallId)
+  const owners = new Set((await ownersUnder(db, id, ids)).values())
+  return (await atomically(db, (tx) => apply(tx, id, [...owners], given)))!
+}
+
+/** Null, with nothing written, when `owners` were not looked up and an output belongs to none of its own calls. */
+async function apply(
+  tx: Database,
+  id: string,
+  owners: readonly string[] | null,
+  given: z.output<typeof shape>,
+): Promise<Applied | null> {
+  const ids = [...new Set([id, ...(owners ?? [])])]
+  const rows = await selectRows<typeof generations, { now: number }>(
+    tx,
+    generations,
+    // From the bottom of the chain up, as everywhere.
+    sql`where id in ${ids} order by depth desc, id for update`,
+    sql`, (extract(epoch from now()) * 1000)::float8 as now`,
+  )
+  const all = rows.map(generationOf)
+  const named = all.find((one) => one.id === id)!
+  const calls = await loadCallsOf(tx, ids)
+  const judged = await judgeAll(tx, calls, given, rows[0]!.now)
+  if (owners === null && judged.some((one) => one.call === null)) return null
+  if (isTerminal(named.storedStatus) && judged.some((one) => one.outcome.status !== 'UNCHANGED'))
     throw new AppError(
       'GENERATION_TERMINAL',
-      `This generation has ended (${status}); it takes no more outputs.`,
+      `This generation has ended (${named.storedStatus}); it takes no more outputs.`,
     )
   const refused = given.atomic === true && judged.some((one) => one.outcome.status === 'REFUSED')
-  const accepted = refused ? [] : judged.filter((one) => one.outcome.status === 'ACCEPTED')
+  const accepted = refused ? [] : (judged.filter((one) => one.outcome.status === 'ACCEPTED') as Accepted[])
   const outcomes = judged.map((one) => (refused ? refuseWithOthers(one.outcome) : one.outcome))
-  if (accepted.length === 0) return { generation, outcomes, accepted: false, resumes: false, lastSeq }
-  const settled = new Set(accepted.map((one) => one.call!.id))
-  const stillOpen = calls.some((call) => isOpen(call) && !settled.has(call.id))
-  const resumes = status === 'WAITING' && !stillOpen
-  const seq = await write(tx, id, accepted as Accepted[], resumes, nextStepOf(given))
-  const woken = resumes ? ({ storedStatus: 'QUEUED' } as const) : {}
-  return {
-    generation: { ...generation, ...woken, lastSeq: seq },
-    outcomes,
-    accepted: true,
-    resumes,
-    lastSeq: seq,
+  const hint = nextStepOf(given)
+  if (hint && accepted.length > 0 && !accepted.some((one) => one.call.generationId === id))
+    throw invalidAt(
+      ['input', given.toolChoice ? 'toolChoice' : 'activeToolIds'],
+      'is for the next step of the generation that is named, and none of these outputs is its own',
+    )
+  const written: Applied['written'] = []
+  for (const generation of all) {
+    const own = accepted.filter((one) => one.call.generationId === generation.id)
+    if (own.length > 0)
+      written.push(await writeTo(tx, generation, calls, own, generation.id === id ? hint : null))
   }
+  const mine = written.find((one) => one.id === id)
+  const woken = mine?.resumes ? ({ storedStatus: 'QUEUED' } as const) : {}
+  return { generation: { ...named, ...woken, lastSeq: mine?.seq ?? named.lastSeq }, outcomes, written }
+}
+
+async function writeTo(
+  tx: Database,
+  { id, storedStatus }: Generation,
+  calls: ToolCall[],
+  accepted: Accepted[],
+  hint: NextStep | null,
+): Promise<Applied['written'][number]> {
+  const settled = new Set(accepted.map((one) => one.call.id))
+  const stillOpen = calls.some((call) => call.generationId === id && isOpen(call) && !settled.has(call.id))
+  const resumes = storedStatus === 'WAITING' && !stillOpen
+  return { id, seq: await write(tx, id, accepted, resumes, hint), resumes }
 }
 
 interface Judged {
@@ -140,7 +178,8 @@ async function judgeAll(
         hash,
       })
     const known = twin?.hash ?? call?.outputHash ?? null
-    if (!call) refuse('NOT_FOUND', 'This generation has no client tool call with this id.')
+    if (!call)
+      refuse('NOT_FOUND', 'Neither this generation nor a run under it has a client tool call with this id.')
     else if (tooBig) refuse('INVALID', `output ${tooBig}`)
     else if (known === hash)
       judged.push({ outcome: { toolCallId, status: 'UNCHANGED', error: null }, call, result: null, hash })

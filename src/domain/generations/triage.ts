@@ -3,22 +3,24 @@ import { errorResult, textResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { newId } from '../../core/ids.ts'
 import {
+  asksAgent,
   maskedPaths,
   maskedText,
   prepareCall,
   type Requirement,
-  type Tool,
+  type Callable,
   type ToolCallStatus,
 } from '../tools/index.ts'
 import { readCallInput } from './call-input.ts'
 import type { ToolCallPart } from './message.ts'
+import { nestingLimits } from './nesting.ts'
 
 /** One call after triage, ready to be committed. */
 export interface TriagedCall {
   id: string
   providerCallId: string
   runtimeName: string
-  tool: Tool | null
+  tool: Callable | null
   /** PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled: INVALID, ERRORED, SKIPPED. */
   status: ToolCallStatus
   arguments: JsonObject | null
@@ -36,13 +38,17 @@ export interface TriagedCall {
 
 export interface TriageRules {
   /** By runtime name: the tools that were sent with this step. */
-  active: Map<string, Tool>
+  active: Map<string, Callable>
   /** Whether the one who asked for the generation may call that tool. */
-  mayCall(tool: Tool): boolean
+  mayCall(tool: Callable): boolean
+  /** The chain of runs is as long as it may get. */
+  atDepthLimit: boolean
   /** What the gate asks of a call with these merged arguments. */
-  gate(tool: Tool, merged: JsonObject): Requirement | null
+  gate(tool: Callable, merged: JsonObject): Requirement | null
   isStop(runtimeName: string): boolean
 }
+
+const tooDeep = `This is run ${nestingLimits.chain} of a chain, the last one: it cannot ask another agent. Answer without.`
 
 /** At most so many names are told to a model that invented one. */
 const maxNamesTold = 20
@@ -57,7 +63,7 @@ export function passed(call: TriagedCall, grantId: string): TriagedCall {
   return { ...call, grantId, stopped: null, status: runnable(call.tool!) }
 }
 
-function runnable(tool: Tool): ToolCallStatus {
+function runnable(tool: Callable): ToolCallStatus {
   return tool.kind === 'client' ? 'AWAITING_CLIENT' : 'PROPOSED'
 }
 
@@ -117,6 +123,8 @@ function judge(part: ToolCallPart, rules: TriageRules): TriagedCall {
       ...refuse('ERRORED', 'forbidden', 'The one who asked for this may not call this tool.'),
       ...given,
     }
+  if (rules.atDepthLimit && asksAgent(tool))
+    return { ...refuse('ERRORED', 'nesting_too_deep', tooDeep), ...given }
   const requirement = rules.gate(tool, merged)
   const stopped = requirement ? { requirement, merged } : null
   const status = stopped ? 'AWAITING_APPROVAL' : runnable(tool)

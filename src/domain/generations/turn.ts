@@ -6,7 +6,7 @@ import type { House } from '../access/index.ts'
 import type { ToolCall } from '../tools/index.ts'
 import type { CallsInHand } from './calls-in-hand.ts'
 import type { HeldGeneration } from './claim.ts'
-import { commit, type Change } from './commit.ts'
+import { commit, type Change, type Committed } from './commit.ts'
 import type { Generation } from './generation.ts'
 import type { Models } from './providers.ts'
 
@@ -29,15 +29,15 @@ export type TurnOutcome = 'goOn' | 'parked' | 'terminal'
 
 /** Commits and rings. Keeps the newest event number for the deltas that follow. */
 export async function write(turn: Pick<Turn, 'house' | 'held'>, change: Change): Promise<void> {
-  const seq = await commit(turn.house.db, turn.held, change)
-  if (change.events?.length) tell(turn, seq)
+  const made = await commit(turn.house.db, turn.held, change)
+  if (change.events?.length) tell(turn, made)
 }
 
-/** Rings for what a transaction of the turn has appended. */
-export function tell({ house, held }: Pick<Turn, 'house' | 'held'>, seq: number): void {
+/** Rings for what a transaction of the turn has appended, to its own log and to those above. */
+export function tell({ house, held }: Pick<Turn, 'house' | 'held'>, { seq, hints }: Committed): void {
   // Calls of one generation commit side by side.
   held.lastSeq = Math.max(held.lastSeq, seq)
-  house.bell.ring([{ kind: 'news', generationId: held.id, projectId: held.projectId, seq }])
+  house.bell.ring([{ kind: 'news', generationId: held.id, projectId: held.projectId, seq }, ...hints])
 }
 
 /** Locks the row in a transaction and proves that it is still ours. */

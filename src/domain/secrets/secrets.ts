@@ -84,6 +84,20 @@ function shown({ id, projectId, name, createdAt, updatedAt }: typeof secrets.$in
   return { id, projectId, name, createdAt, updatedAt }
 }
 
+/** Seals every secret anew under another master key, in the caller's transaction; answers how many there were. */
+export async function resealSecrets(tx: Database, from: Buffer, to: Buffer): Promise<number> {
+  const rows = await tx.select().from(secrets).for('update')
+  for (const { id, projectId, name, sealed } of rows) {
+    const context = contextOf(projectId, name)
+    const plain = unseal(from, sealed, context)
+    await tx
+      .update(secrets)
+      .set({ sealed: seal(to, plain, context) })
+      .where(eq(secrets.id, id))
+  }
+  return rows.length
+}
+
 function contextOf(projectId: string, name: string): string {
   return `${projectId}/${name}`
 }

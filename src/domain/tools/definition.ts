@@ -1,13 +1,22 @@
 /** The checks at save: what a tool's input must be, by kind, with every fault told by its path. */
 import { z } from 'zod'
 import { check, jsonObject, text, whole } from '../../core/check.ts'
-import { invalid, type Issue } from '../../core/errors.ts'
+import { invalid } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import { compileSchema } from '../../core/json-schema.ts'
+import type { House } from '../access/index.ts'
+import { faultsOf } from './definition-faults.ts'
 import { gateInput } from './gate.ts'
-import { checkHttpConfig, type HttpToolConfig } from './kinds/http.ts'
+import type { HttpToolConfig } from './kinds/http.ts'
+import { checkMcpConfig } from './kinds/mcp-check.ts'
 import { isToolName } from './names.ts'
-import type { ToolDefinition } from './tool.ts'
+import {
+  inputPhases,
+  taskDefaults,
+  taskModes,
+  toolKinds,
+  type TaskPolicy,
+  type ToolDefinition,
+} from './tool.ts'
 
 const presetLimits = [64 * 1024, 20] as const
 const schemaInput = z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object')
@@ -31,11 +40,10 @@ const config = z
   .strictObject({
     http: httpConfig.nullish(),
     client: z.strictObject({ inputSchema: schemaInput }).nullish(),
+    mcp: z.looseObject({}).nullish(),
+    platform: z.strictObject({ actions: z.array(text(100, 1)).min(1).max(200) }).nullish(),
   })
-  .refine(
-    (value) => [value.http, value.client].filter(Boolean).length === 1,
-    'give exactly one kind of config',
-  )
+  .refine((value) => Object.values(value).filter(Boolean).length === 1, 'give exactly one kind of config')
 
 /** The part of a tool that can be written. */
 const shape = z.object({
@@ -48,16 +56,21 @@ const shape = z.object({
   timeoutMs: whole(1, 600_000).nullish(),
   idempotent: z.boolean().nullish(),
   gate: gateInput.nullish(),
+  task: z.object({ mode: z.enum(taskModes).nullish(), inputPhase: z.enum(inputPhases).nullish() }).nullish(),
   config,
 })
 
 export type ToolInput = z.input<typeof shape>
 
+/** What the checks ask: which actions there are, and which addresses are never reached. */
+export type Checker = Pick<House, 'actions' | 'egress'>
+
 /** The definition that an input describes, or INVALID naming every fault. Nothing is fetched or looked up. */
-export function checkDefinition(input: unknown): ToolDefinition {
+export function checkDefinition(input: unknown, house: Checker): ToolDefinition {
   const given = check(shape, input)
-  const kind = given.config.http ? 'http' : 'client'
-  const inputSchema = (given.config.http ?? given.config.client)!.inputSchema
+  const { http, client, mcp, platform } = given.config
+  const kind = toolKinds.find((one) => given.config[one])!
+  const inputSchema = (http ?? client)?.inputSchema ?? { type: 'object' }
   const definition: ToolDefinition = {
     name: given.name,
     kind,
@@ -70,52 +83,18 @@ export function checkDefinition(input: unknown): ToolDefinition {
     timeoutMs: given.timeoutMs ?? null,
     idempotent: given.idempotent ?? null,
     gate: given.gate ?? null,
-    http: given.config.http ? httpOf(given.config.http) : null,
+    ...(given.task ? { task: { ...taskDefaults, ...withoutNulls(given.task) } as TaskPolicy } : {}),
+    http: http ? httpOf(http) : null,
+    mcp: mcp ? checkMcpConfig(house, mcp) : null,
+    platform: platform ? { actions: [...new Set(platform.actions)] } : null,
   }
-  const issues = faultsOf(definition)
+  const issues = faultsOf(definition, house.actions)
   if (issues.length > 0) throw invalid(issues)
   return definition
 }
 
 function httpOf(given: z.output<typeof httpConfig>): HttpToolConfig {
   return { url: given.url, method: given.method ?? 'POST', headers: given.headers ?? {} }
-}
-
-function faultsOf(definition: ToolDefinition): Issue[] {
-  const root = ['input', 'config', definition.kind]
-  const schemaPath = [...root, 'inputSchema']
-  const issues: Issue[] = []
-  const schema = compileSchema(definition.inputSchema, schemaPath)
-  if (!schema.ok) issues.push(schema.issue)
-  else if (definition.inputSchema['type'] !== undefined && definition.inputSchema['type'] !== 'object')
-    issues.push({
-      path: [...schemaPath, 'type'],
-      message: 'must be "object": the arguments of a tool are an object',
-    })
-  else issues.push(...presetFaults(definition, schema.validate))
-  if (definition.outputSchema) {
-    const output = compileSchema(definition.outputSchema, ['input', 'outputSchema'])
-    if (!output.ok) issues.push(output.issue)
-  }
-  if (definition.http) {
-    const http = checkHttpConfig(definition.http, definition.inputSchema)
-    issues.push(...http.map((issue) => ({ ...issue, path: [...root, ...issue.path] })))
-  }
-  return issues
-}
-
-/** A preset of a wrong shape would fail every call: better now than then. */
-function presetFaults(definition: ToolDefinition, validate: (value: unknown) => Issue[]): Issue[] {
-  const keys = Object.keys(definition.presetParameters)
-  if (keys.length === 0) return []
-  return validate(definition.presetParameters)
-    .filter(
-      (issue) =>
-        issue.path.length > 0 &&
-        keys.includes(issue.path[0]!) &&
-        !(issue.path.length === 1 && issue.message === 'is required'),
-    )
-    .map((issue) => ({ ...issue, path: ['input', 'presetParameters', ...issue.path] }))
 }
 
 function withoutNulls<T extends object>(value: T): { [K in keyof T]?: NonNullable<T[K]> } {

@@ -1,5 +1,15 @@
 /** The front door of tools. */
+export { loadAgentCallables } from './agent-callables.ts'
 export { attachmentsName, withAttachments } from './attached.ts'
+export { shownSchema, type Callable } from './callable.ts'
+export {
+  callableMeant,
+  currentCallable,
+  findCallable,
+  listActions,
+  loadCallables,
+  proposedCallable,
+} from './callables.ts'
 export {
   gateInput,
   gateModes,
@@ -14,9 +24,10 @@ export {
   type GateSource,
   type Requirement,
 } from './gate.ts'
+export { asksAgent, describedAgent, resourceOf, type AgentMessage } from './kinds/agent.ts'
+export { refusalOf } from './kinds/platform.ts'
 export { attemptBegins, attemptEnds, newAttempt } from './ledger.ts'
 export { masked, maskedPaths, maskedText } from './masking.ts'
-export type { PlatformAction, PlatformActions } from './platform.ts'
 export { prepareCall, type Prepared } from './prepare.ts'
 export {
   createTool,
@@ -30,10 +41,20 @@ export {
   type CreateToolInput,
   type UpdateToolInput,
 } from './registry.ts'
-export { checkOutput, codeOf, runTool, timeoutOf, unknownResult } from './run.ts'
-export { isToolName, runtimeName } from './names.ts'
-export { shownSchema, surfaceOf, type SurfaceEntry } from './surface.ts'
-export { isIdempotent, toolKinds, type Tool, type ToolDefinition, type ToolKind } from './tool.ts'
+export { checkOutput, codeOf, goneResult, runTool, runToolFor, timeoutOf, unknownResult } from './run.ts'
+export type { Caller } from './kinds/mcp.ts'
+export { collisions, isToolName, runtimeName } from './names.ts'
+export {
+  inputPhases,
+  isIdempotent,
+  taskDefaults,
+  taskModes,
+  toolKinds,
+  type TaskPolicy,
+  type Tool,
+  type ToolDefinition,
+  type ToolKind,
+} from './tool.ts'
 export {
   getToolCalls,
   isOpen,
@@ -43,6 +64,7 @@ export {
   resolutions,
   toolCallOf,
   toolCallStatuses,
+  type AskedBack,
   type Resolution,
   type ToolCall,
   type ToolCallAttempt,

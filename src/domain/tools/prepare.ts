@@ -3,8 +3,8 @@ import type { Issue } from '../../core/errors.ts'
 import { isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { mergePresets } from './presets.ts'
-import { shownSchema } from './surface.ts'
-import type { ToolDefinition } from './tool.ts'
+import { shownSchema } from './callable.ts'
+import type { CallDefinition } from './tool.ts'
 
 export type Prepared =
   | {
@@ -22,7 +22,7 @@ export type Prepared =
 const argumentLimits = { maxBytes: 256 * 1024, maxDepth: 64 }
 
 /** Checks the arguments against the schema shown, merges the presets, checks the whole. Paths start at `arguments`. */
-export function prepareCall(definition: ToolDefinition, given: unknown): Prepared {
+export function prepareCall(definition: CallDefinition, given: unknown): Prepared {
   const refuse = (issues: Issue[], dropped: string[] = []): Prepared => ({
     ok: false,
     issues: issues.map((issue) => ({ ...issue, path: ['arguments', ...issue.path] })),

@@ -1,6 +1,7 @@
 /** Presets: fixed top-level arguments, hidden from whoever calls and always ours. Pure. */
 import type { Json, JsonObject } from '../../core/json.ts'
 import { withHomes } from './schema-refs.ts'
+import { namesArgument } from './schema-fields.ts'
 import { fixArguments } from './schema-presets.ts'
 
 /**
@@ -12,6 +13,11 @@ import { fixArguments } from './schema-presets.ts'
 export function hidePresets(schema: JsonObject, presets: JsonObject): JsonObject {
   if (Object.keys(presets).length === 0) return schema
   return withHomes(fixArguments(schema, presets), schema)
+}
+
+/** Those of a tool's presets that one of its actions takes: "a key matches a field in the action's input schema" (S4). */
+export function presetsFor(schema: JsonObject, presets: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(presets).filter(([key]) => namesArgument(schema, key)))
 }
 
 /**

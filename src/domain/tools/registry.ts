@@ -10,15 +10,16 @@ import { tools, toolVersions } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import {
   assertMay,
+  eachSeen,
   assertRoom,
   projectOf,
   reachable,
-  reaches,
   recordChange,
   type Ctx,
 } from '../access/index.ts'
-import { openSecrets, secretNames } from '../secrets/index.ts'
 import { checkDefinition, type ToolInput } from './definition.ts'
+import { mcpInputOf } from './kinds/mcp-check.ts'
+import { checkOutside, dropOutside, lookOutside, saveOutside } from './outside.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 
 export type CreateToolInput = ToolInput & { projectId?: string | null }
@@ -26,12 +27,13 @@ export type UpdateToolInput = Partial<ToolInput> & { id: string; expectedVersion
 
 /**
  * Saves a new tool as version 1. Action `tools:Create`. INVALID names every fault; NAME_TAKEN when the project has a
- * tool of that name. Tool, version, audit entry and event are written together.
+ * tool of that name. Tool, version, upstream, audit entry and event are written together. An upstream is looked at for a
+ * few seconds; one that does not answer is a state and no error.
  */
 export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'tools:Create', projectId, 'tool/*')
-  const definition = checkDefinition(input)
+  const definition = checkDefinition(input, ctx)
   await checkOutside(ctx, projectId, definition)
   const id = newId('tool')
   const tool = await guardName(definition.name, () =>
@@ -40,11 +42,13 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
       const { name, kind } = definition
       const [row] = await tx.insert(tools).values({ id, projectId, name, kind, definition }).returning()
       await keepVersion(tx, row!)
+      await saveOutside(tx, toolOf(row!))
       await tell(tx, ctx, 'TOOL_CREATED', toolOf(row!))
       return toolOf(row!)
     }),
   )
   ringProject(ctx, projectId)
+  await lookOutside(ctx, tool, null)
   return tool
 }
 
@@ -55,7 +59,7 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
 export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool> {
   const known = await findTool(ctx, input.id)
   await assertMay(ctx, 'tools:Update', known.projectId, `tool/${known.id}`)
-  const definition = checkDefinition({ ...inputOf(known), ...withoutUndefined(input) })
+  const definition = checkDefinition({ ...inputOf(known), ...withoutUndefined(input) }, ctx)
   if (definition.kind !== known.kind)
     throw invalidAt(
       ['input', 'config'],
@@ -76,11 +80,13 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
           'The tool was changed or deleted meanwhile. Read it again and repeat the change.',
         )
       await keepVersion(tx, row)
+      await saveOutside(tx, toolOf(row))
       await tell(tx, ctx, 'TOOL_UPDATED', toolOf(row))
       return toolOf(row)
     }),
   )
   ringProject(ctx, tool.projectId)
+  await lookOutside(ctx, tool, known)
   return tool
 }
 
@@ -90,7 +96,9 @@ export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool>
   await assertMay(ctx, 'tools:Delete', known.projectId, `tool/${known.id}`)
   await atomically(ctx.db, async (tx) => {
     const rows = await tx.delete(tools).where(eq(tools.id, known.id)).returning({ id: tools.id })
-    if (rows.length > 0) await tell(tx, ctx, 'TOOL_DELETED', known)
+    if (rows.length === 0) return
+    await dropOutside(tx, known)
+    await tell(tx, ctx, 'TOOL_DELETED', known)
   })
   ringProject(ctx, known.projectId)
   return known
@@ -98,15 +106,8 @@ export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool>
 
 /** Tools by id, null for what does not exist for the caller. Action `tools:Get` on each. */
 export async function getTools(ctx: Ctx, ids: readonly string[]): Promise<(Tool | null)[]> {
-  const found = new Map((await loadTools(ctx.db, ids)).map((tool) => [tool.id, tool]))
-  return Promise.all(
-    ids.map(async (id) => {
-      const tool = found.get(id)
-      if (!tool || !reaches(ctx, tool.projectId)) return null
-      await assertMay(ctx, 'tools:Get', tool.projectId, `tool/${id}`)
-      return tool
-    }),
-  )
+  const rows = await loadTools(ctx.db, ids)
+  return eachSeen(ctx, ids, rows, 'tools:Get', (tool) => `tool/${tool.id}`)
 }
 
 /** Tools of a project, newest first, all or of one kind. Action `tools:List`. */
@@ -158,7 +159,7 @@ function toolOf(row: typeof tools.$inferSelect): Tool {
 
 /** A stored tool as the input that would make it again, so that an update checks the whole. */
 function inputOf(tool: Tool): ToolInput {
-  const { inputSchema, http } = tool
+  const { inputSchema, http, mcp, platform } = tool
   const {
     name,
     title,
@@ -170,7 +171,13 @@ function inputOf(tool: Tool): ToolInput {
     idempotent,
     gate,
   } = tool
-  const config = http ? { http: { ...http, inputSchema } } : { client: { inputSchema } }
+  const config = http
+    ? { http: { ...http, inputSchema } }
+    : mcp
+      ? { mcp: mcpInputOf(mcp) }
+      : platform
+        ? { platform }
+        : { client: { inputSchema } }
   return {
     name,
     title,
@@ -181,29 +188,13 @@ function inputOf(tool: Tool): ToolInput {
     timeoutMs,
     idempotent,
     gate: gate ?? null,
+    task: tool.task ?? null,
     config,
   }
 }
 
 function withoutUndefined<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as Partial<T>
-}
-
-/** Faults that need the project or the egress rules: secrets that do not exist, addresses that are never reached. */
-async function checkOutside(ctx: Ctx, projectId: string, definition: ToolDefinition): Promise<void> {
-  if (!definition.http) return
-  const refusal = ctx.egress.checkUrl(definition.http.url)
-  if (refusal) throw invalidAt(['input', 'config', 'http', 'url'], refusal)
-  for (const [name, value] of Object.entries(definition.http.headers)) {
-    const names = secretNames(value)
-    const known = await openSecrets(ctx, projectId, names)
-    const missing = names.find((secret) => !known.has(secret))
-    if (missing)
-      throw invalidAt(
-        ['input', 'config', 'http', 'headers', name],
-        `names the secret ${missing}, which does not exist`,
-      )
-  }
 }
 
 async function keepVersion(tx: Database, row: typeof tools.$inferSelect): Promise<void> {

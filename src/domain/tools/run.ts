@@ -5,64 +5,118 @@ import { compileSchema } from '../../core/json-schema.ts'
 import type { House } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
 import { fillSecrets, openSecrets, secretNames } from '../secrets/index.ts'
+import type { InputRequired } from '../upstream/index.ts'
 import { withLinks } from './attached.ts'
-import { runHttpTool } from './kinds/http.ts'
-import type { ToolDefinition } from './tool.ts'
+import type { Callable } from './callable.ts'
+import { runHttpTool, type HttpToolConfig } from './kinds/http.ts'
+import { runMcpTool, type Caller } from './kinds/mcp.ts'
+import { runPlatformTool } from './kinds/platform.ts'
+import type { CallDefinition } from './tool.ts'
 
 export interface Run {
   projectId: string
-  definition: ToolDefinition
+  callable: Callable
   /** Presets merged in. */
   merged: JsonObject
   /** Files that came with the call: an http tool gets links to them. */
   attachments: readonly Attachment[] | null
   /** The tool call's id: the outside world hears it as Idempotency-Key. */
   callId: string
+  /** Who asked for the call. */
+  requestedBy: string
   signal: AbortSignal
 }
 
 /** Runs the call to its end or its timeout. Never throws: a failure of the tool is a result with `isError`. */
 export async function runTool(house: House, run: Run): Promise<ToolResult> {
-  const { definition } = run
-  if (definition.http === null)
-    return errorResult('not_runnable', 'This tool runs in the calling application, not here.')
-  const headers = await fillHeaders(house, run)
-  if ('missing' in headers)
-    return errorResult('secret_missing', `The secret ${headers.missing} that this tool needs does not exist.`)
+  const ran = await runToolFor(house, run, null)
+  return 'result' in ran ? ran.result : notAsked
+}
+
+/** The same for a caller who can hear and be asked while it runs: an upstream may want to know something first. */
+export async function runToolFor(house: House, run: Run, caller: Caller | null): Promise<Ran> {
+  const { callable } = run
+  if (callable.mcp && callable.action !== null)
+    return runMcpTool(house, {
+      toolId: callable.id,
+      projectId: run.projectId,
+      action: callable.action,
+      args: run.merged,
+      callId: run.callId,
+      timeoutMs: timeoutOf(house, callable),
+      signal: run.signal,
+      caller,
+    })
+  return { result: await runHere(house, run) }
+}
+
+export type Ran = { result: ToolResult } | { inputRequired: InputRequired }
+
+async function runHere(house: House, run: Run): Promise<ToolResult> {
+  const { callable } = run
+  if (callable.http) return checkOutput(callable, await runHttp(house, run, callable.http))
+  if (callable.platform && callable.action !== null)
+    return runPlatformTool(house, {
+      action: callable.action,
+      args: run.merged,
+      requestedBy: run.requestedBy,
+      callId: run.callId,
+      timeoutMs: timeoutOf(house, callable),
+    })
+  return errorResult('not_runnable', 'This tool runs in the calling application, not here.')
+}
+
+/** What an upstream asked, when nobody is there to answer it. */
+const notAsked = errorResult(
+  'input_required',
+  'The server wants to ask its caller something, and nobody can answer.',
+)
+
+async function runHttp(house: House, run: Run, config: HttpToolConfig): Promise<ToolResult> {
+  const filled = await withSecrets(house, run.projectId, config)
+  if ('missing' in filled)
+    return errorResult('secret_missing', `The secret ${filled.missing} that this tool needs does not exist.`)
   const { result } = await runHttpTool({
-    config: { ...definition.http, headers: headers.filled },
+    config: filled,
     args: withLinks(run.merged, run.attachments, (fileId) => downloadUrl(house, fileId)),
     egress: house.egress,
     idempotencyKey: run.callId,
-    timeoutMs: timeoutOf(house, definition),
+    timeoutMs: timeoutOf(house, run.callable),
     maxBytes: house.limits.maxResponseBytes,
     signal: run.signal,
   })
-  return checkOutput(definition, result)
+  return result
 }
 
 /** Time for one call of the tool, in milliseconds. */
-export function timeoutOf(house: Pick<House, 'limits'>, definition: ToolDefinition): number {
+export function timeoutOf(house: Pick<House, 'limits'>, definition: CallDefinition): number {
   return definition.timeoutMs ?? house.limits.toolTimeoutMs
 }
 
-async function fillHeaders(
+/** The configuration with its secrets filled in: as they are into headers, URL-encoded into the URL. */
+async function withSecrets(
   house: House,
-  run: Run,
-): Promise<{ filled: Record<string, string> } | { missing: string }> {
-  const given = run.definition.http!.headers
-  const secrets = await openSecrets(house, run.projectId, Object.values(given).flatMap(secretNames))
-  const filled: Record<string, string> = {}
-  for (const [name, template] of Object.entries(given)) {
+  projectId: string,
+  config: HttpToolConfig,
+): Promise<HttpToolConfig | { missing: string }> {
+  const texts = [config.url, ...Object.values(config.headers)]
+  const secrets = await openSecrets(house, projectId, texts.flatMap(secretNames))
+  const encoded = new Map(
+    [...secrets].map(([name, value]) => [name, encodeURIComponent(Buffer.from(value).toString())]),
+  )
+  const url = fillSecrets(config.url, encoded)
+  if ('missing' in url) return url
+  const headers: Record<string, string> = {}
+  for (const [name, template] of Object.entries(config.headers)) {
     const value = fillSecrets(template, secrets)
     if ('missing' in value) return value
-    filled[name] = value.text
+    headers[name] = value.text
   }
-  return { filled }
+  return { ...config, url: url.text, headers }
 }
 
 /** A result that breaks the tool's own promise is an error, so that nobody builds on it. */
-export function checkOutput(definition: ToolDefinition, result: ToolResult): ToolResult {
+export function checkOutput(definition: CallDefinition, result: ToolResult): ToolResult {
   if (definition.outputSchema === null || result.isError) return result
   const schema = compileSchema(definition.outputSchema)
   const issues = schema.ok ? schema.validate(result.structuredContent ?? null) : [schema.issue]
@@ -75,6 +129,11 @@ export function checkOutput(definition: ToolDefinition, result: ToolResult): Too
 export function codeOf(result: ToolResult): string | null {
   const error = (result.structuredContent as { error?: { code?: unknown } } | undefined)?.error
   return result.isError && typeof error?.code === 'string' ? error.code.slice(0, 100) : null
+}
+
+/** What the model or caller is told when the tool no longer has the action that was called. */
+export function goneResult(): ToolResult {
+  return errorResult('action_gone', 'The tool does not have this action any more; nothing was run.')
 }
 
 /** What the model or caller is told when nobody can know whether the call took effect. */

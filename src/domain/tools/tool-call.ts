@@ -8,9 +8,9 @@ import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Attachment } from '../files/index.ts'
-import { assertMay, projectOf, reaches, type Ctx } from '../access/index.ts'
+import { assertMay, eachSeen, projectOf, type Ctx } from '../access/index.ts'
 import type { GatePolicy } from './gate.ts'
-import type { ToolKind } from './tool.ts'
+import type { CallKind } from './tool.ts'
 
 /** The first five are open, the others are settled. */
 export const toolCallStatuses = [
@@ -56,6 +56,18 @@ export interface ToolCallAttempt {
   errorCode?: string | null
 }
 
+/** Questions of an upstream to its caller in the middle of a call (MCP 2026-07-28, multi round-trip requests). */
+export interface AskedBack {
+  /** By keys that are never used again within the call. */
+  inputRequests: JsonObject
+  /** What the upstream wants to have back. */
+  requestState: string | null
+  /** Answers so far, by the same keys. */
+  answers: JsonObject
+  /** Counts the times it asked. */
+  round: number
+}
+
 /** What a person says of a call whose outcome is unknown. */
 export const resolutions = ['SUCCEEDED', 'FAILED', 'RUN_AGAIN'] as const
 export type Resolution = (typeof resolutions)[number]
@@ -68,10 +80,17 @@ export interface ToolCall {
   callIndex: number | null
   providerCallId: string | null
   source: 'GENERATION' | 'DIRECT' | 'BRIDGE'
+  /** Of a call of an agent: that agent's id. */
   toolId: string | null
   toolVersion: number | null
   runtimeName: string
-  kind: ToolKind | null
+  kind: CallKind | null
+  /** Which of the tool's actions; null where it has one name. */
+  action: string | null
+  /** What was said of the action when the call was proposed. */
+  definitionHash: string | null
+  /** The run of another agent that it waits for. */
+  childId: string | null
   status: ToolCallStatus
   /** Without presets; null when the model wrote no legal JSON. */
   arguments: JsonObject | null
@@ -94,6 +113,8 @@ export interface ToolCall {
   awaited: boolean
   callerGoneAt: Date | null
   cancelRequestedAt: Date | null
+  /** What an upstream wants to know from the caller before it goes on; null when it asks nothing. */
+  asked: AskedBack | null
   /** Each time it was sent, oldest first. */
   attempts: ToolCallAttempt[]
   approvalId: string | null
@@ -118,16 +139,9 @@ export function toolCallOf(row: typeof toolCalls.$inferSelect): ToolCall {
 
 /** Calls by id, null for what does not exist for the caller. Action `toolCalls:Get` on each. */
 export async function getToolCalls(ctx: Ctx, ids: readonly string[]): Promise<(ToolCall | null)[]> {
-  const rows = ids.length > 0 ? await selectRows(ctx.db, toolCalls, sql`where id in ${[...ids]}`) : []
-  const found = new Map(rows.map((row) => [row.id, toolCallOf(row)]))
-  return Promise.all(
-    ids.map(async (id) => {
-      const call = found.get(id)
-      if (!call || !reaches(ctx, call.projectId)) return null
-      await assertMay(ctx, 'toolCalls:Get', call.projectId, `toolCall/${id}`)
-      return call
-    }),
-  )
+  const stored = ids.length > 0 ? await selectRows(ctx.db, toolCalls, sql`where id in ${[...ids]}`) : []
+  const rows = stored.map((row) => toolCallOf(row))
+  return eachSeen(ctx, ids, rows, 'toolCalls:Get', (call) => `toolCall/${call.id}`)
 }
 
 /** Calls of a project, newest first, all or of one status or tool. Action `toolCalls:List`. */

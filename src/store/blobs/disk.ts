@@ -5,19 +5,24 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 
-export interface WrittenBlob {
+/** Bytes that are on the disk and under no key yet. Whoever has it keeps it or drops it. */
+export interface Draft {
   /** In bytes. */
   size: number
   /** Hex. */
   sha256: string
+  /** Puts it under a key at once, in place of what was there. */
+  keep(key: string): Promise<void>
+  /** Takes it away. Nothing when it was kept. */
+  drop(): Promise<void>
 }
 
 export interface Blobs {
   /**
-   * Writes everything that the source gives, and answers what it was; null when that is more than `maxBytes`, and then
-   * nothing is kept. Writing a key again replaces the blob at once.
+   * Writes everything that the source gives, and answers what it was; null when that is more than `maxBytes`. Then, and
+   * when the source fails, nothing is left.
    */
-  write(key: string, source: AsyncIterable<Uint8Array>, maxBytes: number): Promise<WrittenBlob | null>
+  write(source: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Draft | null>
   /** A stream of the bytes; null when there is no such blob. */
   read(key: string): Promise<{ stream: Readable; size: number } | null>
   remove(key: string): Promise<void>
@@ -30,17 +35,20 @@ export function diskBlobs(folder: string): Blobs {
     return join(folder, key.slice(-2), key)
   }
   return {
-    async write(key, source, maxBytes) {
-      const path = pathOf(key)
+    async write(source, maxBytes) {
+      const path = join(folder, 'drafts', randomBytes(12).toString('hex'))
+      const drop = () => rm(path, { force: true })
       await mkdir(dirname(path), { recursive: true })
-      const draft = `${path}.${randomBytes(6).toString('hex')}.part`
-      try {
-        const written = await copy(source, draft, maxBytes)
-        if (written) await rename(draft, path)
-        return written
-      } finally {
-        await rm(draft, { force: true })
+      const written = await copy(source, path, maxBytes).catch(async (error: unknown) => {
+        await drop()
+        throw error
+      })
+      if (!written) await drop()
+      const keep = async (key: string) => {
+        await mkdir(dirname(pathOf(key)), { recursive: true })
+        await rename(path, pathOf(key))
       }
+      return written && { ...written, keep, drop }
     },
     async read(key) {
       const path = pathOf(key)
@@ -56,7 +64,7 @@ async function copy(
   source: AsyncIterable<Uint8Array>,
   path: string,
   maxBytes: number,
-): Promise<WrittenBlob | null> {
+): Promise<Pick<Draft, 'size' | 'sha256'> | null> {
   const file = await open(path, 'wx', 0o600)
   try {
     const hash = createHash('sha256')

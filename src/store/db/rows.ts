@@ -25,12 +25,28 @@ export async function selectRows<Table extends PgTable, More extends object = ob
   also: SQL = nothing,
 ): Promise<(Table['$inferSelect'] & More)[]> {
   const shape = shapeOf(table)
-  const rows = await query<Record<string, unknown>>(
-    db,
-    sql`select ${shape.columns} ${also} ${shape.from} ${tail}`,
-  )
+  return readRows(db, table, sql`select ${shape.columns} ${also} ${shape.from} ${tail}`)
+}
+
+/** The rows of the relation `g` of a statement, which has all columns of the table: what a part of it has written. */
+export function writtenRows<Table extends PgTable>(
+  db: Database,
+  table: Table,
+  parts: readonly SQL[],
+): Promise<Table['$inferSelect'][]> {
+  const { columns } = shapeOf(table)
+  return readRows(db, table, sql`with ${sql.join([...parts], sql`, `)} select ${columns} from g`)
+}
+
+async function readRows<Table extends PgTable, More>(
+  db: Database,
+  table: Table,
+  statement: SQL,
+): Promise<(Table['$inferSelect'] & More)[]> {
+  const rows = await query<Record<string, unknown>>(db, statement)
   for (const row of rows)
-    for (const name of shape.moments) if (row[name] !== null) row[name] = new Date(row[name] as number)
+    for (const name of shapeOf(table).moments)
+      if (row[name] !== null) row[name] = new Date(row[name] as number)
   return rows as (Table['$inferSelect'] & More)[]
 }
 

@@ -38,11 +38,12 @@ const commitOrder = sql`pg_current_xact_id()::text::bigint + ${shift}`
 /**
  * The tail of a statement `with g as (update generations … returning id, project_id, last_seq)`: inserts the events of
  * `g` with the numbers that the update took (`last_seq` has been raised by `events.length`). Nothing when `g` is empty.
+ * `relation` is another name than `g`.
  */
-export function insertGenerationEvents(events: NewEvent[]): SQL {
+export function insertGenerationEvents(events: NewEvent[], relation: SQL = sql`g`): SQL {
   return sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
     select g.project_id, g.id, g.last_seq - ${events.length}::int + e.n, e.type, e.data, ${commitOrder}
-    from g, jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb)`
+    from ${relation} as g, jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb)`
 }
 
 /** The tail of a statement: inserts the rows (project_id, generation_id, seq, type, data) of `rows`, in their order. */
@@ -104,7 +105,7 @@ export async function readGeneration(
 
 /**
  * Events of a project after the position, in an order that never changes: only what no running transaction can still
- * precede. `types` keeps only those kinds.
+ * precede. `types` keeps only those kinds. What a run within a run told its root is left out: it is in the feed once.
  */
 export async function readFeed(
   db: Database,
@@ -121,7 +122,7 @@ export async function readFeed(
       from bound left join lateral (
         select ${columns} from events
         where project_id = ${projectId} and (commit_order, id) > (${after.major}::bigint, ${after.minor}::bigint)
-        ${ofTypes} order by commit_order, events.id limit ${limit}
+        ${ofTypes} and not data ? 'descendantId' order by commit_order, events.id limit ${limit}
       ) as page on true order by page."commitOrder", page.id`,
   )
   const settled = rows.filter((row) => row.settled)

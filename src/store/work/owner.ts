@@ -6,10 +6,11 @@ import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../db/database.ts'
 import { insertGenerationEvents, insertProjectEvents, type NewEvent } from '../events/log.ts'
 import type { Hint } from '../events/bell.ts'
+import { copiesForRoot, tellRoot } from './root.ts'
 import type { WorkTable } from './work.ts'
 
 export interface Owner {
-  table: WorkTable
+  table: Exclude<WorkTable, 'upstreams'>
   id: string
   projectId: string
 }
@@ -22,13 +23,24 @@ export function ownerOf(call: { id: string; generationId: string | null; project
     : { table: 'generations', id: generationId, projectId }
 }
 
-/** Locks the rows in one order for everybody. Call it first in the transaction. */
+/**
+ * Locks the rows in one order for everybody: generations from the bottom of their chains up, each root with its
+ * descendants (it hears of them), then calls. Call it first in the transaction.
+ */
 export async function lockOwners(tx: Database, owners: readonly Owner[]): Promise<void> {
-  for (const table of ['generations', 'tool_calls'] as const) {
-    const ids = [...new Set(owners.filter((owner) => owner.table === table).map((owner) => owner.id))]
-    if (ids.length > 0)
-      await query(tx, sql`select 1 from ${sql.raw(table)} where id in ${ids} order by id for update`)
-  }
+  const idsOf = (table: WorkTable) => [
+    ...new Set(owners.filter((owner) => owner.table === table).map((owner) => owner.id)),
+  ]
+  const [generations, calls] = [idsOf('generations'), idsOf('tool_calls')]
+  if (generations.length > 0)
+    await query(
+      tx,
+      sql`select 1 from generations where id in ${generations}
+          or id in (select root_id from generations where id in ${generations})
+        order by depth desc, id for update`,
+    )
+  if (calls.length > 0)
+    await query(tx, sql`select 1 from tool_calls where id in ${calls} order by id for update`)
 }
 
 /** What a statement tells an owner and does to it; `g` is one row `(id, seq, status)`, `id` null outside a generation. */
@@ -36,12 +48,23 @@ export interface Telling {
   owner: Owner
   /** `g as (…), e as (…)`, to stand in a `with`. */
   parts: SQL
+  /** The `select …` that ends the statement: one row Told. */
+  answer: SQL
+}
+
+/** What became of the owner, and of its root when that heard of it. */
+export interface Told {
+  seq: number | null
+  status: string | null
+  rootId: string | null
+  rootSeq: number | null
 }
 
 /**
  * The part of a statement that appends the events to the owner's log and wakes it when it is parked: now, at an SQL
- * moment, or not at all with null. A generation that a worker holds keeps its lease. A call outside any is its own
- * owner: whoever changes its row sets its wake. The owner must be locked.
+ * moment, or not at all with null. A generation that a worker holds keeps its lease. The root of a run within a run hears
+ * of its questions in the same statement. A call outside any is its own owner: whoever changes its row sets its wake.
+ * The owner and its root must be locked.
  */
 export function telling(owner: Owner, events: NewEvent[], wake: 'now' | SQL | null): Telling {
   if (owner.table === 'tool_calls')
@@ -49,6 +72,7 @@ export function telling(owner: Owner, events: NewEvent[], wake: 'now' | SQL | nu
       owner,
       parts: sql`g as (select null::text as id, null::int as seq, null::text as status),
         e as (${insertProjectEvents(owner.projectId, events)})`,
+      answer: sql`select seq, status, null::text as "rootId", null::int as "rootSeq" from g`,
     }
   const parked = sql`status = 'WAITING'`
   const woken =
@@ -61,13 +85,14 @@ export function telling(owner: Owner, events: NewEvent[], wake: 'now' | SQL | nu
   return {
     owner,
     parts: sql`g as (update generations set last_seq = last_seq + ${events.length}::int ${woken}
-        where id = ${owner.id} returning id, project_id, last_seq, last_seq as seq, status),
-      e as (${insertGenerationEvents(events)})`,
+        where id = ${owner.id} returning id, project_id, root_id, last_seq, last_seq as seq, status),
+      e as (${insertGenerationEvents(events)}), ${tellRoot(copiesForRoot(events, owner.id))}`,
+    answer: sql`select g.seq, g.status, r.id as "rootId", r.last_seq as "rootSeq" from g left join r on true`,
   }
 }
 
 /** What to ring once the telling is committed, from the row of its `g`. */
-export function hintsOf({ owner }: Telling, told: { seq: number | null; status: string | null }): Hint[] {
+export function hintsOf({ owner }: Pick<Telling, 'owner'>, told: Told): Hint[] {
   const { table, id, projectId } = owner
   if (table === 'tool_calls')
     return [
@@ -77,7 +102,12 @@ export function hintsOf({ owner }: Telling, told: { seq: number | null; status: 
   return [
     { kind: 'news', projectId, generationId: id, seq: told.seq },
     told.status === 'RUNNING' ? { kind: 'signal', name: 'look', id } : { kind: 'work', table },
+    ...(told.rootId ? [newsOf(told.rootId, projectId, told.rootSeq)] : []),
   ]
+}
+
+function newsOf(generationId: string, projectId: string, seq: number | null): Hint {
+  return { kind: 'news', projectId, generationId, seq }
 }
 
 /** A telling as a statement of its own. Answers what to ring after the commit. */
@@ -88,9 +118,6 @@ export async function tellOwner(
   wake: 'now' | SQL | null,
 ): Promise<Hint[]> {
   const told = telling(owner, events, wake)
-  const rows = await query<{ seq: number | null; status: string | null }>(
-    tx,
-    sql`with ${told.parts} select seq, status from g`,
-  )
+  const rows = await query<Told>(tx, sql`with ${told.parts} ${told.answer}`)
   return hintsOf(told, rows[0]!)
 }

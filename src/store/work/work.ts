@@ -6,7 +6,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import { nowPlus, query, type Database, jsonb } from '../db/database.ts'
 
 /** Tables with the columns id, wake_at and epoch. */
-export type WorkTable = 'generations' | 'tool_calls'
+export type WorkTable = 'generations' | 'tool_calls' | 'upstreams'
 
 /** A row that this process works on. Every write proves `epoch`; a failed proof means that another worker has it. */
 export interface Held {
@@ -72,9 +72,8 @@ export async function heartbeat(
   if (held.length === 0) return new Set()
   const rows = await query<{ id: string }>(
     db,
-    sql`update ${sql.raw(table)} as t set wake_at = ${nowPlus(leaseMs)}
-      from jsonb_to_recordset(${jsonb(held)}) as h(id text, epoch int)
-      where t.id = h.id and t.epoch = h.epoch returning t.id`,
+    sql`with mine as (${lockHeld(table, held)})
+      update ${sql.raw(table)} as t set wake_at = ${nowPlus(leaseMs)} from mine where t.id = mine.id returning t.id`,
   )
   return new Set(rows.map((row) => row.id))
 }
@@ -84,8 +83,16 @@ export async function release(db: Database, table: WorkTable, held: Held[]): Pro
   if (held.length === 0) return
   await query(
     db,
-    sql`update ${sql.raw(table)} as t set wake_at = now(), epoch = t.epoch + 1
-      from jsonb_to_recordset(${jsonb(held)}) as h(id text, epoch int)
-      where t.id = h.id and t.epoch = h.epoch`,
+    sql`with mine as (${lockHeld(table, held)})
+      update ${sql.raw(table)} as t set wake_at = now(), epoch = t.epoch + 1 from mine where t.id = mine.id`,
   )
+}
+
+/** Locks what is still ours in the order in which everybody locks several rows: see lockOwners. */
+function lockHeld(table: WorkTable, held: Held[]): SQL {
+  const own = jsonb(held.map(({ id, epoch }) => ({ id, epoch })))
+  const order = table === 'generations' ? sql`t.depth desc, t.id` : sql`t.id`
+  return sql`select t.id from ${sql.raw(table)} as t
+    join jsonb_to_recordset(${own}) as h(id text, epoch int) on t.id = h.id and t.epoch = h.epoch
+    order by ${order} for update of t`
 }

@@ -103,8 +103,10 @@ const places = (scalars: string[]) =>
 
 test('the smallest input of every mutation is right, so that only the fault decides below', async () => {
   for (const root of mutations) {
+    // The server behind the mcp tool knows no authorization server: the input is right, and the login cannot begin.
+    const right = root.name === 'connectUpstream' ? /^UPSTREAM$/ : /Payload$/
     if (!isFinal(root))
-      expect((await send(root, minimalArguments(root, own()))).code, root.name).toMatch(/Payload$/)
+      expect((await send(root, minimalArguments(root, own()))).code, root.name).toMatch(right)
   }
   // The run that was started ends before rows are counted.
   const started = await h.gql('{ generations(first: 10) { nodes { id status } } }', {}, home.key)

@@ -2,6 +2,8 @@
  * A project with one of everything: a key, tools, an agent, a generation that waits for its client, an approval, a
  * grant, a call of unknown outcome, a file, a provider, a secret.
  */
+import { sql } from 'drizzle-orm'
+import { query } from '../../../src/store/db/database.ts'
 import type { Harness } from '../../support/harness.ts'
 import { leaveBehind } from '../../support/left-behind.ts'
 
@@ -48,15 +50,29 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
     { name: `${marker}_client`, config: { client: { inputSchema: schema } } },
     'tool { id }',
   )
+  const mcp = await mutate(
+    'createTool',
+    { name: `${marker}_mcp`, config: { mcp: { url: `${upstream}/mcp` } } },
+    'tool { id }',
+  )
+  // Nobody looks at it by the clock, so that what the project holds stays as it is.
+  await query(
+    h.app.house.db,
+    sql`update upstreams set wake_at = null, epoch = epoch + 1 where id = ${mcp['tool'].id}`,
+  )
   const toolIds = [http['tool'].id, client['tool'].id]
+  const helper = await mutate('createAgent', { name: `${marker}_helper` }, 'agent { id }')
   const { agent } = await mutate(
     'createAgent',
-    { name: `${marker} agent`, toolIds, instructions: marker },
+    { name: `${marker} agent`, toolIds, agentIds: [helper['agent'].id], instructions: marker },
     'agent { id }',
   )
   const started = await mutate(
     'startGeneration',
-    { agentId: agent.id, prompt: `call ${marker}_client {"a":"${marker}"}` },
+    {
+      agentId: agent.id,
+      prompt: `call ${marker}_client {"a":"${marker}"}\ncall ${marker}_helper {"message":"say ${marker}"}`,
+    },
     'generation { id threadId }',
   )
   const { id: generationId, threadId } = started['generation']
@@ -77,6 +93,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       proj_: project.id,
       key_: owner['apiKey'].id,
       tool_: http['tool'].id,
+      mcp: mcp['tool'].id,
       agt_: agent.id,
       thr_: threadId,
       gen_: generationId,
@@ -136,5 +153,9 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     PresignUploadInput: { filename: 'a.txt', contentType: 'text/plain' },
     ToolOutputInput: { output: 'o' },
     ResolveUnknownCallInput: { toolCallId: ids['unknown'] },
+    RefreshUpstreamInput: { toolId: ids['mcp'] },
+    ConnectUpstreamInput: { toolId: ids['mcp'] },
+    DisconnectUpstreamInput: { toolId: ids['mcp'] },
+    TestUpstreamInput: { url: 'http://127.0.0.1:9/mcp' },
   }
 }

@@ -37,7 +37,10 @@ export const rootFields: RootField[] = (
   Object.values(type!.getFields()).map((field) => ({ kind, field, name: field.name })),
 )
 
-/** A document that calls the field with all its arguments as variables and selects two levels of the answer. */
+/**
+ * A document that calls the field with all its arguments as variables and selects two levels of the answer. Into one kind
+ * of thing it goes once on each path and once from each place; the others of that kind show their ids.
+ */
 export function documentOf({ kind, field }: RootField): string {
   const declared = field.args.map((arg) => `$${arg.name}: ${String(arg.type)}`).join(', ')
   const passed = field.args.map((arg) => `${arg.name}: $${arg.name}`).join(', ')
@@ -45,21 +48,36 @@ export function documentOf({ kind, field }: RootField): string {
   return `${kind} ${brackets(declared)} { ${field.name}${brackets(passed)} ${selection(getNamedType(field.type), 2)} }`
 }
 
-function selection(type: GraphQLNamedType, depth: number): string {
+function selection(type: GraphQLNamedType, depth: number, from: readonly GraphQLNamedType[] = []): string {
   if (isLeafType(type)) return ''
   if (isUnionType(type)) {
     const payload = type.getTypes().find((member) => member.name.endsWith('Payload'))!
-    return `{ __typename ... on ${payload.name} ${selection(payload, depth)} ... on Error { message code }
+    return `{ __typename ... on ${payload.name} ${selection(payload, depth, from)} ... on Error { message code }
       ... on ValidationError { issues { path message } } }`
   }
   if (!isObjectType(type) && !isInterfaceType(type)) throw new Error(`cannot select of ${type.name}`)
+  const known = new Set<GraphQLNamedType>([...from, type])
   const fields = Object.values(type.getFields()).flatMap((field) => {
     if (field.args.some((arg) => isNonNullType(arg.type))) return []
     const named = getNamedType(field.type)
     if (isLeafType(named)) return [field.name]
-    return depth > 0 ? [`${field.name} ${selection(named, depth - 1)}`] : []
+    if (depth === 0) return []
+    if (known.has(named) && hasId(named)) return [`${field.name} { __typename id }`]
+    known.add(named)
+    if (depth === 1 && !isUnionType(named) && !hasLeaf(named)) return []
+    return [`${field.name} ${selection(named, depth - 1, [...from, type])}`]
   })
   return `{ __typename ${fields.join(' ')} }`
+}
+
+/** Whether there is anything to see of it without going deeper. */
+function hasLeaf(type: GraphQLNamedType): boolean {
+  const fields = isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : []
+  return fields.some((field) => isLeafType(getNamedType(field.type)))
+}
+
+function hasId(type: GraphQLNamedType): boolean {
+  return (isObjectType(type) || isInterfaceType(type)) && 'id' in type.getFields()
 }
 
 /** What stands where the schema asks for something: our own ids by prefix, and what no schema can tell. */

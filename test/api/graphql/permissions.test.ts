@@ -140,6 +140,7 @@ describe('the roles', () => {
           'agents',
           'tool',
           'tools',
+          'platformActions',
           'toolCall',
           'evaluateGate',
           'approval',
@@ -246,7 +247,7 @@ describe('a key that makes keys', () => {
     )
     expect(data['tool']).toBeNull()
     expect(errors![0]!.extensions).toEqual({ code: 'FORBIDDEN', action: 'tools:Get' })
-    expect(data['tools'].nodes.length).toBe(3)
+    expect(data['tools'].nodes.length).toBe(4)
   })
 
   test('belongs to one project and cannot make keys for another, and nobody but the operator makes operators', async () => {

@@ -2,12 +2,15 @@
 import { expect, test } from 'vitest'
 import { bridgeSurface, reservedIn } from '../../../src/domain/bridge/surface.ts'
 import type { Agent } from '../../../src/domain/agents/index.ts'
-import type { Tool } from '../../../src/domain/tools/index.ts'
+import type { Callable } from '../../../src/domain/tools/index.ts'
 
-const tool = (id: string, more: Partial<Tool> = {}): Tool =>
+const tool = (id: string, more: Partial<Callable> = {}): Callable =>
   ({
     id,
     name: id,
+    runtimeName: id,
+    action: null,
+    definitionHash: null,
     kind: 'http',
     title: null,
     description: null,
@@ -18,17 +21,20 @@ const tool = (id: string, more: Partial<Tool> = {}): Tool =>
     gate: null,
     version: 1,
     ...more,
-  }) as Tool
+  }) as Callable
 
 const agent = (toolIds: string[], more: Partial<Agent> = {}): Agent =>
   ({ id: 'agt_1', name: 'clerk', toolIds, activeToolIds: null, gate: null, ...more }) as Agent
 
-const namesOf = (a: Agent, tools: Tool[]) => bridgeSurface(a, tools).entries.map((entry) => entry.name)
+const namesOf = (a: Agent, tools: Callable[]) => bridgeSurface(a, tools).entries.map((entry) => entry.name)
 const never = { mode: 'NEVER' } as never
 const always = { mode: 'ALWAYS' } as never
 
-test('tools come in the order of the agent, whatever order the database had, then the agent itself', () => {
-  expect(namesOf(agent(['b', 'a']), [tool('a'), tool('b')])).toEqual(['b', 'a', 'clerk'])
+test('tools come in the order in which they are given, the first of two with one name, then the agent itself', () => {
+  expect(namesOf(agent(['b', 'a']), [tool('b'), tool('a')])).toEqual(['b', 'a', 'clerk'])
+  const twice = [tool('a', { description: 'first' }), tool('a', { description: 'second' })]
+  expect(namesOf(agent(['a']), twice)).toEqual(['a', 'clerk'])
+  expect(bridgeSurface(agent(['a']), twice).byName.get('a')!.description).toBe('first')
 })
 
 test('client tools, inactive tools and tools that were deleted are not shown', () => {
@@ -75,7 +81,7 @@ test('reserved arguments are shown beside the own ones, and one of the same name
 })
 
 test('a change of words, presets or gates is another surface; a change that nobody sees is not', () => {
-  const hash = (more: Partial<Tool>) => bridgeSurface(agent(['a']), [tool('a', more)]).hash
+  const hash = (more: Partial<Callable>) => bridgeSurface(agent(['a']), [tool('a', more)]).hash
   const plain = hash({})
   expect(hash({ description: 'new' })).not.toBe(plain)
   expect(hash({ presetParameters: { a: 'x' } })).not.toBe(plain)

@@ -8,6 +8,9 @@ import { isOpen, toolCallStatuses, type ToolCall } from '../../../src/domain/too
 const call = (more: Partial<ToolCall>): ToolCall =>
   ({
     id: 'call_x',
+    kind: 'http',
+    action: null,
+    childId: null,
     stepIndex: 1,
     runtimeName: 'look',
     status: 'SUCCEEDED',
@@ -25,6 +28,7 @@ const situation = (more: Partial<Situation> = {}): Situation => ({
   calls: [],
   nextStep: null,
   usedTokens: 0,
+  chainBudgets: [],
   usedTokensToday: 0,
   inHand: new Set(),
   ...more,

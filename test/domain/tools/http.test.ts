@@ -304,7 +304,7 @@ describe('checkHttpConfig', () => {
     'https://h.test/id}',
     'https://h.test/{}',
     'https://h.test/{a{b}}',
-    'https://h.test/{{secret:TOKEN}}',
+    'https://{{secret:TOKEN}}.test/',
     'https://h.test/#{id}',
     'https://h.test:99999/',
     'https://127.0.0.256/',

@@ -2,6 +2,7 @@
 import type { Issue } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { isConnectionHeader } from '../../egress/index.ts'
+import { fillSecrets, secretNames } from '../../secrets/index.ts'
 import {
   fill,
   hasBody,
@@ -27,7 +28,23 @@ export function checkHttpConfig(config: HttpToolConfig, inputSchema: JsonObject)
 function urlFaults(url: string, inputSchema: JsonObject): string[] {
   if (/[\s\\]/.test(url) || hasControls(url))
     return ['must not hold white space, control characters or a backslash']
-  if (url.includes('{{')) return ['holds "{{": a placeholder is {name}, and a secret belongs into a header']
+  const plain = withoutSecrets(url)
+  if (plain.includes('{{')) return ['holds "{{": a placeholder is {name}, and a secret {{secret:NAME}}']
+  const secrets = secretNames(url).length
+  const parsed = parseTemplate(url)
+  if (parsed && secretNames(`${parsed.path}?${parsed.query}`).length < secrets)
+    return ['may hold secrets in its path and query only']
+  return templateFaults(plain, inputSchema)
+}
+
+/** A secret is one more piece of text that nobody sees here. */
+function withoutSecrets(url: string): string {
+  const values = new Map(secretNames(url).map((name) => [name, 'x']))
+  const filled = fillSecrets(url, values)
+  return 'text' in filled ? filled.text : url
+}
+
+function templateFaults(url: string, inputSchema: JsonObject): string[] {
   const template = parseTemplate(url)
   if (!template) return ['must be an http or https URL']
   const parts = `${template.path}?${template.query}`

@@ -4,7 +4,7 @@ export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as 
 export type HttpMethod = (typeof httpMethods)[number]
 
 export interface HttpToolConfig {
-  /** `{name}` in path or query stands for an argument. */
+  /** `{name}` in path or query stands for an argument; `{{secret:NAME}}` has been filled in before a call runs. */
   url: string
   method: HttpMethod
   /** Sent as they are; `{{secret:NAME}}` has been filled in before a call runs. */

@@ -16,6 +16,9 @@ export const approvals = pgTable(
     toolId: text('tool_id').notNull(),
     toolVersion: integer('tool_version').notNull(),
     runtimeName: text('runtime_name').notNull(),
+    /** As of its call: which of the tool's actions, and the hash of what was said of it. */
+    action: text('action'),
+    definitionHash: text('definition_hash'),
     /** PENDING APPROVED REJECTED EXPIRED VOIDED. */
     status: text('status').notNull().default('PENDING'),
     /** The frozen arguments, presets merged in. */
@@ -75,6 +78,9 @@ export const grants = pgTable(
     toolId: text('tool_id').notNull(),
     toolVersion: integer('tool_version').notNull(),
     runtimeName: text('runtime_name').notNull(),
+    /** The grant holds for this action as it was defined then. */
+    action: text('action'),
+    definitionHash: text('definition_hash'),
     /** EXACT, SCHEMA or TOOL. */
     scope: text('scope').notNull(),
     /** For EXACT: the hash of the merged arguments. */

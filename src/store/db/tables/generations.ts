@@ -31,6 +31,12 @@ export const generations = pgTable(
     /** The messages this run was started with. */
     input: jsonb('input').notNull(),
     requestedBy: text('requested_by').notNull(),
+    /** For a run that another run asked for: that run, its call that waits, and the first of the chain. */
+    parentId: text('parent_id'),
+    parentCallId: text('parent_call_id'),
+    rootId: text('root_id'),
+    /** How many runs stand above it. */
+    depth: integer('depth').notNull().default(0),
     /** Model steps committed so far, over all pauses and restarts. */
     stepCount: integer('step_count').notNull().default(0),
     /** Attempts made at the step in progress. */
@@ -64,6 +70,12 @@ export const generations = pgTable(
     index('generations_list').on(t.projectId, t.createdAt, t.id),
     index('generations_by_agent').on(t.agentId, t.createdAt, t.id),
     index('generations_by_thread').on(t.threadId, t.createdAt, t.id),
+    index('generations_by_root')
+      .on(t.rootId, t.createdAt, t.id)
+      .where(sql`root_id is not null`),
+    index('generations_by_parent')
+      .on(t.parentId)
+      .where(sql`parent_id is not null`),
   ],
 )
 

@@ -46,11 +46,17 @@ export const toolCalls = pgTable(
     callIndex: integer('call_index'),
     providerCallId: text('provider_call_id'),
     source: text('source').notNull(),
-    /** Null when the model named a tool that does not exist. */
+    /** An agent's id for a call of that agent; null when the model named something that does not exist. */
     toolId: text('tool_id'),
     toolVersion: integer('tool_version'),
     runtimeName: text('runtime_name').notNull(),
     kind: text('kind'),
+    /** Which of the tool's own: the upstream's tool or the platform action; null where a tool has one name. */
+    action: text('action'),
+    /** Hash of what the upstream or platform said of that action when the call was proposed. */
+    definitionHash: text('definition_hash'),
+    /** The run of another agent that this call waits for. */
+    childId: text('child_id'),
     status: text('status').notNull(),
     /** As the model or caller gave them, presets removed. */
     arguments: jsonb('arguments'),
@@ -78,6 +84,8 @@ export const toolCalls = pgTable(
     callerGoneAt: moment('caller_gone_at'),
     /** The caller asked for its end while it ran. */
     cancelRequestedAt: moment('cancel_requested_at'),
+    /** What an upstream wants to know from the caller before it goes on: an AskedBack. */
+    asked: jsonb('asked'),
     /** Each time it was sent: a list of ToolCallAttempt. */
     attempts: jsonb('attempts')
       .notNull()

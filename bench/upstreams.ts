@@ -1,0 +1,138 @@
+/**
+ * Foreign MCP servers: a call through an mcp tool against the same call with the official SDK's client in the same run,
+ * and the list of an agent over fifty upstreams of a hundred tools each.
+ */
+import http, { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { createMcpHandler, Server } from '@modelcontextprotocol/server'
+import { key, openHouse, type BenchHouse } from './house.ts'
+import { ms, percentile, show } from './table.ts'
+
+const upstreams = 50
+const toolsOfEach = 100
+const calls = 200
+
+/** Prints milliseconds: of calls direct and through here, and of lists, the first and later ones. */
+export async function measureUpstreams(): Promise<void> {
+  const server = await listen()
+  const direct = new Client({ name: 'bench', version: '1' }, { versionNegotiation: { mode: 'auto' } })
+  await direct.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/0`)))
+  for (const kind of ['pglite', 'postgres'] as const) {
+    const house = await openHouse(kind, new URL(server.url).host)
+    const toolIds = await makeTools(house, server.url)
+    show(`A call through an mcp tool on ${kind} against the SDK's client, milliseconds`, [
+      await compareCalls(house, direct, toolIds[0]!),
+    ])
+    show(`tools/list over ${upstreams} upstreams of ${toolsOfEach} tools on ${kind}, milliseconds`, [
+      await measureList(house, toolIds),
+    ])
+    await house.close()
+  }
+  await direct.close()
+  server.close()
+}
+
+/** A server of the newest protocol with a hundred tools that answer at once. */
+async function listen(): Promise<{ url: string; close(): void }> {
+  const inputSchema = {
+    type: 'object' as const,
+    properties: { word: { type: 'string' } },
+    required: ['word'],
+  }
+  const tools = Array.from({ length: toolsOfEach }, (_, i) => ({
+    name: `tool_${i}`,
+    description: `The tool ${i} of a server that somebody else runs, described in a sentence or two.`,
+    inputSchema,
+  }))
+  const handler = createMcpHandler(() => {
+    const made = new Server({ name: 'bench', version: '1' }, { capabilities: { tools: {} } })
+    made.setRequestHandler('tools/list', () => ({ tools }))
+    made.setRequestHandler('tools/call', () => ({ content: [{ type: 'text', text: 'done' }] }))
+    return made
+  })
+  const server = createServer(async (incoming, outgoing) => {
+    let text = ''
+    for await (const chunk of incoming) text += String(chunk)
+    const headers = new Headers(incoming.headers as Record<string, string>)
+    const request = new Request(`http://127.0.0.1${incoming.url!}`, { method: incoming.method!, headers })
+    const answer = await handler.fetch(request, text ? { parsedBody: JSON.parse(text) as unknown } : {})
+    outgoing.writeHead(answer.status, Object.fromEntries(answer.headers))
+    outgoing.end(Buffer.from(await answer.arrayBuffer()))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+async function makeTools({ gql }: BenchHouse, url: string): Promise<string[]> {
+  const make =
+    'mutation($input: CreateToolInput!) { createTool(input: $input) { ... on CreateToolPayload { tool { id } } } }'
+  const ids: string[] = []
+  for (let i = 0; i < upstreams; i++) {
+    const input = { name: `far_${i}`, config: { mcp: { url: `${url}/${i}` } } }
+    ids.push((await gql(make, { input }))['createTool'].tool.id)
+  }
+  return ids
+}
+
+/** Turn by turn, so that a busy moment of the machine meets both. */
+async function compareCalls({ gql }: BenchHouse, direct: Client, toolId: string) {
+  const call = `mutation($input: CallToolInput!) { callTool(input: $input) {
+    ... on CallToolPayload { toolCall { status } } } }`
+  const input = { toolId, action: 'tool_7', arguments: { word: 'hi' } }
+  const times = { sdk: [] as number[], ours: [] as number[] }
+  for (let i = 0; i < calls; i++) {
+    times.sdk.push(await timed(() => direct.callTool({ name: 'tool_7', arguments: { word: 'hi' } })))
+    times.ours.push(await timed(() => gql(call, { input })))
+  }
+  const [sdk, ours] = [percentile(times.sdk, 0.5), percentile(times.ours, 0.5)]
+  return {
+    'SDK p50': ms(sdk),
+    'ours p50': ms(ours),
+    'overhead p50': ms(ours - sdk),
+    'SDK p99': ms(percentile(times.sdk, 0.99)),
+    'ours p99': ms(percentile(times.ours, 0.99)),
+  }
+}
+
+async function measureList({ gql, app }: BenchHouse, toolIds: string[]) {
+  const made = await gql(
+    'mutation($input: CreateAgentInput!) { createAgent(input: $input) { ... on CreateAgentPayload { agent { id } } } }',
+    { input: { name: 'far', toolIds, mcp: { enabled: true } } },
+  )
+  const url = `${app.url}/mcp/${made['createAgent'].agent.id as string}`
+  const first = await timed(() => list(url))
+  const later: number[] = []
+  for (let i = 0; i < 20; i++) later.push(await timed(() => list(url)))
+  return { tools: upstreams * toolsOfEach, first: ms(first), p50: ms(percentile(later, 0.5)) }
+}
+
+function list(url: string): Promise<number> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    authorization: `Bearer ${key}`,
+  }
+  return new Promise((resolve, reject) => {
+    const request = http.request(url, { method: 'POST', headers }, (response) => {
+      let size = 0
+      response.on('data', (chunk: Buffer) => (size += chunk.length))
+      response.on('end', () => (size > 100_000 ? resolve(size) : reject(new Error('the list is too short'))))
+    })
+    request.on('error', reject)
+    request.end(body)
+  })
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now()
+  await work()
+  return performance.now() - started
+}

@@ -1,0 +1,80 @@
+/** The names that an agent's tools give to its model: checked when it is saved, looked at again when upstreams change. */
+import { invalid, type Issue } from '../../core/errors.ts'
+import type { House } from '../access/index.ts'
+import { collisions, loadAgentCallables, loadCallables, loadTools, runtimeName } from '../tools/index.ts'
+import type { Agent, AgentSettings } from './agent.ts'
+
+/**
+ * The faults of settings that only the registry can tell. Throws INVALID with all of them. `own` is an agent that may
+ * ask itself, under the name that it is about to have.
+ */
+export async function checkTools(
+  house: Pick<House, 'db' | 'actions'>,
+  projectId: string,
+  settings: AgentSettings,
+  own?: { id: string; name: string },
+): Promise<void> {
+  const { toolIds, agentIds = [] } = settings
+  const loaded = (await loadTools(house.db, toolIds)).filter((tool) => tool.projectId === projectId)
+  const asked = await loadAgentCallables(house.db, projectId, agentIds)
+  const issues = [
+    ...missing('toolIds', toolIds, loaded, 'names no tool of this project'),
+    ...missing('agentIds', agentIds, asked, 'names no agent of this project'),
+  ]
+  const names = new Set<string>()
+  const take = (path: string, name: string) => {
+    const message = `gives two tools the runtime name ${JSON.stringify(name)}`
+    if (names.has(name)) issues.push({ path: ['input', path], message })
+    names.add(name)
+  }
+  const callables = await loadCallables(house, loaded)
+  for (const callable of callables) take('toolIds', callable.runtimeName)
+  for (const agent of asked)
+    take('agentIds', agent.id === own?.id ? runtimeName([own.name]) : agent.runtimeName)
+  // With a missing tool its names would be reported too, which helps nobody.
+  // Of a server that nobody has reached yet the names are not known: any that it could have may be right.
+  const unseen = loaded.filter((tool) => tool.mcp && !callables.some((one) => one.id === tool.id))
+  const mayBe = (name: string) => unseen.some((tool) => name.startsWith(`${tool.name}_`))
+  if (issues.length === 0) issues.push(...unknownNames(settings, (name) => names.has(name) || mayBe(name)))
+  if (issues.length > 0) throw invalid(issues)
+}
+
+/**
+ * Runtime names that more than one tool of the agent has now, each once. None has when it is saved; an upstream may
+ * change later. Of two the first is called.
+ */
+export async function collidingNames(
+  house: Pick<House, 'db' | 'actions'>,
+  { projectId, toolIds, agentIds = [] }: Agent,
+): Promise<string[]> {
+  const found = new Map((await loadTools(house.db, toolIds)).map((tool) => [tool.id, tool]))
+  const inOrder = toolIds.flatMap((id) => found.get(id) ?? [])
+  const asked = await loadAgentCallables(house.db, projectId, agentIds)
+  const callables = [...(await loadCallables(house, inOrder)), ...asked]
+  return collisions(callables.map((one) => one.runtimeName))
+}
+
+function missing(path: string, ids: string[], found: { id: string }[], message: string): Issue[] {
+  const known = new Set(found.map((one) => one.id))
+  return ids.flatMap((id, i) => (known.has(id) ? [] : [{ path: ['input', path, String(i)], message }]))
+}
+
+function unknownNames(settings: AgentSettings, isKnown: (name: string) => boolean): Issue[] {
+  const used = [
+    { name: 'tool' in settings.toolChoice ? settings.toolChoice.tool : null, path: ['toolChoice', 'tool'] },
+    ...settings.stepRules.map((rule, i) => ({
+      name: rule.toolChoice && 'tool' in rule.toolChoice ? rule.toolChoice.tool : null,
+      path: ['stepRules', String(i), 'toolChoice', 'tool'],
+    })),
+    ...settings.stopConditions.map((stop, i) => ({
+      name: stop.hasToolCall as string | null,
+      path: ['stopConditions', String(i), 'hasToolCall'],
+    })),
+  ]
+  return used
+    .filter(({ name }) => name !== null && !isKnown(name))
+    .map(({ path }) => ({
+      path: ['input', ...path],
+      message: "is the runtime name of none of the agent's tools",
+    }))
+}

@@ -1,0 +1,84 @@
+/** What the upstreams of an agent offer beside tools: prompts under names of ours, resources under their own. Pure. */
+import { hashJson } from '../../core/json.ts'
+import { runtimeName, type Tool } from '../tools/index.ts'
+import type {
+  Catalog,
+  UpstreamPrompt,
+  UpstreamResource,
+  UpstreamResourceTemplate,
+} from '../upstream/index.ts'
+
+/** Something of an upstream, with the mcp tool that it comes through. */
+export interface Offered<Thing> {
+  toolId: string
+  thing: Thing
+}
+
+export interface Offers {
+  /** By the name under which clients ask for it: `{tool}_{prompt}`, as with tools. */
+  prompts: ReadonlyMap<string, Offered<UpstreamPrompt>>
+  /** By URI. Of two upstreams with one URI the first counts. */
+  resources: ReadonlyMap<string, Offered<UpstreamResource>>
+  templates: readonly Offered<UpstreamResourceTemplate>[]
+  /** Whether some upstream completes arguments. */
+  completes: boolean
+  /** Another list of prompts, or of resources and templates, has another hash. */
+  promptsHash: string
+  resourcesHash: string
+}
+
+/** Everything that the upstreams of these tools offer, in the order of the tools. */
+export function offersOf(tools: readonly Tool[], catalogs: ReadonlyMap<string, Catalog>): Offers {
+  const prompts = new Map<string, Offered<UpstreamPrompt>>()
+  const resources = new Map<string, Offered<UpstreamResource>>()
+  const templates: Offered<UpstreamResourceTemplate>[] = []
+  let completes = false
+  for (const { id: toolId, name } of tools) {
+    const catalog = catalogs.get(toolId)
+    if (!catalog) continue
+    for (const thing of catalog.prompts) {
+      const shown = runtimeName([name, thing.name])
+      if (!prompts.has(shown)) prompts.set(shown, { toolId, thing })
+    }
+    for (const thing of catalog.resources)
+      if (!resources.has(thing.uri)) resources.set(thing.uri, { toolId, thing })
+    const known = new Set(templates.map((one) => one.thing.uriTemplate))
+    for (const thing of catalog.resourceTemplates)
+      if (!known.has(thing.uriTemplate)) templates.push({ toolId, thing })
+    completes ||= 'completions' in catalog.capabilities
+  }
+  return {
+    prompts,
+    resources,
+    templates,
+    completes,
+    promptsHash: hashJson([...prompts]),
+    resourcesHash: hashJson([[...resources], templates]),
+  }
+}
+
+/** Through which tool a resource is read: one that is listed, or one that a template makes. Null when nobody has it. */
+export function ownerOfResource({ resources, templates }: Offers, uri: string): string | null {
+  const listed = resources.get(uri)
+  if (listed) return listed.toolId
+  return templates.find(({ thing }) => fits(thing.uriTemplate, uri))?.toolId ?? null
+}
+
+/**
+ * Whether a URI can come from the template: its fixed parts stand in it in their order. The upstream decides about the
+ * rest; here it only says whom to ask.
+ */
+export function fits(template: string, uri: string): boolean {
+  const parts = template.split(/\{[^{}]*\}/)
+  const [first, last] = [parts[0]!, parts.at(-1)!]
+  if (parts.length === 1) return uri === template
+  if (!uri.startsWith(first) || !uri.endsWith(last) || uri.length < first.length + last.length) return false
+  const end = uri.length - last.length
+  let at = first.length
+  for (const part of parts.slice(1, -1)) {
+    const found = uri.indexOf(part, at)
+    if (found < 0 || found + part.length > end) return false
+    at = found + part.length
+  }
+  return true
+}

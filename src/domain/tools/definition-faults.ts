@@ -1,0 +1,93 @@
+/** What can be wrong with a definition, by kind. Pure. */
+import type { Issue } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { compileSchema } from '../../core/json-schema.ts'
+import type { PlatformActions } from '../access/index.ts'
+import { checkHttpConfig } from './kinds/http.ts'
+import { presetsFor } from './presets.ts'
+import { namesArgument } from './schema-fields.ts'
+import type { ToolDefinition } from './tool.ts'
+
+/** Every fault of a definition that shows without looking anything up, with its path. */
+export function faultsOf(definition: ToolDefinition, actions: PlatformActions): Issue[] {
+  const { kind, outputSchema } = definition
+  if (kind === 'http' || kind === 'client') return ownFaults(definition)
+  if (outputSchema) {
+    const message = 'is for tools with one name; each of several actions has its own'
+    return [{ path: ['input', 'outputSchema'], message }]
+  }
+  return definition.platform ? platformFaults(definition, definition.platform.actions, actions) : []
+}
+
+/** Of a tool that says everything about itself. */
+function ownFaults(definition: ToolDefinition): Issue[] {
+  const root = ['input', 'config', definition.kind]
+  const schemaPath = [...root, 'inputSchema']
+  const issues: Issue[] = []
+  const schema = compileSchema(definition.inputSchema, schemaPath)
+  if (!schema.ok) issues.push(schema.issue)
+  else if (definition.inputSchema['type'] !== undefined && definition.inputSchema['type'] !== 'object')
+    issues.push({
+      path: [...schemaPath, 'type'],
+      message: 'must be "object": the arguments of a tool are an object',
+    })
+  else issues.push(...presetFaults(definition, schema.validate))
+  if (definition.outputSchema) {
+    const output = compileSchema(definition.outputSchema, ['input', 'outputSchema'])
+    if (!output.ok) issues.push(output.issue)
+  }
+  if (definition.http) {
+    const http = checkHttpConfig(definition.http, definition.inputSchema)
+    issues.push(...http.map((issue) => ({ ...issue, path: [...root, ...issue.path] })))
+  }
+  return issues
+}
+
+/** Each action must exist, and each preset be a field of one of them, of a shape that it takes. */
+function platformFaults(definition: ToolDefinition, names: string[], actions: PlatformActions): Issue[] {
+  const known = names.map((name) => actions.find(name))
+  const issues = names.flatMap((name, i) =>
+    known[i]
+      ? []
+      : [
+          {
+            path: ['input', 'config', 'platform', 'actions', String(i)],
+            message: `${JSON.stringify(name)} is no platform action`,
+          },
+        ],
+  )
+  if (issues.length > 0) return issues
+  const unknown = Object.keys(definition.presetParameters).filter(
+    (key) => !known.some((action) => namesArgument(action!.inputSchema, key)),
+  )
+  return [
+    ...unknown.map((key) => ({
+      path: ['input', 'presetParameters', key],
+      message: 'is an argument of none of the actions',
+    })),
+    ...known.flatMap((action) => shapeFaults(definition, action!.inputSchema)),
+  ]
+}
+
+function shapeFaults(definition: ToolDefinition, inputSchema: JsonObject): Issue[] {
+  const compiled = compileSchema(inputSchema)
+  const presetParameters = presetsFor(inputSchema, definition.presetParameters)
+  return compiled.ok ? presetFaults({ presetParameters }, compiled.validate) : [compiled.issue]
+}
+
+/** A preset of a wrong shape would fail every call: better now than then. */
+function presetFaults(
+  definition: Pick<ToolDefinition, 'presetParameters'>,
+  validate: (value: unknown) => Issue[],
+): Issue[] {
+  const keys = Object.keys(definition.presetParameters)
+  if (keys.length === 0) return []
+  return validate(definition.presetParameters)
+    .filter(
+      (issue) =>
+        issue.path.length > 0 &&
+        keys.includes(issue.path[0]!) &&
+        !(issue.path.length === 1 && issue.message === 'is required'),
+    )
+    .map((issue) => ({ ...issue, path: ['input', 'presetParameters', ...issue.path] }))
+}

@@ -1,0 +1,41 @@
+/** The configuration of an mcp tool: the address of its upstream, and which of its tools are served how. */
+import { z } from 'zod'
+import { check, text } from '../../../core/check.ts'
+import { invalid } from '../../../core/errors.ts'
+import type { House } from '../../access/index.ts'
+import { checkUpstreamConfig } from '../../upstream/index.ts'
+import { gateInput } from '../gate.ts'
+import type { McpToolConfig } from '../tool.ts'
+
+const root = ['input', 'config', 'mcp']
+const names = z.array(text(200, 1)).max(1000)
+const own = z.object({
+  allow: names.nullish(),
+  deny: names.nullish(),
+  gates: z
+    .array(z.object({ action: text(200, 1), gate: gateInput }))
+    .max(1000)
+    .nullish(),
+  trustHints: z.boolean().nullish(),
+})
+
+/** A stored configuration as the input that would make it again. */
+export function mcpInputOf(config: McpToolConfig): Record<string, unknown> {
+  const gates = Object.entries(config.gates).map(([action, gate]) => ({ action, gate }))
+  return { ...config, gates }
+}
+
+/** The configuration in its stored shape. INVALID names every fault; nothing is connected to. */
+export function checkMcpConfig(house: Pick<House, 'egress'>, given: unknown): McpToolConfig {
+  const upstream = checkUpstreamConfig(house, given)
+  if ('faults' in upstream)
+    throw invalid(upstream.faults.map((fault) => ({ ...fault, path: [...root, ...fault.path] })))
+  const { allow, deny, gates, trustHints } = check(own, given, root)
+  return {
+    ...upstream.config,
+    allow: allow ? [...new Set(allow)] : null,
+    deny: [...new Set(deny)],
+    gates: Object.fromEntries((gates ?? []).map(({ action, gate }) => [action, gate])),
+    trustHints: trustHints ?? false,
+  }
+}

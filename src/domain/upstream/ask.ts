@@ -1,0 +1,218 @@
+/** One request to an upstream: connected, sent, and sent again only when it surely was not acted on. */
+import type { ClientCapabilities } from '@modelcontextprotocol/client'
+import { sql } from 'drizzle-orm'
+import type { Json, JsonObject } from '../../core/json.ts'
+import { query } from '../../store/db/database.ts'
+import type { House } from '../access/index.ts'
+import { authFor, stepUp } from './auth.ts'
+import { borrowLink, isStale } from './borrow.ts'
+import { faultOf, UpstreamFault } from './fault.ts'
+import { openLink, type Link } from './link.ts'
+import { prepareRelay, type Relay } from './relay.ts'
+import { loadRows, type UpstreamRow, type Verdict } from './state.ts'
+import { targetOf } from './target.ts'
+import { watched, type Sight } from './wire.ts'
+
+/** What an upstream asks its caller for before it goes on (multi-round requests of the newer protocol). */
+export interface InputRequired {
+  inputRequests: JsonObject
+  requestState: string | null
+}
+
+export interface Asking {
+  /** The upstream, which is the id of its tool. */
+  id: string
+  projectId: string
+  /** Time for everything, connecting included, in milliseconds. */
+  timeoutMs: number
+  signal?: AbortSignal | null
+  /** What the caller of the bridge declared, when there is one. */
+  relay?: Relay | null
+}
+
+/** Sends it over this connection. `timeoutMs` is what is left. */
+type Send<Result> = (link: Link, options: SendOptions) => Promise<Result>
+
+export interface SendOptions {
+  timeoutMs: number
+  signal: AbortSignal
+  /** The upstream as it was when the request began. */
+  row: UpstreamRow
+}
+
+const maxTries = 3
+/** Before a server that refused the connection is tried once more, in milliseconds. */
+const secondTryMs = 250
+
+/**
+ * The answer, or an UpstreamFault. `sight` tells afterwards whether the upstream may have acted on the request. With
+ * `harmless` a request whose answer was lost is sent once more.
+ */
+export async function askUpstream<Result>(
+  house: House,
+  asking: Asking,
+  sight: Sight,
+  send: Send<Result>,
+  harmless = false,
+): Promise<Result> {
+  const until = Date.now() + asking.timeoutMs
+  const row = await openRow(house, asking)
+  let verdict = row.verdict
+  for (let tries = 1; ; tries++) {
+    const left = until - Date.now()
+    if (left <= 0) throw new UpstreamFault('timeout', `No answer within ${asking.timeoutMs} ms.`)
+    const attempt = await tryOnce(house, row, verdict, asking, sight, left, send)
+    if ('result' in attempt) return attempt.result
+    const { fault, link } = attempt
+    if (asking.signal?.aborted) throw new UpstreamFault('cancelled', 'The request was cancelled.')
+    if (link && (isStale(fault, link) || fault.code === 'connection_lost')) {
+      house.connections.retire(link)
+      if (isStale(fault, link)) verdict = link.era === 'modern' ? null : verdict
+    }
+    if (fault.code === 'insufficient_scope' && tries < maxTries && !sight.mayHaveRun) {
+      await stepUp(house, row, await targetOf(house, row.projectId, row.config), fault.facts.scope ?? '')
+      // It believes the token that it was opened with.
+      if (link) house.connections.retire(link)
+      continue
+    }
+    if (tries === maxTries || !mayRepeat(fault, link, sight, harmless)) {
+      await reportTrouble(house, row, fault)
+      throw fault
+    }
+    if (fault.code === 'unreachable') await pause(secondTryMs)
+  }
+}
+
+async function openRow(house: House, { id, projectId }: Asking): Promise<UpstreamRow> {
+  const [row] = await loadRows(house.db, [id])
+  if (!row || row.projectId !== projectId)
+    throw new UpstreamFault('upstream_unavailable', 'This upstream does not exist any more.')
+  if (row.closedForMs <= 0) return row
+  const seconds = Math.ceil(row.closedForMs / 1000)
+  throw new UpstreamFault(
+    'upstream_unavailable',
+    `The server has failed ${row.failures} times in a row; it is tried again in ${seconds} s.`,
+    { retryAfterMs: Math.ceil(row.closedForMs) },
+  )
+}
+
+/** The link is null when there was none, or when it was opened for this request alone. */
+async function tryOnce<Result>(
+  house: House,
+  row: UpstreamRow,
+  verdict: Verdict | null,
+  asking: Asking,
+  sight: Sight,
+  timeoutMs: number,
+  send: Send<Result>,
+): Promise<{ result: Result } | { fault: UpstreamFault; link: Link | null }> {
+  const startedAt = Date.now()
+  const left = () => Math.max(1, timeoutMs - (Date.now() - startedAt))
+  let link: Link | null = null
+  let done = () => {}
+  try {
+    const lease = await within(borrowLink(house, row, verdict), left(), asking.signal ?? null)
+    link = lease.thing
+    done = lease.release
+    const own = await ownLink(house, row, link, asking, left())
+    if (own) done = () => (lease.release(), void own.close())
+    const over = own ?? link
+    const result = await watched(
+      asking.signal ?? null,
+      (signal) => send(over, { timeoutMs: left(), signal, row }),
+      sight,
+    )
+    return { result }
+  } catch (error) {
+    return { fault: faultOf(error), link }
+  } finally {
+    done()
+  }
+}
+
+/**
+ * A connection for this request alone, where the shared one cannot tell whose question or log line it hears: a question
+ * in the middle of a call exists in older sessions only, log lines in both.
+ */
+async function ownLink(
+  house: House,
+  row: UpstreamRow,
+  shared: Link,
+  { relay, signal }: Asking,
+  timeoutMs: number,
+): Promise<Link | null> {
+  const asks = relay?.ask !== undefined && shared.era === 'legacy'
+  const logs = relay?.notify !== undefined && Boolean(relay.logLevel)
+  if (!relay || (!asks && !logs)) return null
+  const target = await targetOf(house, row.projectId, row.config)
+  const { elicitation, sampling, roots } = relay.clientCapabilities as Record<string, Json | undefined>
+  const capabilities = asks ? ({ elicitation, sampling, roots } as ClientCapabilities) : {}
+  const link = await openLink(house, target, {
+    verdict: shared.verdict,
+    auth: authFor(house, row, target),
+    capabilities: JSON.parse(JSON.stringify(capabilities)) as ClientCapabilities,
+    timeoutMs,
+    ...(signal ? { signal } : {}),
+  })
+  await prepareRelay(link, relay)
+  return link
+}
+
+/** A request is repeated only when the transport proves that nobody acted on it, or when that would do no harm. */
+function mayRepeat(fault: UpstreamFault, link: Link | null, sight: Sight, harmless: boolean): boolean {
+  if (fault.code === 'connection_lost') return harmless || !sight.mayHaveRun
+  if (sight.mayHaveRun) return false
+  return fault.code === 'unreachable' || (link !== null && isStale(fault, link))
+}
+
+/** What a call met shows in the upstream's state soon, and not only after minutes. */
+async function reportTrouble(house: House, row: UpstreamRow, { code, facts }: UpstreamFault): Promise<void> {
+  const serious =
+    code === 'unreachable' ||
+    code === 'connection_lost' ||
+    code === 'authorization_required' ||
+    code === 'authorization_failed' ||
+    (code === 'http_error' && (facts.status ?? 0) >= 500)
+  if (!serious || row.status !== 'CONNECTED') return
+  await query(
+    house.db,
+    sql`update upstreams set wake_at = now() where id = ${row.id} and status = 'CONNECTED'`,
+  )
+  house.bell.ring([{ kind: 'work', table: 'upstreams' }])
+}
+
+/** Others may wait for the same connection: one who gives up leaves it to them. */
+async function within<Thing extends { release(): void }>(
+  borrowing: Promise<Thing>,
+  timeoutMs: number,
+  signal: AbortSignal | null,
+): Promise<Thing> {
+  let end = () => {}
+  const gaveUp = new Promise<never>((_resolve, reject) => {
+    const cancel = () => reject(new UpstreamFault('cancelled', 'The request was cancelled.'))
+    const timer = setTimeout(
+      () => reject(new UpstreamFault('timeout', 'The server did not answer in time.')),
+      timeoutMs,
+    )
+    if (signal?.aborted) cancel()
+    signal?.addEventListener('abort', cancel)
+    end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', cancel)
+    }
+  })
+  let given = false
+  try {
+    const thing = await Promise.race([borrowing, gaveUp])
+    given = true
+    return thing
+  } finally {
+    end()
+    gaveUp.catch(() => {})
+    if (!given) borrowing.then((thing) => thing.release()).catch(() => {})
+  }
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}

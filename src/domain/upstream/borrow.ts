@@ -1,0 +1,43 @@
+/** The open connections of this process: one for each upstream, shared by everybody who asks it something. */
+import type { Lease } from '../../core/pool.ts'
+import type { House } from '../access/index.ts'
+import { authFor } from './auth.ts'
+import { noticeChange } from './changes.ts'
+import type { UpstreamFault } from './fault.ts'
+import { openLink, type Link } from './link.ts'
+import type { UpstreamRow, Verdict } from './state.ts'
+import { targetOf } from './target.ts'
+
+/** Time to open a connection, negotiation included, in milliseconds. */
+const openMs = 10_000
+
+/** Lends the shared connection, opened when there is none. `verdict` null has the protocol found out again. */
+export async function borrowLink(
+  house: House,
+  row: UpstreamRow,
+  verdict: Verdict | null,
+): Promise<Lease<Link>> {
+  const target = await targetOf(house, row.projectId, row.config)
+  const key = `upstream ${row.id}@${row.configVersion} ${target.key}`
+  return house.connections.lease(key, async () => {
+    const onChanged = noticeChange(house, row.id)
+    const options = { verdict, auth: authFor(house, row, target), onChanged, timeoutMs: openMs }
+    const link = await openLink(house, target, options)
+    link.onDown(() => house.connections.retire(link))
+    return link
+  })
+}
+
+/**
+ * Whether the failure says that the connection was made on wrong beliefs: a session that is no more, or a server that
+ * speaks another protocol by now. Nothing was acted on then.
+ */
+export function isStale(fault: UpstreamFault, link: Pick<Link, 'era'>): boolean {
+  const { status, rpcCode } = fault.facts
+  if (rpcCode === unsupportedVersion) return true
+  if (fault.code !== 'http_error') return false
+  return status === 404 || status === 400 || (link.era === 'modern' && status === 405)
+}
+
+/** `UnsupportedProtocolVersionError` of the specification. */
+const unsupportedVersion = -32022

@@ -1,0 +1,184 @@
+/** How an upstream is reached: the configuration as it is stored, and what can be wrong with it. Pure. */
+import { z } from 'zod'
+import { text } from '../../core/check.ts'
+import type { Issue } from '../../core/errors.ts'
+import { isConnectionHeader, type Egress } from '../egress/index.ts'
+import { secretNames } from '../secrets/index.ts'
+
+/** Our program has an account at the authorization server: it asks with a secret (RFC 6749, section 4.4). */
+export interface ClientCredentials {
+  kind: 'client_credentials'
+  clientId: string
+  /** The name of the secret. */
+  clientSecret: string
+  /** The only authorization server that ever gets it. */
+  issuer: string
+  scopes: string[]
+}
+
+/** The same account, proved by a signature instead of a secret (RFC 7523, section 2.2). */
+export interface PrivateKeyJwt {
+  kind: 'private_key_jwt'
+  clientId: string
+  /** The name of the secret that holds the key, as PEM (PKCS #8). */
+  privateKey: string
+  algorithm: string
+  issuer: string
+  scopes: string[]
+}
+
+/** A person lets us in with a browser (authorization code with PKCE). */
+export interface AuthorizationCode {
+  kind: 'authorization_code'
+  /** Null: we introduce ourselves by our metadata document, or register. */
+  clientId: string | null
+  /** The name of the secret of a registered, confidential client. */
+  clientSecret: string | null
+  issuer: string | null
+  /** What is asked for; empty: what the server says that it needs. */
+  scopes: string[]
+  /** What may be asked for later, when a call needs more. */
+  allowedScopes: string[]
+}
+
+export type UpstreamAuth = ClientCredentials | PrivateKeyJwt | AuthorizationCode
+
+export interface UpstreamConfig {
+  /** May hold `{{secret:NAME}}` behind its origin. */
+  url: string
+  /** Values may hold `{{secret:NAME}}`. */
+  headers: Record<string, string>
+  /** Null: nothing is proved, but a person may log in where the server asks for it. */
+  auth: UpstreamAuth | null
+}
+
+/** What an upstream without a way to authorize is connected with: we introduce ourselves and ask for what it needs. */
+export const openAuth: AuthorizationCode = {
+  kind: 'authorization_code',
+  clientId: null,
+  clientSecret: null,
+  issuer: null,
+  scopes: [],
+  allowedScopes: [],
+}
+
+const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'] as const
+
+const secretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must be the name of a secret')
+const issuer = z.string().max(2048).refine(isWebAddress, 'must be an https address (http on loopback only)')
+const scopes = z
+  .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'must be a scope: visible ASCII, no space'))
+  .max(50)
+  .default([])
+const clientId = text(2048, 1)
+
+const authShape = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('client_credentials'),
+    clientId,
+    clientSecret: secretName,
+    issuer,
+    scopes,
+  }),
+  z.object({
+    kind: z.literal('private_key_jwt'),
+    clientId,
+    privateKey: secretName,
+    algorithm: z.enum(algorithms, `must be one of ${algorithms.join(', ')}`),
+    issuer,
+    scopes,
+  }),
+  z.object({
+    kind: z.literal('authorization_code'),
+    clientId: clientId.nullish().transform((value) => value ?? null),
+    clientSecret: secretName.nullish().transform((value) => value ?? null),
+    issuer: issuer.nullish().transform((value) => value ?? null),
+    scopes,
+    allowedScopes: scopes,
+  }),
+])
+
+const shape = z.object({
+  url: text(2048, 1),
+  headers: z
+    .record(z.string(), text(4096))
+    .refine((headers) => Object.keys(headers).length <= 50, 'must have at most 50 headers')
+    .nullish()
+    .transform((value) => value ?? {}),
+  auth: authShape.nullish().transform((value) => value ?? null),
+})
+
+/**
+ * The configuration in its stored shape, or every fault with its path under `url`, `headers` and `auth`. Whether the
+ * named secrets exist is not looked at: `secretsOf` names them.
+ */
+export function checkUpstreamConfig(
+  house: { egress: Pick<Egress, 'checkUrl'> },
+  input: unknown,
+): { config: UpstreamConfig } | { faults: Issue[] } {
+  const parsed = shape.safeParse(input)
+  if (!parsed.success)
+    return {
+      faults: parsed.error.issues
+        .slice(0, 20)
+        .map(({ path, message }) => ({ path: path.map(String), message })),
+    }
+  const config = parsed.data
+  const faults = [...urlFaults(house.egress, config.url), ...headerFaults(config), ...authFaults(config.auth)]
+  return faults.length > 0 ? { faults } : { config }
+}
+
+/** Every secret that the configuration names. */
+export function secretsOf({ url, headers, auth }: UpstreamConfig): string[] {
+  const own =
+    auth?.kind === 'private_key_jwt' ? [auth.privateKey] : auth?.clientSecret ? [auth.clientSecret] : []
+  return [...new Set([...[url, ...Object.values(headers)].flatMap(secretNames), ...own])]
+}
+
+function urlFaults(egress: Pick<Egress, 'checkUrl'>, url: string): Issue[] {
+  const fault = (message: string): Issue[] => [{ path: ['url'], message }]
+  const [one, other] = ['x', 'y'].map((letter) => withoutSecrets(url, letter)) as [string, string]
+  if (/[{}\s\\]/.test(one)) return fault('must not hold white space, braces or a backslash')
+  if (!URL.canParse(one) || !URL.canParse(other)) return fault('is not a valid URL')
+  if (new URL(one).origin !== new URL(other).origin)
+    return fault('may hold a secret only behind its host and port')
+  if (new URL(one).hash !== '') return fault('must not have a fragment')
+  const refusal = egress.checkUrl(one)
+  return refusal ? fault(refusal) : []
+}
+
+function withoutSecrets(template: string, letter: string): string {
+  return secretNames(template).reduce((made, name) => made.replaceAll(`{{secret:${name}}}`, letter), template)
+}
+
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** Set by the protocol or by us; another value would contradict the message. */
+const reserved = /^(mcp-.*|idempotency-key|content-type|accept|last-event-id)$/i
+
+function headerFaults({ headers, auth }: UpstreamConfig): Issue[] {
+  return Object.entries(headers).flatMap(([name, value]) => {
+    const fault = (message: string): Issue[] => [{ path: ['headers', name], message }]
+    if (!headerName.test(name)) return fault('is not the name of a header')
+    if (isConnectionHeader(name) || reserved.test(name)) return fault('is set by the protocol itself')
+    if (/[^\t\x20-\x7e]/.test(value)) return fault('must hold visible ASCII only')
+    if (auth && name.toLowerCase() === 'authorization') return fault('stands in the way of "auth": give one')
+    return []
+  })
+}
+
+function authFaults(auth: UpstreamAuth | null): Issue[] {
+  if (auth?.kind !== 'authorization_code' || !auth.clientSecret) return []
+  const needed = auth.clientId === null ? 'clientId' : auth.issuer === null ? 'issuer' : null
+  return needed === null
+    ? []
+    : [{ path: ['auth', needed], message: 'is required when there is a client secret' }]
+}
+
+function isWebAddress(value: string): boolean {
+  if (!URL.canParse(value)) return false
+  const { protocol, hostname, username, search, hash } = new URL(value)
+  if (username || search || hash) return false
+  return (
+    protocol === 'https:' || (protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname))
+  )
+}

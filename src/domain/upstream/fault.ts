@@ -1,0 +1,207 @@
+/** What can go wrong with an upstream, in stable codes and in words that hold nothing of our inside. */
+import {
+  IssuerMismatchError,
+  AuthorizationServerMismatchError,
+  InsecureTokenEndpointError,
+  InsufficientScopeError,
+  OAuthClientFlowError,
+  OAuthError,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  SseError,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client'
+import { isJsonObject, tryParseJson } from '../../core/json.ts'
+import { EgressError } from '../egress/index.ts'
+import { cleanText } from './clean.ts'
+
+/** Codes are promises: people filter by them. */
+export type FaultCode =
+  | 'authorization_failed'
+  | 'authorization_required'
+  | 'blocked_address'
+  | 'cancelled'
+  | 'connection_lost'
+  | 'http_error'
+  | 'input_required'
+  | 'insufficient_scope'
+  | 'invalid_configuration'
+  | 'invalid_response'
+  | 'issuer_mismatch'
+  | 'output_schema_violation'
+  | 'response_too_large'
+  | 'secret_missing'
+  | 'timeout'
+  | 'unreachable'
+  | 'upstream_error'
+  | 'upstream_unavailable'
+
+export interface FaultFacts {
+  /** The HTTP status, where there was one. */
+  status?: number
+  /** The JSON-RPC code, where the upstream gave one. */
+  rpcCode?: number
+  /** What the upstream gave beside its JSON-RPC error. */
+  rpcData?: unknown
+  /** When it may be tried again, in milliseconds. */
+  retryAfterMs?: number
+  /** The scopes that were missing. */
+  scope?: string
+}
+
+/** A failure that may be shown as it is. */
+export class UpstreamFault extends Error {
+  readonly code: FaultCode
+  readonly facts: FaultFacts
+
+  constructor(code: FaultCode, message: string, facts: FaultFacts = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'UpstreamFault'
+    this.code = code
+    this.facts = facts
+  }
+}
+
+const maxWords = 1000
+
+/** Any failure below as a fault. */
+export function faultOf(error: unknown): UpstreamFault {
+  const known = inChain(error, UpstreamFault)
+  if (known) return known
+  const egress = inChain(error, EgressError)
+  if (egress) return egressFault(egress)
+  if (error instanceof Error && error.name === 'TimeoutError')
+    return new UpstreamFault('timeout', 'The server did not answer in time.', {}, error)
+  return (
+    authorizationFault(error) ??
+    httpFault(error) ??
+    protocolFault(error) ??
+    new UpstreamFault('invalid_response', 'The server answered with something that is not MCP.', {}, error)
+  )
+}
+
+/** Words of a stranger, for people and models. */
+export function theirWords(text: string): string {
+  return cleanText(text, maxWords)
+}
+
+function egressFault(error: EgressError): UpstreamFault {
+  switch (error.code) {
+    case 'BLOCKED_ADDRESS':
+    case 'BAD_URL':
+      return new UpstreamFault('blocked_address', error.message, {}, error)
+    case 'CONNECT':
+      return new UpstreamFault('unreachable', 'The server could not be reached.', {}, error)
+    case 'TIMEOUT':
+      return new UpstreamFault('timeout', 'The server did not answer in time.', {}, error)
+    case 'ABORTED':
+      return new UpstreamFault('cancelled', 'The request was cancelled.', {}, error)
+    case 'TOO_LARGE':
+      return new UpstreamFault('response_too_large', error.message, {}, error)
+    case 'TOO_MANY_REDIRECTS':
+      return new UpstreamFault('http_error', error.message, {}, error)
+    case 'NETWORK':
+      return new UpstreamFault('connection_lost', 'The connection to the server broke.', {}, error)
+  }
+}
+
+function authorizationFault(error: unknown): UpstreamFault | null {
+  if (inChain(error, IssuerMismatchError) || inChain(error, AuthorizationServerMismatchError))
+    return new UpstreamFault(
+      'issuer_mismatch',
+      'The server names another authorization server than the one that is configured. Nothing was sent to it.',
+      {},
+      error,
+    )
+  const scope = inChain(error, InsufficientScopeError)
+  if (scope)
+    return new UpstreamFault(
+      'insufficient_scope',
+      'The server wants rights that its token does not have.',
+      { status: 403, scope: scope.requiredScope ?? '' },
+      error,
+    )
+  if (inChain(error, InsecureTokenEndpointError))
+    return new UpstreamFault(
+      'authorization_failed',
+      'The token endpoint of the authorization server is not https.',
+      {},
+      error,
+    )
+  if (inChain(error, UnauthorizedError))
+    return new UpstreamFault(
+      'authorization_required',
+      'The server wants to be authorized.',
+      { status: 401 },
+      error,
+    )
+  const oauth = inChain(error, OAuthError)
+  if (oauth) {
+    // Codes are words of a specification; descriptions are anybody's.
+    const code = /^[a-z_]{1,60}$/.test(String(oauth.code)) ? ` (${oauth.code})` : ''
+    return new UpstreamFault('authorization_failed', `The authorization server refused${code}.`, {}, error)
+  }
+  if (inChain(error, OAuthClientFlowError))
+    return new UpstreamFault('authorization_failed', 'The authorization server refused us.', {}, error)
+  return null
+}
+
+function httpFault(error: unknown): UpstreamFault | null {
+  const http = inChain(error, SdkHttpError)
+  const sse = inChain(error, SseError)
+  const status = http?.status ?? sse?.code
+  if (status === undefined)
+    return sse ? new UpstreamFault('unreachable', 'The server could not be reached.', {}, error) : null
+  if (status === 401)
+    return new UpstreamFault(
+      'authorization_required',
+      'The server wants to be authorized.',
+      { status },
+      error,
+    )
+  const refusal = http ? refusalIn(http) : null
+  if (refusal) return refusal
+  return new UpstreamFault('http_error', `The server answered with HTTP ${status}.`, { status }, error)
+}
+
+/** The newer protocol says these with a status too; of other codes that come so, nobody knows whose they are. */
+const saidWithStatus = new Set([-32601, -32602, -32020, -32021, -32022])
+
+function refusalIn(error: SdkHttpError): UpstreamFault | null {
+  const body = typeof error.data.text === 'string' ? tryParseJson(error.data.text) : undefined
+  const said = isJsonObject(body) ? body['error'] : undefined
+  if (!isJsonObject(said) || typeof said['code'] !== 'number' || !saidWithStatus.has(said['code']))
+    return null
+  const facts = { rpcCode: said['code'], rpcData: said['data'] }
+  const words = typeof said['message'] === 'string' ? theirWords(said['message']) : ''
+  return new UpstreamFault('upstream_error', words || 'The server refused.', facts, error)
+}
+
+function protocolFault(error: unknown): UpstreamFault | null {
+  const protocol = inChain(error, ProtocolError)
+  if (protocol) {
+    const facts = { rpcCode: protocol.code, rpcData: protocol.data }
+    return new UpstreamFault(
+      'upstream_error',
+      theirWords(protocol.message) || 'The server refused.',
+      facts,
+      error,
+    )
+  }
+  const sdk = inChain(error, SdkError)
+  if (!sdk) return null
+  if (sdk.code === SdkErrorCode.RequestTimeout)
+    return new UpstreamFault('timeout', 'The server did not answer in time.', {}, error)
+  if (sdk.code === SdkErrorCode.ConnectionClosed || sdk.code === SdkErrorCode.NotConnected)
+    return new UpstreamFault('connection_lost', 'The connection to the server broke.', {}, error)
+  return null
+}
+
+function inChain<Kind>(error: unknown, kind: abstract new (...args: never[]) => Kind): Kind | null {
+  let at = error
+  for (let depth = 0; depth < 6 && at instanceof Error; depth++, at = at.cause)
+    if (at instanceof kind) return at as Kind
+  return null
+}

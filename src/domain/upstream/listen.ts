@@ -1,0 +1,156 @@
+/** Keeps an ear on upstreams that tell of changes: their sessions and listen streams stay open in one process. */
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import type { McpSubscription } from '@modelcontextprotocol/client'
+import type { Lease } from '../../core/pool.ts'
+import { query } from '../../store/db/database.ts'
+import type { House } from '../access/index.ts'
+import { borrowLink } from './borrow.ts'
+import { noticeChange } from './changes.ts'
+import type { Follower } from './follower.ts'
+import type { Link } from './link.ts'
+import { loadRows, type UpstreamRow } from './state.ts'
+
+interface Ear {
+  configVersion: number
+  stop(): void
+}
+
+/** At most so many upstreams are listened to at once; the others are looked at by the clock. */
+const maxEars = 400
+/** How often it is checked that what is listened to is still ours to listen to, in milliseconds. */
+const tidyMs = 30_000
+/** A stream that ends is opened again after this, twice as long each time, unless it lived for long. Milliseconds. */
+const firstPauseMs = 250
+const longestPauseMs = 60_000
+const longLifeMs = 60_000
+const ackMs = 10_000
+
+export function createFollower(house: House): Follower & { stop(): void } {
+  const name = randomUUID()
+  const ears = new Map<string, Ear>()
+  let stopped = false
+
+  const drop = (id: string, ear?: Ear) => {
+    const known = ears.get(id)
+    if (!known || (ear && known !== ear)) return
+    ears.delete(id)
+    known.stop()
+  }
+  const follow = async (id: string) => {
+    const [row] = await loadRows(house.db, [id])
+    if (!row || stopped) return drop(id)
+    if (ears.get(id)?.configVersion === row.configVersion) return
+    drop(id)
+    if (ears.size >= maxEars) return
+    const lease = await borrowLink(house, row, row.verdict).catch(() => null)
+    if (!lease) return
+    if (stopped || ears.has(id)) return lease.release()
+    const ear: Ear | null = listenOver(house, row, lease, () => drop(id, ear ?? undefined))
+    if (ear) ears.set(id, ear)
+    else lease.release()
+  }
+  const tidy = async () => {
+    if (ears.size === 0) return
+    const rows = await query<{ id: string }>(
+      house.db,
+      sql`select id from upstreams where id in ${[...ears.keys()]} and listener = ${name}`,
+    )
+    const ours = new Set(rows.map((row) => row.id))
+    for (const id of ears.keys()) if (!ours.has(id)) drop(id)
+  }
+  const timer = setInterval(() => void tidy().catch(() => {}), tidyMs)
+  timer.unref()
+  return {
+    name,
+    follow,
+    stop() {
+      stopped = true
+      clearInterval(timer)
+      for (const id of ears.keys()) drop(id)
+    },
+  }
+}
+
+/** Null when the upstream never tells of anything. `gone` is called when the ear is of no more use. */
+function listenOver(house: House, row: UpstreamRow, lease: Lease<Link>, gone: () => void): Ear | null {
+  const link = lease.thing
+  const filter = filterOf(link)
+  if (!filter) return null
+  const stop = new AbortController()
+  const again = noticeChange(house, row.id)
+  link.onDown(() => {
+    if (stop.signal.aborted) return
+    gone()
+    // Whatever it said meanwhile was not heard.
+    again()
+  })
+  if (link.era === 'modern')
+    void keepListening(link, filter, stop.signal, again).then(() => {
+      if (!stop.signal.aborted) gone()
+    })
+  return {
+    configVersion: row.configVersion,
+    stop() {
+      stop.abort()
+      lease.release()
+    },
+  }
+}
+
+interface Filter {
+  toolsListChanged?: true
+  promptsListChanged?: true
+  resourcesListChanged?: true
+}
+
+function filterOf({ facts }: Link): Filter | null {
+  const tells = (list: string) =>
+    (facts.capabilities[list] as { listChanged?: unknown } | undefined)?.listChanged === true
+  const filter: Filter = {
+    ...(tells('tools') ? { toolsListChanged: true } : {}),
+    ...(tells('prompts') ? { promptsListChanged: true } : {}),
+    ...(tells('resources') ? { resourcesListChanged: true } : {}),
+  }
+  return Object.keys(filter).length > 0 ? filter : null
+}
+
+/** Opens the listen stream again whenever the server ends it, and looks at the lists after each gap. */
+async function keepListening(
+  link: Link,
+  filter: Filter,
+  signal: AbortSignal,
+  again: () => void,
+): Promise<void> {
+  let pauseMs = firstPauseMs
+  for (let first = true; !signal.aborted; first = false) {
+    const since = Date.now()
+    const subscription = await link.client.listen(filter, { timeout: ackMs, signal }).catch(() => null)
+    if (subscription && !first) again()
+    if (subscription) await ended(subscription, signal)
+    if (Date.now() - since > longLifeMs) pauseMs = firstPauseMs
+    await pause(pauseMs, signal)
+    pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+  }
+}
+
+async function ended(subscription: McpSubscription, signal: AbortSignal): Promise<void> {
+  const close = () => void subscription.close().catch(() => {})
+  signal.addEventListener('abort', close)
+  if (signal.aborted) close()
+  await subscription.closed
+  signal.removeEventListener('abort', close)
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, milliseconds)
+    signal.addEventListener('abort', done)
+    if (signal.aborted) done()
+  })
+}

@@ -1,0 +1,203 @@
+/** People log in for an upstream: sent out with a state of their own, let in again once. */
+import { eq, sql } from 'drizzle-orm'
+import type { OAuthDiscoveryState } from '@modelcontextprotocol/client'
+import { AppError } from '../../core/errors.ts'
+import { newToken, sha256Hex } from '../../core/signing.ts'
+import { atomically, nowPlus, query } from '../../store/db/database.ts'
+import { upstreamLogins } from '../../store/db/tables/upstreams.ts'
+import { assertMay, reachable, recordChange, type Ctx, type House } from '../access/index.ts'
+import { record } from '../audit/index.ts'
+import { seal, unseal } from '../secrets/index.ts'
+import { runFlow, type Challenge } from './auth.ts'
+import { findChallenge } from './challenge.ts'
+import { openAuth } from './config.ts'
+import { faultOf, UpstreamFault } from './fault.ts'
+import type { LoginLeg } from './oauth.ts'
+import { forgetTokens } from './save.ts'
+import { loadRows, type UpstreamRow } from './state.ts'
+import { targetOf } from './target.ts'
+import { databaseKeeper } from './tokens.ts'
+
+/** Time to log in, in milliseconds. */
+const loginMs = 10 * 60_000
+/** Logins of one upstream that may be under way at once. */
+const maxLogins = 20
+
+interface SealedLogin {
+  verifier: string
+  discovery: OAuthDiscoveryState
+  challenge: Challenge
+}
+
+/**
+ * Begins a login: answers the address that a person has to open within ten minutes. Action `tools:Connect` on the tool.
+ * INVALID for an upstream that needs nobody, UPSTREAM when its authorization server cannot be found or refuses us.
+ */
+export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Promise<{ url: string }> {
+  const row = await findUpstream(ctx, input.toolId)
+  if ((row.config.auth ?? openAuth).kind !== 'authorization_code')
+    throw new AppError('INVALID', 'This upstream gets its tokens by itself: nobody has to log in for it.')
+  const state = newToken('')
+  const login: LoginLeg = { state }
+  const challenge = await beginLogin(ctx, row, login)
+  const sealed = { verifier: login.verifier!, discovery: login.discovery!, challenge } satisfies SealedLogin
+  await atomically(ctx.db, async (tx) => {
+    await makeRoom(tx, row.id)
+    await tx.insert(upstreamLogins).values({
+      stateHash: sha256Hex(state),
+      upstreamId: row.id,
+      projectId: row.projectId,
+      configVersion: row.configVersion,
+      sealed: seal(ctx.masterKey, JSON.stringify(sealed), sealContext(row.id)),
+      startedBy: ctx.principal.id,
+      expiresAt: nowPlus(loginMs) as never,
+    })
+    const { projectId } = row
+    await recordChange(tx, ctx, { projectId, action: 'tools:Connect', resource: `tool/${row.id}` })
+  })
+  return { url: login.url! }
+}
+
+async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginLeg): Promise<Challenge> {
+  const keeper = databaseKeeper(ctx, row.id, row.projectId)
+  try {
+    const target = await targetOf(ctx, row.projectId, row.config)
+    const kept = await keeper.read()
+    const challenge = await findChallenge(ctx, target, kept.metadataUrl)
+    await runFlow(ctx, row, target, { kept, save: (change) => keeper.save(change), challenge, login })
+    if (!login.url || !login.verifier || !login.discovery)
+      throw new UpstreamFault('authorization_failed', 'The authorization server cannot be logged in to.')
+    if (!/^https?:/.test(login.url))
+      throw new UpstreamFault('authorization_failed', 'The authorization server has no web address.')
+    return challenge
+  } catch (error) {
+    const fault = faultOf(error)
+    throw new AppError('UPSTREAM', fault.message, {}, error)
+  }
+}
+
+/** What became of a login: the page says it in words. */
+export type LoginOutcome = 'connected' | 'expired' | 'refused' | 'failed'
+
+/**
+ * The return of a login, by the parameters of the callback. The state counts once, whatever becomes of it; the issuer is
+ * checked before the code is shown to anybody. Idempotent in effect: a repeat is `expired`.
+ */
+export async function finishLogin(house: House, params: URLSearchParams): Promise<LoginOutcome> {
+  const taken = await takeLogin(house, params.get('state') ?? '')
+  if (!taken) return 'expired'
+  const [row] = await loadRows(house.db, [taken.upstreamId])
+  if (!row || row.configVersion !== taken.configVersion) return 'expired'
+  const code = params.get('code')
+  if (!code) {
+    await note(house, row, taken.startedBy, 'refused')
+    return 'refused'
+  }
+  const { verifier, discovery, challenge } = JSON.parse(
+    unseal(house.masterKey, taken.sealed, sealContext(row.id)),
+  ) as SealedLogin
+  const keeper = databaseKeeper(house, row.id, row.projectId)
+  try {
+    await runFlow(house, row, await targetOf(house, row.projectId, row.config), {
+      kept: await keeper.read(),
+      save: (change) => keeper.save(change),
+      challenge,
+      login: { verifier, discovery },
+      returned: { code, iss: params.get('iss') ?? undefined },
+    })
+  } catch (error) {
+    house.log.warn({ err: error, id: row.id }, 'a login for an upstream failed')
+    await note(house, row, taken.startedBy, 'failed')
+    return 'failed'
+  }
+  await startAnew(house, row)
+  await note(house, row, taken.startedBy, 'connected')
+  return 'connected'
+}
+
+/** Forgets tokens, registration and logins. Action `tools:Connect` on the tool. Idempotent. */
+export async function disconnectUpstream(ctx: Ctx, input: { toolId: string }): Promise<void> {
+  const row = await findUpstream(ctx, input.toolId)
+  await atomically(ctx.db, async (tx) => {
+    await forgetTokens(tx, row.id)
+    await recordChange(tx, ctx, {
+      projectId: row.projectId,
+      action: 'tools:Connect',
+      resource: `tool/${row.id}`,
+      details: { disconnected: true },
+    })
+  })
+  await startAnew(ctx, row)
+}
+
+/** The row when it exists for the caller and may be connected by it. */
+async function findUpstream(ctx: Ctx, id: string): Promise<UpstreamRow> {
+  const [found] = await loadRows(ctx.db, [id])
+  const row = reachable(ctx, found, 'upstream', id)
+  await assertMay(ctx, 'tools:Connect', row.projectId, `tool/${id}`)
+  return row
+}
+
+async function takeLogin(
+  house: House,
+  state: string,
+): Promise<{
+  upstreamId: string
+  configVersion: number
+  sealed: string
+  startedBy: string
+} | null> {
+  if (!/^[A-Za-z0-9_-]{43}$/.test(state)) return null
+  const [taken] = await query<{
+    upstreamId: string
+    configVersion: number
+    sealed: string
+    startedBy: string
+    valid: boolean
+  }>(
+    house.db,
+    sql`delete from upstream_logins where state_hash = ${sha256Hex(state)}
+      returning upstream_id as "upstreamId", config_version as "configVersion", sealed,
+        started_by as "startedBy", expires_at > now() as valid`,
+  )
+  return taken?.valid ? taken : null
+}
+
+/** Old logins go, and the oldest of too many. */
+async function makeRoom(tx: Ctx['db'], id: string): Promise<void> {
+  await query(tx, sql`delete from upstream_logins where expires_at <= now()`)
+  await tx.delete(upstreamLogins).where(
+    sql`${eq(upstreamLogins.upstreamId, id)} and state_hash not in
+      (select state_hash from upstream_logins where upstream_id = ${id} order by created_at desc limit ${maxLogins - 1})`,
+  )
+}
+
+/** Connections that were made with other tokens, or with none, are used no more; the upstream is looked at at once. */
+async function startAnew(house: House, row: UpstreamRow): Promise<void> {
+  await query(
+    house.db,
+    sql`update upstreams set config_version = config_version + 1, failures = 0, retry_at = null, wake_at = now()
+      where id = ${row.id}`,
+  )
+  house.bell.ring([{ kind: 'work', table: 'upstreams' }])
+}
+
+async function note(
+  house: House,
+  row: UpstreamRow,
+  principalId: string,
+  outcome: LoginOutcome,
+): Promise<void> {
+  await record(house.db, {
+    projectId: row.projectId,
+    principalId,
+    action: 'tools:Connect',
+    resource: `tool/${row.id}`,
+    outcome: outcome === 'connected' ? 'ALLOWED' : 'DENIED',
+    details: { login: outcome },
+  })
+}
+
+function sealContext(id: string): string {
+  return `upstream-login/${id}`
+}

@@ -1,0 +1,35 @@
+/** What people do to an upstream by hand: look at it now, and try one before it is saved. */
+import { invalid } from '../../core/errors.ts'
+import { assertMay, projectOf, reachable, type Ctx } from '../access/index.ts'
+import { checkUpstreamConfig } from './config.ts'
+import { refreshUpstream } from './refresh.ts'
+import { loadRows } from './state.ts'
+import { testUpstream, type Trial } from './trial.ts'
+
+/**
+ * Reads the lists of an upstream now. Action `tools:Connect` on the tool. A server that does not answer is a state of
+ * the upstream, not an error.
+ */
+export async function lookAtUpstream(ctx: Ctx, input: { toolId: string }): Promise<void> {
+  const [found] = await loadRows(ctx.db, [input.toolId])
+  const row = reachable(ctx, found, 'upstream', input.toolId)
+  await assertMay(ctx, 'tools:Connect', row.projectId, `tool/${row.id}`)
+  await refreshUpstream(ctx, row.id)
+}
+
+/**
+ * Connects to a server as a tool would, lists what it offers and forgets it. Action `tools:Create`, since the secrets of
+ * the project are used as in a tool. INVALID names every fault of the configuration.
+ */
+export async function tryUpstream(
+  ctx: Ctx,
+  input: { projectId?: string | null; url: string; headers?: unknown; auth?: unknown },
+): Promise<Trial> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'tools:Create', projectId, 'tool/*')
+  const { url, headers, auth } = input
+  const checked = checkUpstreamConfig(ctx, { url, headers, auth })
+  if ('faults' in checked)
+    throw invalid(checked.faults.map((fault) => ({ ...fault, path: ['input', ...fault.path] })))
+  return testUpstream(ctx, projectId, checked.config)
+}

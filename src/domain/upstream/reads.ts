@@ -1,0 +1,76 @@
+/** What is relayed beside tools: resources, prompts and completions, as the upstream gives them. */
+import { z } from 'zod'
+import { jsonTooBig, type JsonObject } from '../../core/json.ts'
+import type { House } from '../access/index.ts'
+import { askUpstream, type Asking, type InputRequired } from './ask.ts'
+import { inputRequired, isInputRequired } from './call.ts'
+import { faultOf, UpstreamFault, type FaultCode } from './fault.ts'
+import { relayedInput, relayedMeta } from './relay.ts'
+
+/** A result of the protocol, what the upstream asks back, or what went wrong. */
+export type UpstreamReading =
+  | { result: JsonObject }
+  | { inputRequired: InputRequired }
+  | { fault: { code: FaultCode; message: string; rpcCode: number | null; rpcData: unknown } }
+
+const anything = z.looseObject({})
+const maxDepth = 64
+
+/** `resources/read` of the upstream's own URI. Never throws. */
+export function readResource(house: House, asking: Asking & { uri: string }): Promise<UpstreamReading> {
+  return read(house, asking, 'resources/read', { uri: asking.uri })
+}
+
+/** `prompts/get` by the upstream's own name. Never throws. */
+export function getPrompt(
+  house: House,
+  asking: Asking & { name: string; arguments?: Record<string, string> },
+): Promise<UpstreamReading> {
+  const { name, arguments: args } = asking
+  return read(house, asking, 'prompts/get', { name, ...(args ? { arguments: args } : {}) })
+}
+
+/** `completion/complete`; `params` are the protocol's own. Never throws. */
+export function completeArgument(
+  house: House,
+  asking: Asking & { params: JsonObject },
+): Promise<UpstreamReading> {
+  return read(house, asking, 'completion/complete', asking.params)
+}
+
+async function read(
+  house: House,
+  asking: Asking,
+  method: string,
+  params: JsonObject,
+): Promise<UpstreamReading> {
+  const { relay } = asking
+  try {
+    const answer = await askUpstream(
+      house,
+      asking,
+      { mayHaveRun: false },
+      (link, { timeoutMs, signal }) => {
+        const rounds = method === 'completion/complete' ? {} : relayedInput(link, relay)
+        const meta = relayedMeta(link, relay)
+        const request = { method, params: { ...params, ...rounds, _meta: meta } }
+        return link.client.request(request, anything, {
+          timeout: timeoutMs,
+          signal,
+          allowInputRequired: true,
+        })
+      },
+      true,
+    )
+    if (isInputRequired(answer)) {
+      if (relay) return { inputRequired: inputRequired(answer) }
+      throw new UpstreamFault('input_required', 'The server wants to ask its caller something.')
+    }
+    const tooBig = jsonTooBig(answer, { maxBytes: house.limits.maxResponseBytes, maxDepth })
+    if (tooBig) throw new UpstreamFault('response_too_large', `The answer of the server ${tooBig}.`)
+    return { result: answer as JsonObject }
+  } catch (error) {
+    const { code, message, facts } = faultOf(error)
+    return { fault: { code, message, rpcCode: facts.rpcCode ?? null, rpcData: facts.rpcData ?? null } }
+  }
+}

@@ -1,0 +1,75 @@
+/** What an upstream answered to a call, as a result of ours: every block kept, within the limits of the house. */
+import type { CallToolResult } from '@modelcontextprotocol/client'
+import { errorResult, type ContentBlock, type ToolResult } from '../../core/content.ts'
+import { compileSchema } from '../../core/json-schema.ts'
+import { isJsonObject, jsonTooBig, type Json, type JsonObject } from '../../core/json.ts'
+import type { FaultCode, UpstreamFault } from './fault.ts'
+
+const maxDepth = 64
+const maxBlocks = 500
+
+/** A result that is too large or breaks the tool's own promise is an error, so that nobody builds on a part of it. */
+export function resultOf(
+  answer: CallToolResult,
+  outputSchema: JsonObject | null,
+  maxBytes: number,
+): ToolResult {
+  const tooBig = jsonTooBig(answer, { maxBytes, maxDepth })
+  if (tooBig) return errorResult('response_too_large', `The result of the server ${tooBig}.`)
+  const content = (answer.content ?? []) as ContentBlock[]
+  const { structuredContent, _meta: meta } = answer
+  const isError = answer.isError === true
+  const fault = isError ? null : promiseFault(outputSchema, structuredContent as Json | undefined)
+  if (fault) return errorResult('output_schema_violation', fault)
+  const left = content.length - maxBlocks
+  const note: ContentBlock[] =
+    left > 0 ? [{ type: 'text', text: `[… ${left} more blocks were left out …]` }] : []
+  return {
+    content: [...content.slice(0, maxBlocks), ...note],
+    ...(structuredContent === undefined ? {} : { structuredContent: structuredContent as Json }),
+    isError,
+    ...(isJsonObject(meta) && Object.keys(meta).length > 0 ? { _meta: meta } : {}),
+  }
+}
+
+function promiseFault(outputSchema: JsonObject | null, value: Json | undefined): string | null {
+  if (!outputSchema) return null
+  if (value === undefined)
+    return "The tool's output has no structured content, which its outputSchema promises."
+  const schema = compileSchema(outputSchema)
+  const issues = schema.ok ? schema.validate(value) : []
+  if (issues.length === 0) return null
+  const where = issues.map((issue) => `${['output', ...issue.path].join('.')} ${issue.message}`).join('; ')
+  return `The tool's output does not fit its outputSchema: ${where}`
+}
+
+/** Faults of the way, not of the tool: for these it matters whether the call can have taken effect. */
+const ofTheWay = new Set<FaultCode>([
+  'connection_lost',
+  'http_error',
+  'invalid_response',
+  'timeout',
+  'unreachable',
+])
+
+/** A failure as a result. `sent` false: the upstream has surely not acted on the call. */
+export function faultResult({ code, message, facts }: UpstreamFault, sent: boolean): ToolResult {
+  const effect = !ofTheWay.has(code)
+    ? ''
+    : sent
+      ? ' The call may have taken effect.'
+      : ' The call was not sent.'
+  return errorResult(code, message + effect, {
+    sent,
+    ...(facts.retryAfterMs === undefined ? {} : { retryAfterMs: facts.retryAfterMs }),
+    ...(facts.rpcCode === undefined ? {} : { rpcCode: facts.rpcCode }),
+    ...rpcDataOf(facts.rpcData),
+  })
+}
+
+const rpcDataLimits = { maxBytes: 8 * 1024, maxDepth: 10 }
+
+/** What a stranger said beside its error, when it is small. */
+function rpcDataOf(data: unknown): JsonObject {
+  return isJsonObject(data) && !jsonTooBig(data, rpcDataLimits) ? { rpcData: data } : {}
+}

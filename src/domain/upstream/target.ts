@@ -1,0 +1,45 @@
+/** Where an upstream is reached right now: its configuration with the secrets filled in. */
+import { hashJson } from '../../core/json.ts'
+import type { House } from '../access/index.ts'
+import { fillSecrets, openSecrets, secretNames } from '../secrets/index.ts'
+import type { UpstreamConfig } from './config.ts'
+import { UpstreamFault } from './fault.ts'
+
+export interface Target {
+  url: URL
+  headers: Record<string, string>
+  /** Tells targets apart: another value of a secret is another target. */
+  key: string
+}
+
+/** Throws an UpstreamFault when a secret is missing or fits in no URL or header. */
+export async function targetOf(
+  house: House,
+  projectId: string,
+  config: Pick<UpstreamConfig, 'url' | 'headers'>,
+): Promise<Target> {
+  const templates = [config.url, ...Object.values(config.headers)]
+  const values = await openSecrets(house, projectId, templates.flatMap(secretNames))
+  const fill = (template: string): string => {
+    const filled = fillSecrets(template, values)
+    if ('text' in filled) return filled.text
+    throw new UpstreamFault(
+      'secret_missing',
+      `The secret ${filled.missing} that this upstream needs does not exist.`,
+    )
+  }
+  const address = fill(config.url)
+  if (!URL.canParse(address) || new URL(address).origin !== new URL(fillWith(config.url)).origin)
+    throw new UpstreamFault('invalid_configuration', 'The URL is not valid with its secrets filled in.')
+  const headers: Record<string, string> = {}
+  for (const [name, template] of Object.entries(config.headers)) {
+    headers[name] = fill(template)
+    if (/[^\t\x20-\x7e]/.test(headers[name]))
+      throw new UpstreamFault('invalid_configuration', `The header ${name} holds what no header may hold.`)
+  }
+  return { url: new URL(address), headers, key: hashJson([address, headers]) }
+}
+
+function fillWith(template: string): string {
+  return secretNames(template).reduce((made, name) => made.replaceAll(`{{secret:${name}}}`, 'x'), template)
+}

@@ -1,0 +1,203 @@
+/** The tokens of an upstream: sealed in the database, renewed by one replica at a time. */
+import { sql } from 'drizzle-orm'
+import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client'
+import { nowPlus, query, type Database } from '../../store/db/database.ts'
+import type { House } from '../access/index.ts'
+import { seal, unseal } from '../secrets/index.ts'
+import { UpstreamFault } from './fault.ts'
+
+/** Tokens with the issuer that gave them: they are shown to no other. */
+export type IssuedTokens = OAuthTokens & { issuer?: string }
+export type IssuedClient = OAuthClientInformationMixed & { issuer?: string }
+
+export interface Kept {
+  tokens: IssuedTokens | null
+  /** What we are registered as. */
+  client: IssuedClient | null
+  /** Scopes that calls wanted and the tokens do not have: the next login asks for them too. */
+  wanted: string[]
+  metadataUrl: string | null
+  /** Rises whenever the tokens change. */
+  version: number
+  /** Milliseconds until the access token ends; null when the server did not say. */
+  leftMs: number | null
+  /** Milliseconds since the tokens came. */
+  ageMs: number
+}
+
+/** What is changed; what is left out stays. */
+export type Change = Partial<Pick<Kept, 'tokens' | 'client' | 'wanted' | 'metadataUrl'>>
+
+/** Where tokens are kept: in the database, or for a trial in memory. */
+export interface Keeper {
+  read(): Promise<Kept>
+  /** Writes at once. Tokens that change raise the version. */
+  save(change: Change): Promise<void>
+  /**
+   * Has `work` run by nobody else at the same time, unless the version is no longer `seen`: then somebody else has done
+   * it, and nothing runs. `save` of a keeper that lost its turn writes nothing.
+   */
+  inTurn(seen: number, work: (kept: Kept, save: Keeper['save']) => Promise<void>): Promise<void>
+}
+
+/** Whoever asks for tokens has this long, in milliseconds; a process that died does not stop the others for longer. */
+const turnMs = 25_000
+const lookAgainMs = 50
+const nothing: Kept = {
+  tokens: null,
+  client: null,
+  wanted: [],
+  metadataUrl: null,
+  version: 0,
+  leftMs: null,
+  ageMs: Infinity,
+}
+
+interface Sealed {
+  tokens: IssuedTokens | null
+  wanted: string[]
+}
+
+interface TokenRow {
+  sealed: string | null
+  client: string | null
+  metadataUrl: string | null
+  version: number
+  leftMs: number | null
+  ageMs: number
+}
+
+const columns = sql`sealed, client, metadata_url as "metadataUrl", version,
+  (extract(epoch from expires_at - now()) * 1000)::float8 as "leftMs",
+  (extract(epoch from now() - updated_at) * 1000)::float8 as "ageMs"`
+
+/**
+ * Seals every upstream's tokens anew under another master key, in the caller's transaction; answers how many there were.
+ * Logins under way are forgotten: people begin them again.
+ */
+export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Promise<number> {
+  await query(tx, sql`delete from upstream_logins`)
+  const rows = await query<{ id: string; sealed: string | null; client: string | null }>(
+    tx,
+    sql`select upstream_id as id, sealed, client from upstream_tokens for update`,
+  )
+  for (const { id, sealed, client } of rows) {
+    const anew = (text: string | null) =>
+      text === null ? null : seal(to, unseal(from, text, contextOf(id)), contextOf(id))
+    await query(
+      tx,
+      sql`update upstream_tokens set sealed = ${anew(sealed)}::text, client = ${anew(client)}::text
+        where upstream_id = ${id}`,
+    )
+  }
+  return rows.length
+}
+
+function contextOf(id: string): string {
+  return `upstream/${id}`
+}
+
+/** The keeper of a saved upstream. */
+export function databaseKeeper(house: House, id: string, projectId: string): Keeper {
+  const { db, masterKey } = house
+  const context = contextOf(id)
+  const open = (row: TokenRow): Kept => ({
+    ...nothing,
+    ...(row.sealed ? (JSON.parse(unseal(masterKey, row.sealed, context)) as Sealed) : {}),
+    client: row.client ? (JSON.parse(unseal(masterKey, row.client, context)) as IssuedClient) : null,
+    metadataUrl: row.metadataUrl,
+    version: row.version,
+    leftMs: row.leftMs,
+    ageMs: row.ageMs,
+  })
+  const read = async (): Promise<Kept> => {
+    const [row] = await query<TokenRow>(
+      db,
+      sql`select ${columns} from upstream_tokens where upstream_id = ${id}`,
+    )
+    return row ? open(row) : nothing
+  }
+  const save = async (change: Change, asker: number | null): Promise<void> => {
+    const kept = await read()
+    const { tokens, wanted, client, metadataUrl } = { ...kept, ...change }
+    const sealed = seal(masterKey, JSON.stringify({ tokens, wanted } satisfies Sealed), context)
+    const given = 'tokens' in change
+    const lifeMs = given && tokens?.expires_in !== undefined ? tokens.expires_in * 1000 : null
+    await query(
+      db,
+      sql`update upstream_tokens set sealed = ${sealed}, metadata_url = ${metadataUrl},
+        client = ${client ? seal(masterKey, JSON.stringify(client), context) : null}
+        ${given ? sql`, version = version + 1, updated_at = now(), expires_at = ${lifeMs === null ? sql`null` : nowPlus(lifeMs)}` : sql``}
+        where upstream_id = ${id} ${asker === null ? sql`` : sql`and asker = ${asker}`}`,
+    )
+  }
+  return {
+    read,
+    async save(change) {
+      await ensureRow(db, id, projectId)
+      await save(change, null)
+    },
+    async inTurn(seen, work) {
+      await ensureRow(db, id, projectId)
+      const taken = await takeTurn(db, id, seen)
+      if (!taken) return
+      try {
+        await work(open(taken), (change) => save(change, taken.asker))
+      } finally {
+        await query(
+          db,
+          sql`update upstream_tokens set asked_until = null where upstream_id = ${id} and asker = ${taken.asker}`,
+        )
+      }
+    },
+  }
+}
+
+async function ensureRow(db: Database, id: string, projectId: string): Promise<void> {
+  await query(
+    db,
+    sql`insert into upstream_tokens (upstream_id, project_id) values (${id}, ${projectId}) on conflict do nothing`,
+  )
+}
+
+/** Waits for the turn; null when the tokens changed meanwhile. No lock is held while somebody asks over the network. */
+async function takeTurn(
+  db: Database,
+  id: string,
+  seen: number,
+): Promise<(TokenRow & { asker: number }) | null> {
+  for (const until = Date.now() + turnMs; Date.now() < until;) {
+    const [taken] = await query<TokenRow & { asker: number }>(
+      db,
+      sql`update upstream_tokens set asker = asker + 1, asked_until = ${nowPlus(turnMs)}
+        where upstream_id = ${id} and version = ${seen} and (asked_until is null or asked_until < now())
+        returning asker, ${columns}`,
+    )
+    if (taken) return taken
+    const [now] = await query<{ version: number }>(
+      db,
+      sql`select version from upstream_tokens where upstream_id = ${id}`,
+    )
+    if (now?.version !== seen) return null
+    await new Promise((resolve) => setTimeout(resolve, lookAgainMs))
+  }
+  throw new UpstreamFault('timeout', 'The authorization server did not answer in time.')
+}
+
+/** For a trial of a configuration that is not saved: nothing outlives it. */
+export function memoryKeeper(): Keeper {
+  let kept = nothing
+  const save = async (change: Change) => {
+    const given = 'tokens' in change
+    kept = {
+      ...kept,
+      ...change,
+      ...(given ? { version: kept.version + 1, leftMs: null, ageMs: 0 } : {}),
+    }
+  }
+  return {
+    read: async () => kept,
+    save,
+    inTurn: (seen, work) => (kept.version === seen ? work(kept, save) : Promise.resolve()),
+  }
+}

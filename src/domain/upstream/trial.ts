@@ -1,0 +1,49 @@
+/** Tries a configuration before it is saved. Writes nothing. */
+import { newId } from '../../core/ids.ts'
+import type { House } from '../access/index.ts'
+import { authFor } from './auth.ts'
+import { emptyCatalog } from './catalog.ts'
+import type { UpstreamConfig } from './config.ts'
+import { discoverOver } from './discover.ts'
+import { faultOf } from './fault.ts'
+import { openLink } from './link.ts'
+import type { Era, UpstreamStatus, UpstreamTransport } from './state.ts'
+import { targetOf } from './target.ts'
+import { memoryKeeper } from './tokens.ts'
+
+export interface Trial {
+  ok: boolean
+  status: UpstreamStatus
+  era: Era | null
+  transport: UpstreamTransport | null
+  server: { name: string; version: string } | null
+  /** Names of its tools, sorted; at most 1000. */
+  tools: string[]
+  error: { code: string; message: string } | null
+}
+
+/** Time for the whole trial, in milliseconds. */
+const trialMs = 20_000
+
+/** Connects, lists and closes. Never throws for a server; tokens that it needs are asked for and forgotten. */
+export async function testUpstream(house: House, projectId: string, config: UpstreamConfig): Promise<Trial> {
+  const limit = AbortSignal.timeout(trialMs)
+  const nothing = { era: null, transport: null, server: null, tools: [] }
+  try {
+    const target = await targetOf(house, projectId, config)
+    const auth = authFor(house, { id: newId('tool'), projectId, config }, target, memoryKeeper())
+    const link = await openLink(house, target, { verdict: null, auth, timeoutMs: trialMs, signal: limit })
+    try {
+      const { catalog } = await discoverOver(link, emptyCatalog, limit)
+      const { era, transport } = link
+      const tools = catalog.tools.map((tool) => tool.name)
+      return { ok: true, status: 'CONNECTED', era, transport, server: catalog.server, tools, error: null }
+    } finally {
+      await link.close()
+    }
+  } catch (error) {
+    const { code, message } = faultOf(error)
+    const status = /^(authorization|issuer)_/.test(code) ? 'AUTHORIZATION_REQUIRED' : 'UNREACHABLE'
+    return { ok: false, status, ...nothing, error: { code, message } }
+  }
+}

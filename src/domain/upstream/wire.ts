@@ -1,0 +1,138 @@
+/**
+ * The fetch that upstreams are spoken to with: the guarded one of the house, with a limit on every message, and with
+ * eyes: what a call sent, and whether the stream that should bring its answer has ended without one.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { EgressError, type Egress } from '../egress/index.ts'
+
+/** What is seen of one call's exchanges. */
+export interface Sight {
+  /** False only when the other side has surely not acted on the call: nothing left, or everything was refused (4xx). */
+  mayHaveRun: boolean
+}
+
+interface Watch {
+  sight: Sight
+  /** Ends what is left of the call's exchanges. */
+  over: AbortSignal
+  began(): void
+  /** The stream that should bring the answer is gone. With `resumable` the transport may still fetch the rest. */
+  gone(resumable: boolean, reason: Error): void
+}
+
+const watching = new AsyncLocalStorage<Watch | null>()
+
+/** An answer may still be on its way through our own pipes when its stream has ended, in milliseconds. */
+const lastWordsMs = 300
+/** How long a stream with event ids may stay away before the call is given up, in milliseconds. */
+const resumeMs = 10_000
+/** What is left of a call's exchanges is cut off so long after it is over: the word of its end must still get out. */
+const leftOverMs = 1000
+
+/**
+ * Runs one call and writes into `sight` what it does on the wire. The signal given to `work` fires when the caller gives
+ * up, and when the stream of the answer is lost. Exchanges that are still open when the work is done are ended.
+ */
+export async function watched<Result>(
+  caller: AbortSignal | null,
+  work: (signal: AbortSignal) => Promise<Result>,
+  sight: Sight = { mayHaveRun: false },
+): Promise<Result> {
+  const stop = new AbortController()
+  const over = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  let lost: Error | null = null
+  const giveUp = () => stop.abort(new EgressError('ABORTED', 'The caller gave up.', true))
+  const watch: Watch = {
+    sight,
+    over: over.signal,
+    began: () => clearTimeout(timer),
+    gone(resumable, reason) {
+      if (over.signal.aborted) return
+      clearTimeout(timer)
+      timer = setTimeout(
+        () => {
+          lost = reason
+          stop.abort(reason)
+        },
+        resumable ? resumeMs : lastWordsMs,
+      )
+    },
+  }
+  if (caller?.aborted) giveUp()
+  else caller?.addEventListener('abort', giveUp)
+  try {
+    return await watching.run(watch, () => work(stop.signal))
+  } catch (error) {
+    throw lost ?? (caller?.aborted ? stop.signal.reason : error)
+  } finally {
+    clearTimeout(timer)
+    caller?.removeEventListener('abort', giveUp)
+    setTimeout(() => over.abort(), leftOverMs).unref()
+  }
+}
+
+/** Runs what outlives the call that happens to cause it, as a connection that others will use, unseen by that call. */
+export function unwatched<Result>(work: () => Promise<Result>): Promise<Result> {
+  return watching.run(null, work)
+}
+
+/** A message larger than `maxBytes` fails with TOO_LARGE while it is read; a stream may go on for ever. */
+export function wireFetch(egress: Egress, maxBytes: number): typeof globalThis.fetch {
+  return async (input, init) => {
+    const watch = watching.getStore() ?? null
+    const isPost = init?.method === 'POST'
+    watch?.began()
+    const signals = [init?.signal, watch?.over].filter((signal) => signal !== undefined && signal !== null)
+    const signal = signals.length > 1 ? AbortSignal.any(signals) : (signals[0] ?? null)
+    let response: Response
+    try {
+      response = await egress.fetch(input, { ...init, signal })
+    } catch (error) {
+      const sent = !(error instanceof EgressError) || error.sent
+      if (watch && isPost && sent) watch.sight.mayHaveRun = true
+      if (!isPost) watch?.gone(true, error as Error)
+      throw error
+    }
+    // A request that was refused (4xx) or sent elsewhere (3xx) was not acted on.
+    if (watch && isPost && (response.status < 300 || response.status >= 500)) watch.sight.mayHaveRun = true
+    return bounded(response, maxBytes, watch)
+  }
+}
+
+function bounded(response: Response, maxBytes: number, watch: Watch | null): Response {
+  if (!response.body) return response
+  const isStream = (response.headers.get('content-type') ?? '').startsWith('text/event-stream')
+  let size = 0
+  let resumable = false
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+      if (isStream) resumable ||= bytes.includes('\nid:') || bytes.subarray(0, 3).equals(idField)
+      // An empty line ends an event: what follows is another message.
+      const end = isStream ? Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n')) : -1
+      size = end < 0 ? size + bytes.length : bytes.length - end
+      if (size > maxBytes) controller.error(tooLarge(maxBytes))
+      else controller.enqueue(chunk)
+    },
+  })
+  const ended = (error?: unknown) => {
+    if (!watch || !isStream) return
+    const large = error instanceof EgressError && error.code === 'TOO_LARGE'
+    const reason = large ? error : new EgressError('NETWORK', 'The stream of the answer ended early.', true)
+    watch.gone(resumable && !large, reason)
+  }
+  response.body.pipeTo(counted.writable).then(() => ended(), ended)
+  const { status, statusText, headers } = response
+  const made = new Response(counted.readable, { status, statusText, headers })
+  return Object.defineProperties(made, {
+    url: { value: response.url },
+    redirected: { value: response.redirected },
+  })
+}
+
+const idField = Buffer.from('id:')
+
+function tooLarge(maxBytes: number): EgressError {
+  return new EgressError('TOO_LARGE', `A message of the server is larger than ${maxBytes} bytes.`, true)
+}

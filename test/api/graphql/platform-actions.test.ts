@@ -1,0 +1,49 @@
+/** docs/platform-actions.md is written from the schema, as the actions themselves are. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { makeActions } from '../../../src/api/graphql/actions.ts'
+import type { PlatformAction } from '../../../src/domain/access/index.ts'
+
+const file = join(import.meta.dirname, '../../../docs/platform-actions.md')
+const actions = makeActions(() => {
+  throw new Error('nothing runs here')
+})
+
+const head = `# Platform actions
+
+Operations of Gatehouse that MCP clients find at \`/mcp\` and that a platform tool offers to models as \`{name}_{action}\`.
+Each runs in this process with the rights of whoever asked for the call. Written by \`npm run schema\` from the schema.
+`
+
+function sectionOf({ name, description, inputSchema, annotations }: PlatformAction): string {
+  const properties = Object.entries(
+    (inputSchema['properties'] ?? {}) as Record<string, { description?: string }>,
+  )
+  const required = (inputSchema['required'] ?? []) as string[]
+  const kind = annotations.readOnlyHint
+    ? 'Reads.'
+    : annotations.destructiveHint
+      ? 'Destroys: the gate stops it unless the tool says otherwise.'
+      : 'Writes.'
+  const lines = properties.map(
+    ([argument, schema]) =>
+      `- \`${argument}\`${required.includes(argument) ? ' (required)' : ''}: ${schema.description ?? ''}`,
+  )
+  return [`## ${name}`, '', `${description} ${kind}`, '', ...lines, ''].join('\n')
+}
+
+test('docs/platform-actions.md names every action with its arguments; "npm run schema" writes it anew', async () => {
+  const printed = [head, ...actions.list().map(sectionOf)].join('\n')
+  if (process.env['UPDATE']) await writeFile(file, printed)
+  expect(await readFile(file, 'utf8')).toBe(printed)
+})
+
+test('the hash of an action is its own and stays the same', () => {
+  const again = makeActions(() => {
+    throw new Error('nothing runs here')
+  })
+  const hashes = actions.list().map((action) => action.hash)
+  expect(new Set(hashes).size).toBe(hashes.length)
+  expect(again.list().map((action) => action.hash)).toEqual(hashes)
+})

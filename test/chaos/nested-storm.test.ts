@@ -1,0 +1,202 @@
+/** Runs within runs under a storm: everybody answers, decides, cancels and expires at once, on all replicas. */
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasPostgres } from '../support/databases.ts'
+import type { Harness } from '../support/harness.ts'
+import { makeAgent } from '../support/nested-story.ts'
+import { openStage, type Stage, type StageKind } from '../support/stage.ts'
+import { orphans } from './judgement.ts'
+
+const kinds: StageKind[] = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
+const terminal = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED']
+
+describe.each(kinds)('on %s', (kind) => {
+  let stage: Stage
+  let top: Harness
+  beforeAll(async () => {
+    // Leases are renewed every second, several rows at once: those locks keep the order too.
+    stage = await openStage(kind, { leaseMs: 3000 })
+    top = stage.replicas[0]!
+  })
+  afterAll(() => stage?.close())
+
+  const replica = (i: number) => stage.replicas[i % stage.replicas.length]!
+  const call = (name: string, message: string) => `call ${name} ${JSON.stringify({ message })}`
+
+  test(
+    'two runs that end at the same instant on two replicas wake the run above once',
+    { timeout: 60_000 },
+    async () => {
+      const worker = await makeAgent(top, { name: 'twin', toolIds: [stage.cast.tools.ask] })
+      const asker = await makeAgent(top, { name: 'asker', agentIds: [worker] })
+      const inner = (text: string) => `call ask {"word":"x"}\nthen\nsay ${text}`
+      const prompt = `${call('twin', inner('one'))}\n${call('twin', inner('two'))}\nthen\nsay both`
+      const roots = await Promise.all(Array.from({ length: 15 }, () => stage.cast.start(asker, prompt)))
+      await Promise.all(
+        roots.map(async (root) => {
+          const asked = await untilOpen(top, root, 2)
+          await Promise.all(
+            asked.map(({ id, generation }, i) =>
+              replica(i).mutate(
+                'submitToolOutputs',
+                { generationId: generation.id, outputs: [{ toolCallId: id, output: 'ok' }] },
+                'outcomes { status }',
+              ),
+            ),
+          )
+          const ended = await top.until(root, terminal, 'toolCalls { status content }')
+          expect(ended).toMatchObject({ status: 'COMPLETED', output: { text: 'both' } })
+          expect(ended['toolCalls'].map((one: any) => one.content[0].text)).toEqual(['one', 'two'])
+        }),
+      )
+      const ends = await stage.rows(
+        `select generation_id from events where type = 'CHILD_ENDED' group by 1 having count(*) <> 2`,
+      )
+      expect(ends).toEqual([])
+      const steps = await stage.rows(`select 1 from generations where root_id is null and step_count <> 2`)
+      expect(steps, 'no step was made twice').toEqual([])
+    },
+  )
+
+  test(
+    'a storm over trees of three levels leaves no deadlock, no gap, no orphan and nothing open',
+    { timeout: 120_000 },
+    async () => {
+      const trees = 16
+      const { toolId } = await stage.payer({ autoApprove: false })
+      const toolIds = [toolId, stage.cast.tools.ask]
+      const leaf = await makeAgent(top, { name: 'leaf', toolIds })
+      const middle = await makeAgent(top, { name: 'middle', agentIds: [leaf], toolIds })
+      const root = await makeAgent(top, { name: 'root', agentIds: [middle], toolIds })
+      const own = 'call pay {"n":"1"}\ncall ask {"word":"x"}'
+      const under = `${call('leaf', `${own}\nthen\nsay leaf`)}\n${call('leaf', `${own}\nthen\nsay leaf`)}\n${own}\nthen\nsay middle`
+      const prompt = `${call('middle', under)}\n${call('middle', under)}\n${own}\nthen\nsay root`
+      const ids = await Promise.all(
+        Array.from({ length: trees }, (_, i) =>
+          replica(i).mutate('startGeneration', { agentId: root, prompt }, 'generation { id }'),
+        ),
+      ).then((made) => made.map((one) => one['generation'].id as string))
+      await Promise.all(ids.map((id) => untilOpen(top, id, 7)))
+      const before = await deadlocks(stage, kind)
+      await Promise.all([answers(), verdicts(), expiries(), cancels(ids)])
+      await Promise.all(ids.map((id) => top.until(id, terminal)))
+      await untilNothingRuns()
+      expect(await deadlocks(stage, kind)).toBe(before)
+      expect(await stage.rows(orphans)).toEqual([])
+      const broken = await stage.rows(`select g.id from generations g join events e on e.generation_id = g.id
+      group by g.id having count(*) <> g.last_seq or max(e.seq) <> g.last_seq or count(distinct e.seq) <> g.last_seq`)
+      expect(broken, 'gaps').toEqual([])
+      expect(await stage.rows(`select id from tool_calls where settled_at is null`)).toEqual([])
+      expect(await stage.rows(`select id from approvals where status = 'PENDING'`)).toEqual([])
+      const doubled = await stage.rows(
+        `select parent_call_id from generations where parent_call_id is not null group by 1 having count(*) > 1`,
+      )
+      expect(doubled, 'two runs for one call').toEqual([])
+      const children =
+        await stage.rows(`select c.id from generations c join generations p on p.id = c.parent_id
+      where p.finished_at is not null and c.finished_at is null`)
+      expect(children, 'a run whose parent is gone').toEqual([])
+      const statuses = await stage.rows(
+        `select status, count(*)::int as n from generations group by 1 order by 1`,
+      )
+      console.log(`storm over runs within runs on ${kind}:`, JSON.stringify(statuses))
+    },
+  )
+
+  /** Every open client call is answered through its root, two at a time and in no order. */
+  async function answers(): Promise<void> {
+    const open = await stage.rows<{
+      id: string
+      root: string
+    }>(`select t.id, coalesce(g.root_id, g.id) as root
+      from tool_calls t join generations g on g.id = t.generation_id where t.status = 'AWAITING_CLIENT' order by random()`)
+    await Promise.all(
+      open.map(async ({ id, root }, i) => {
+        await pause(Math.random() * 1500)
+        const mates = open.filter((one) => one.root === root && one.id !== id).slice(0, 1)
+        const outputs = [id, ...mates.map((one) => one.id)].map((toolCallId) => ({
+          toolCallId,
+          output: 'ok',
+        }))
+        await replica(i).mutate('submitToolOutputs', { generationId: root, outputs }, 'outcomes { status }')
+      }),
+    )
+  }
+
+  /** Verdicts over batches that mix the levels of several trees. */
+  async function verdicts(): Promise<void> {
+    const open = await stage.rows<{ id: string }>(
+      `select id from approvals where status = 'PENDING' order by random()`,
+    )
+    const most = open.slice(0, Math.floor(open.length * 0.8))
+    const batches = Array.from({ length: Math.ceil(most.length / 5) }, (_, i) => most.slice(i * 5, i * 5 + 5))
+    await Promise.all(
+      batches.map(async (batch, i) => {
+        await pause(Math.random() * 1500)
+        const decisions = batch.map(({ id }, k) => ({
+          approvalId: id,
+          verdict: k % 2 ? 'APPROVE' : 'REJECT',
+        }))
+        const done = await replica(i).mutate('decideApprovals', { decisions }, 'approvals { id }')
+        if (done['__typename'] === 'DecideApprovalsPayload') return
+        // One that was cancelled meanwhile refuses all: then each for itself.
+        await Promise.all(
+          decisions.map((one) => replica(i + 1).mutate('decideApproval', one, 'approval { id }')),
+        )
+      }),
+    )
+  }
+
+  async function expiries(): Promise<void> {
+    for (let i = 0; i < 8; i++) {
+      await pause(150)
+      await stage.rows(`update approvals set wake_at = now(), expires_at = now() where id in (
+        select id from approvals where status = 'PENDING' order by random() limit 12) and status = 'PENDING'`)
+    }
+    await pause(1500)
+    await stage.rows(`update approvals set wake_at = now(), expires_at = now() where status = 'PENDING'`)
+  }
+
+  /** Of every fourth tree the root, of every other fourth a run in the middle. */
+  async function cancels(ids: string[]): Promise<void> {
+    await Promise.all(
+      ids.map(async (id, i) => {
+        if (i % 4 > 1) return
+        await pause(Math.random() * 1200)
+        const [middle] = await stage.rows<{ id: string }>(
+          `select id from generations where parent_id = '${id}' order by random() limit 1`,
+        )
+        const generationId = i % 4 === 0 ? id : middle!.id
+        await replica(i).mutate('cancelGeneration', { generationId }, 'generation { id }')
+      }),
+    )
+  }
+
+  async function untilNothingRuns(): Promise<void> {
+    while ((await stage.rows(`select 1 from generations where finished_at is null`)).length > 0)
+      await pause(50)
+  }
+})
+
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+/** The client calls that are open in a generation and under it, once there are so many. */
+async function untilOpen(
+  h: Harness,
+  id: string,
+  n: number,
+): Promise<{ id: string; generation: { id: string } }[]> {
+  const heard = `subscription($id: ID!) { generationEvents(generationId: $id) {
+    ... on RequiresActionEvent { toolCalls { id generation { id } } } } }`
+  const events = await h.collect(heard, { id }, (all) => all.filter((event) => event.toolCalls).length >= n)
+  return events.flatMap((event) => event.toolCalls ?? [])
+}
+
+/** What the server itself counted. Its counters are written when a connection ends, so the test asks on a new one. */
+async function deadlocks(stage: Stage, kind: StageKind): Promise<number> {
+  if (kind === 'PGlite') return 0
+  const sql = postgres(stage.databaseUrl!, { max: 1, onnotice: () => {} })
+  const [row] = await sql`select deadlocks::int as n from pg_stat_database where datname = current_database()`
+  await sql.end()
+  return row!['n']
+}

@@ -1,0 +1,115 @@
+/** What the tests of our client share: the suite is let loose on it, and each scenario becomes a test. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { expectedOf, isInstalled, runSuite, scenariosOf, warnIfMissing, type Check } from './suite.ts'
+
+export type Revision = '2025-11-25' | '2026-07-28'
+
+/** Only ever lowered. */
+const mostExpected = { '2025-11-25': 5, '2026-07-28': 5 }
+/** Drivers at a time: each is a whole house, and the suite by itself would start all of them at once. */
+const atOnce = 2
+/** For one scenario, on a busy machine; in milliseconds. */
+const patienceMs = 60_000
+
+interface Judged {
+  checks: Check[]
+  /** What the driver said, line by line. */
+  lines: string[]
+}
+
+/** How the driver ends where a server must not be believed, or is never content; everywhere else without any error. */
+const refusals: Record<string, string> = {
+  'auth/iss-supported-missing': 'login: 502',
+  'auth/iss-wrong-issuer': 'login: 502',
+  'auth/iss-unexpected': 'login: 502',
+  'auth/iss-normalized': 'login: 502',
+  'auth/metadata-issuer-mismatch':
+    'login: The server names another authorization server than the one that is configured. Nothing was sent to it.',
+  'auth/resource-mismatch':
+    'login: The metadata of the server speaks of another server. Nothing was sent to its authorization server.',
+  'auth/scope-retry-limit': 'AUTHORIZATION_REQUIRED: authorization_required',
+  // Its last tool does not say what kind of result it gives, as servers of this revision must: it is not believed.
+  'sep-2322-client-request-state': 'CONNECTED: invalid_response',
+}
+
+/** One test for each scenario of the revision that is `wanted`, with its failures and warnings held against the excuses. */
+export async function judgeClient(revision: Revision, wanted: (scenario: string) => boolean): Promise<void> {
+  warnIfMissing()
+  const all = isInstalled ? await scenariosOf(revision, 'client') : []
+  const scenarios = all.filter(wanted)
+  describe.skipIf(!isInstalled)(`the client set of ${revision}`, () => {
+    const expected = expectedOf(`client ${revision}`)
+    const output = mkdtempSync(join(tmpdir(), 'gatehouse-client-'))
+    let judged: Map<string, Judged>
+
+    beforeAll(
+      async () => {
+        judged = await runAll(revision, scenarios, output)
+      },
+      120_000 + scenarios.length * patienceMs,
+    )
+    afterAll(() => rmSync(output, { recursive: true, force: true }))
+
+    test('has scenarios, and its list of expected failures has reasons and only shrinks', () => {
+      expect(all.length).toBeGreaterThan(20)
+      expect(scenarios.length).toBeGreaterThan(0)
+      expect(expected.length).toBeLessThanOrEqual(mostExpected[revision])
+      for (const { entry, reason } of expected) {
+        expect(reason, entry).not.toBe('')
+        expect(all).toContain(entry.split(':')[0])
+      }
+    })
+
+    test.each(scenarios)('%s', (scenario) => {
+      const { checks, lines } = judged.get(scenario)!
+      const said = [...lines, ...checks.map(wordsOf)].join('\n')
+      expect(checks.length, said).toBeGreaterThan(0)
+      const failed = new Set(
+        checks.filter(({ status }) => /FAILURE|WARNING/.test(status)).map(({ id }) => id),
+      )
+      const excused = expected.map(({ entry }) => entry.split(':')).filter(([name]) => name === scenario)
+      // An excuse that is not needed any more must go, too.
+      if (excused.some(([, id]) => id === undefined)) return expect(failed.size, said).toBeGreaterThan(0)
+      expect([...failed].toSorted(), said).toEqual(excused.map(([, id]) => id).toSorted())
+      expect(lines.at(-1), said).toBe(refusals[scenario] ?? 'CONNECTED: no errors')
+    })
+  })
+}
+
+function wordsOf({ id, status, errorMessage = '' }: Check): string {
+  return `${id}: ${status} ${errorMessage}`
+}
+
+async function runAll(revision: Revision, scenarios: string[], output: string): Promise<Map<string, Judged>> {
+  // The suite hands its own environment on to the driver.
+  process.env['MIGRATED_DUMP'] = inject('dump')
+  const judged = new Map<string, Judged>()
+  const left = [...scenarios]
+  const runner = async () => {
+    for (let next = left.shift(); next; next = left.shift())
+      judged.set(next, await runOne(revision, next, output))
+  }
+  await Promise.all(Array.from({ length: atOnce }, runner))
+  return judged
+}
+
+/** As `--requirements` runs it: at the wire of the revision, whatever the scenario would choose. */
+async function runOne(revision: Revision, scenario: string, output: string): Promise<Judged> {
+  const folder = join(output, scenario.replaceAll('/', ' '))
+  const driver = join(import.meta.dirname, 'client-driver.ts')
+  const command = `${process.execPath} --import tsx ${driver}`
+  const asRequired = ['--scenario', scenario, '--spec-version', revision, '--force']
+  const within = ['--timeout', String(patienceMs), '-o', folder]
+  const said = await runSuite(['client', '--command', command, ...asRequired, ...within])
+  const found = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const read = (name: string) => {
+    const path = found.find((one) => one.endsWith(name))
+    if (!path) throw new Error(`no ${name} of ${scenario}: ${said}`)
+    return readFileSync(join(folder, path), 'utf8')
+  }
+  const lines = `${read('stderr.txt')}\n${read('stdout.txt')}`.split('\n').filter(Boolean)
+  return { checks: JSON.parse(read('checks.json')) as Check[], lines }
+}

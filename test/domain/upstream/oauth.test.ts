@@ -1,0 +1,352 @@
+/** Upstreams that want to be authorized, with a real authorization server: three grants, and nobody else's tokens. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { sql } from 'drizzle-orm'
+import { seal } from '../../../src/domain/secrets/index.ts'
+import {
+  connectUpstream,
+  disconnectUpstream,
+  testUpstream,
+  type UpstreamAuth,
+} from '../../../src/domain/upstream/index.ts'
+import type { Ctx, House } from '../../../src/domain/access/index.ts'
+import { policyOfRole } from '../../../src/domain/access/index.ts'
+import { query } from '../../../src/store/db/database.ts'
+import {
+  clientKey,
+  clientSecret,
+  protect,
+  startAuthorizationServer,
+  type AuthorizationServer,
+} from '../../support/authorization-server.ts'
+import { browse } from '../../support/browser.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { projectId, saveTo } from '../../support/upstream-house.ts'
+import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
+
+/** On a busy machine. */
+const patience = { timeout: 10_000 }
+
+let h: Harness
+let house: House
+let ctx: Ctx
+let issuer: AuthorizationServer
+let server: ModernServer
+const echo = { message: 'x' }
+
+beforeAll(async () => {
+  h = await openHarness()
+  house = h.app.house
+  ctx = h.app.ctxOf({
+    id: 'key_ada',
+    name: 'Ada',
+    projectId,
+    installation: false,
+    role: 'admin',
+    policy: policyOfRole('admin'),
+    expiresAt: null,
+    agentId: null,
+  })
+  issuer = await startAuthorizationServer(`${h.url}/oauth/callback`)
+  await setSecret('CLIENT_SECRET', clientSecret)
+  await setSecret('CLIENT_KEY', clientKey)
+})
+afterAll(async () => {
+  await issuer.close()
+  await h.stop()
+})
+beforeEach(async () => {
+  issuer.granted.length = 0
+  issuer.requests.length = 0
+  issuer.ttl = 300
+  server = await startModern()
+  server.tools.set('echo', { tool: { name: 'echo' }, run: () => ({ content: [] }) })
+  return () => server.kill()
+})
+
+async function setSecret(name: string, value: string): Promise<void> {
+  const sealed = seal(house.masterKey, value, `${projectId}/${name}`)
+  await query(
+    house.db,
+    sql`insert into secrets (id, project_id, name, sealed) values (${`sec_${name}`}, ${projectId}, ${name}, ${sealed})`,
+  )
+}
+
+const withSecret = (more: object = {}): UpstreamAuth => ({
+  kind: 'client_credentials',
+  clientId: 'service',
+  clientSecret: 'CLIENT_SECRET',
+  issuer: issuer.issuer,
+  scopes: ['mcp:read'],
+  ...more,
+})
+const withPeople = (more: object = {}): UpstreamAuth => ({
+  kind: 'authorization_code',
+  clientId: null,
+  clientSecret: null,
+  issuer: null,
+  scopes: ['mcp:read'],
+  allowedScopes: [],
+  ...more,
+})
+
+describe('without a person', () => {
+  it('gets a token with its secret, for this server alone, by the metadata address of the challenge', async () => {
+    protect(server, issuer.issuer)
+    const one = await saveTo(house, server.url, { auth: withSecret() })
+    expect(await one.refresh()).toMatchObject({ status: 'CONNECTED', error: null })
+    expect(await one.call('echo', echo)).toMatchObject({ result: { isError: false } })
+    expect(issuer.granted).toEqual([
+      { grant_type: 'client_credentials', resource: server.url, scope: 'mcp:read', client_id: 'service' },
+    ])
+  })
+
+  it('gets a token with a signature instead of a secret', async () => {
+    protect(server, issuer.issuer)
+    const auth: UpstreamAuth = {
+      kind: 'private_key_jwt',
+      clientId: 'jwt-client',
+      privateKey: 'CLIENT_KEY',
+      algorithm: 'RS256',
+      issuer: issuer.issuer,
+      scopes: ['mcp:read'],
+    }
+    const one = await saveTo(house, server.url, { auth })
+    expect(await one.refresh()).toMatchObject({ status: 'CONNECTED' })
+    expect(issuer.granted).toMatchObject([{ client_id: 'jwt-client', resource: server.url }])
+  })
+
+  it.each(['tools/call', 'tools/list', 'server/discover'])(
+    'gets more rights for %s by itself, and keeps those it has',
+    async (method) => {
+      protect(server, issuer.issuer)
+      const believing = server.guard!
+      let wants = 0
+      server.guard = async (request, response, body) => {
+        if (await believing(request, response, body)) return true
+        if (!body.includes(method) || tokenScope(request.headers.authorization!).includes('mcp:write'))
+          return false
+        wants += 1
+        response
+          .writeHead(403, { 'www-authenticate': 'Bearer error="insufficient_scope", scope="mcp:write"' })
+          .end()
+        return true
+      }
+      const one = await saveTo(house, server.url, { auth: withSecret({ scopes: [] }) })
+      expect(await one.refresh()).toMatchObject({ status: 'CONNECTED' })
+      expect(await one.call('echo', echo)).toMatchObject({ result: { isError: false } })
+      expect(issuer.granted.map(({ scope }) => scope)).toEqual(['mcp:read', 'mcp:write mcp:read'])
+      expect(wants).toBe(1)
+    },
+  )
+
+  it('says that rights are missing, and not that the server is away, where no more may be asked for', async () => {
+    protect(server, issuer.issuer)
+    const believing = server.guard!
+    server.guard = async (request, response, body) => {
+      if (await believing(request, response, body)) return true
+      response
+        .writeHead(403, { 'www-authenticate': 'Bearer error="insufficient_scope", scope="mcp:write"' })
+        .end()
+      return true
+    }
+    const one = await saveTo(house, server.url, { auth: withSecret() })
+    expect(await one.refresh()).toMatchObject({
+      status: 'AUTHORIZATION_REQUIRED',
+      error: { code: 'insufficient_scope' },
+    })
+    expect(issuer.granted).toHaveLength(1)
+  })
+
+  it('is tried out before it is saved, and leaves nothing behind', async () => {
+    protect(server, issuer.issuer)
+    const config = { url: server.url, headers: {}, auth: withSecret() }
+    expect(await testUpstream(house, projectId, config)).toMatchObject({
+      ok: true,
+      era: 'modern',
+      tools: ['echo'],
+    })
+    const wrong = { ...config, auth: null }
+    expect(await testUpstream(house, projectId, wrong)).toMatchObject({
+      ok: false,
+      status: 'AUTHORIZATION_REQUIRED',
+      error: { code: 'authorization_required' },
+    })
+    expect(await query(house.db, sql`select 1 from upstreams where config->>'url' = ${server.url}`)).toEqual(
+      [],
+    )
+  })
+
+  it('never shows its secret to an authorization server that the upstream chose', async () => {
+    const thief = await startModern()
+    protect(server, issuer.issuer, { issuer: `http://127.0.0.1:${thief.port}` })
+    const asked: string[] = []
+    thief.guard = (request, response, body) => {
+      asked.push(`${request.method} ${request.url} ${request.headers.authorization ?? ''} ${body}`)
+      const own = `http://127.0.0.1:${thief.port}`
+      const metadata = {
+        issuer: own,
+        token_endpoint: `${own}/token`,
+        authorization_endpoint: `${own}/authorize`,
+        response_types_supported: ['code'],
+      }
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(metadata))
+      return true
+    }
+    const one = await saveTo(house, server.url, { auth: withSecret() })
+    expect(await one.refresh()).toMatchObject({
+      status: 'AUTHORIZATION_REQUIRED',
+      error: { code: 'issuer_mismatch' },
+    })
+    expect(asked.every((line) => line.startsWith('GET '))).toBe(true)
+    expect(asked.join('\n')).not.toContain(Buffer.from(`service:${clientSecret}`).toString('base64'))
+    expect((await one.events()).at(-1)).toEqual({
+      type: 'UPSTREAM_STATUS',
+      data: { toolId: one.id, status: 'AUTHORIZATION_REQUIRED', code: 'issuer_mismatch' },
+    })
+    await thief.kill()
+  })
+
+  it('is refused by the upstream with a token for another one, and asks for none of another', async () => {
+    const other = await startModern()
+    protect(other, issuer.issuer)
+    const { refused } = protect(server, issuer.issuer)
+    const theirs = await saveTo(house, other.url, { auth: withSecret() })
+    await theirs.refresh()
+    const one = await saveTo(house, server.url, { auth: withSecret() })
+    // The tokens of the other upstream, as if somebody had mixed them up.
+    await query(
+      house.db,
+      sql`insert into upstream_tokens (upstream_id, project_id, sealed, version, updated_at)
+        values (${one.id}, ${projectId}, ${await resealed(theirs.id, one.id)}, 1, now())`,
+    )
+    expect(await one.refresh()).toMatchObject({ status: 'AUTHORIZATION_REQUIRED' })
+    expect(refused[0]).toMatch(/"aud"/)
+    protect(server, issuer.issuer, { resource: other.url })
+    await query(house.db, sql`delete from upstream_tokens where upstream_id = ${one.id}`)
+    expect(await one.refresh()).toMatchObject({ error: { code: 'authorization_failed' } })
+    await other.kill()
+  })
+})
+
+async function resealed(from: string, to: string): Promise<string> {
+  const { unseal } = await import('../../../src/domain/secrets/index.ts')
+  const [row] = await query<{ sealed: string }>(
+    house.db,
+    sql`select sealed from upstream_tokens where upstream_id = ${from}`,
+  )
+  return seal(house.masterKey, unseal(house.masterKey, row!.sealed, `upstream/${from}`), `upstream/${to}`)
+}
+
+function tokenScope(authorization: string): string {
+  const claims = Buffer.from(authorization.split('.')[1]!, 'base64url').toString()
+  return String((JSON.parse(claims) as { scope?: string }).scope)
+}
+
+describe('with a person', () => {
+  it.each([
+    ['registering itself', {}],
+    ['as a client that is known', { clientId: 'people' }],
+  ])('is connected with a browser, %s, and renewed without one', async (_how, more) => {
+    protect(server, issuer.issuer)
+    const one = await saveTo(house, server.url, { auth: withPeople(more) })
+    expect(await one.refresh()).toMatchObject({
+      status: 'AUTHORIZATION_REQUIRED',
+      error: { code: 'authorization_required' },
+    })
+    issuer.ttl = 1
+    const { url } = await connectUpstream(ctx, { toolId: one.id })
+    const asked = new URL(url).searchParams
+    expect(asked.get('resource')).toBe(server.url)
+    expect(asked.get('code_challenge_method')).toBe('S256')
+    const page = await browse(url)
+    expect(page).toMatchObject({ status: 200 })
+    expect(page.text).toContain('Connected')
+    await one.until((state) => state.status === 'CONNECTED')
+    await expect
+      .poll(async () => {
+        const rows = await query(
+          house.db,
+          sql`select 1 from upstream_tokens where upstream_id = ${one.id} and expires_at < now() - interval '1 second'`,
+        )
+        return rows.length
+      }, patience)
+      .toBe(1)
+    issuer.ttl = 300
+    expect(await one.call('echo', echo)).toMatchObject({ result: { isError: false } })
+    const grants = issuer.granted.map(({ grant_type }) => grant_type)
+    expect(grants[0]).toBe('authorization_code')
+    expect(new Set(grants.slice(1))).toEqual(new Set(['refresh_token']))
+    expect(issuer.granted.every(({ resource }) => resource === server.url)).toBe(true)
+    const again = await browse(page.url)
+    expect(again.status).toBe(400)
+    await disconnectUpstream(ctx, { toolId: one.id })
+    expect(await one.refresh()).toMatchObject({ status: 'AUTHORIZATION_REQUIRED' })
+  })
+
+  it('asks for more rights only where they are allowed, and never by itself', async () => {
+    protect(server, issuer.issuer)
+    const one = await saveTo(house, server.url, {
+      auth: withPeople({ clientId: 'people', allowedScopes: ['mcp:write'] }),
+    })
+    await browse((await connectUpstream(ctx, { toolId: one.id })).url)
+    await one.until((state) => state.status === 'CONNECTED')
+    const believing = server.guard!
+    let wanted = 'mcp:write'
+    server.guard = async (request, response, body) => {
+      if (await believing(request, response, body)) return true
+      if (!body.includes('tools/call') || tokenScope(request.headers.authorization!).includes(wanted))
+        return false
+      response
+        .writeHead(403, { 'www-authenticate': `Bearer error="insufficient_scope", scope="${wanted}"` })
+        .end()
+      return true
+    }
+    const codeOf = async () => (await one.call('echo', echo)).result.structuredContent?.error?.code
+    expect(await codeOf()).toBe('authorization_required')
+    const { url } = await connectUpstream(ctx, { toolId: one.id })
+    expect(new URL(url).searchParams.get('scope')!.split(' ')).toEqual(
+      expect.arrayContaining(['mcp:read', 'mcp:write']),
+    )
+    await browse(url)
+    expect(await codeOf()).toBeUndefined()
+    wanted = 'mcp:everything'
+    expect(await codeOf()).toBe('insufficient_scope')
+  })
+
+  it('reflects nothing of a made-up return, and takes no state twice or of another issuer', async () => {
+    // One of its own: what other tests left behind renews its tokens whenever it likes.
+    const own = await startAuthorizationServer(`${h.url}/oauth/callback`)
+    protect(server, own.issuer)
+    const one = await saveTo(house, server.url, { auth: withPeople({ clientId: 'people' }) })
+    const made = await fetch(`${h.url}/oauth/callback?state=<script>&code=<b>&error_description=<i>evil`)
+    expect(made.status).toBe(400)
+    expect(await made.text()).not.toMatch(/script>|evil/)
+    expect(made.headers.get('content-security-policy')).toContain("default-src 'none'")
+    const { url } = await connectUpstream(ctx, { toolId: one.id })
+    const state = new URL(url).searchParams.get('state')!
+    const elsewhere = await fetch(
+      `${h.url}/oauth/callback?state=${state}&code=stolen&iss=${encodeURIComponent('http://evil.test')}`,
+    )
+    expect(elsewhere.status).toBe(502)
+    expect((await fetch(`${h.url}/oauth/callback?state=${state}&code=stolen`)).status).toBe(400)
+    expect(own.requests.filter((line) => line === 'POST /token')).toEqual([])
+    await own.close()
+  })
+
+  it('tells servers that take metadata documents who we are', async () => {
+    const document = (await (await fetch(`${h.url}/oauth/client.json`)).json()) as Record<string, unknown>
+    expect(document).toMatchObject({
+      client_id: `${h.url}/oauth/client.json`,
+      redirect_uris: [`${h.url}/oauth/callback`],
+      token_endpoint_auth_method: 'none',
+    })
+  })
+
+  it("is nobody else's to connect", async () => {
+    const one = await saveTo(house, server.url, { auth: withPeople() })
+    const caller = { ...ctx, principal: { ...ctx.principal, policy: policyOfRole('caller') } }
+    await expect(connectUpstream(caller, { toolId: one.id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    const stranger = { ...ctx, principal: { ...ctx.principal, projectId: 'proj_other' } }
+    await expect(connectUpstream(stranger, { toolId: one.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+})

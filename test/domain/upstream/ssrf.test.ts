@@ -1,0 +1,167 @@
+/** Upstreams that name private addresses, in every place where they may name one: refused, and nobody is dialled. */
+import { subscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { sql } from 'drizzle-orm'
+import { checkUpstreamConfig, testUpstream, type UpstreamAuth } from '../../../src/domain/upstream/index.ts'
+import { query } from '../../../src/store/db/database.ts'
+import { seal } from '../../../src/domain/secrets/index.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { projectId } from '../../support/upstream-house.ts'
+
+/** Every spelling of an address that is nobody's on the internet, as a URL may hold it. */
+const spellings = [
+  'http://10.0.0.7/x',
+  'http://192.168.1.1/x',
+  'http://172.16.5.4/x',
+  'http://169.254.169.254/latest/meta-data',
+  'http://100.64.0.1/x',
+  'http://0.0.0.0/x',
+  'http://127.0.0.1:9/x',
+  'http://127.1:9/x',
+  'http://2130706433:9/x',
+  'http://0x7f.1:9/x',
+  'http://0177.0.0.1:9/x',
+  'http://localhost:9/x',
+  'http://sub.localhost:9/x',
+  'http://[::1]:9/x',
+  'http://[::]:9/x',
+  'http://[::ffff:127.0.0.1]:9/x',
+  'http://[::ffff:a00:7]/x',
+  'http://[::127.0.0.1]/x',
+  'http://[fe80::1]/x',
+  'http://[fc00::1]/x',
+  'http://[64:ff9b::7f00:1]/x',
+  'http://[64:ff9b:1::7f00:1]/x',
+  'http://[2002:7f00:1::]/x',
+  'http://[2001::1]/x',
+  'http://private.test/x',
+  'http://mixed.test/x',
+  'http://mapped.test/x',
+  'http://nat64.test/x',
+] as const
+
+const names: Record<string, string[]> = {
+  'private.test': ['10.0.0.7'],
+  'mixed.test': ['93.184.215.14', '10.0.0.7'],
+  'mapped.test': ['::ffff:10.0.0.7'],
+  'nat64.test': ['64:ff9b::a00:7'],
+}
+
+let h: Harness
+let site: Loopback
+/** What the upstream answers to a request without a token. */
+let answer: (url: string) => { status: number; headers?: Record<string, string>; body?: unknown }
+const asked: string[] = []
+/** Every address that a socket of this process was opened to. */
+const dialled = new Set<string>()
+subscribe('net.client.socket', (message) => {
+  const { socket } = message as { socket: Socket }
+  socket.on('connectionAttempt', (address, port) => dialled.add(`${address}:${port}`))
+})
+
+beforeAll(async () => {
+  site = await startLoopback(({ method, url }, response) => {
+    asked.push(`${method} ${url}`)
+    const { status, headers = {}, body } = answer(url)
+    response.writeHead(status, { 'content-type': 'application/json', ...headers })
+    response.end(body === undefined ? '' : JSON.stringify(body))
+  })
+  h = await openHarness(
+    // Only the hostile upstream itself may be reached.
+    { egressAllowPrivate: false, egressAllow: [`upstream.test:${site.port}`] },
+    {
+      egress: {
+        lookup: async (host) => {
+          if (host === 'upstream.test') return ['127.0.0.1']
+          const addresses = names[host]
+          if (!addresses) throw new Error(`${host} was looked up`)
+          return addresses
+        },
+      },
+    },
+  )
+  const { house } = h.app
+  const sealed = seal(house.masterKey, 'the client secret', `${projectId}/SECRET`)
+  await query(
+    house.db,
+    sql`insert into secrets (id, project_id, name, sealed) values ('sec_1', ${projectId}, 'SECRET', ${sealed})`,
+  )
+})
+afterAll(async () => {
+  await h.stop()
+  await site.close()
+})
+beforeEach(() => {
+  asked.length = 0
+})
+
+const own = () => `http://upstream.test:${site.port}`
+const challenged = (metadataUrl: string) => ({
+  status: 401,
+  headers: { 'www-authenticate': `Bearer resource_metadata="${metadataUrl}"` },
+})
+const auth: UpstreamAuth = {
+  kind: 'client_credentials',
+  clientId: 'us',
+  clientSecret: 'SECRET',
+  issuer: 'https://issuer.test',
+  scopes: [],
+}
+const trial = (url: string, more: Partial<{ auth: UpstreamAuth | null }> = {}) =>
+  testUpstream(h.app.house, projectId, { url, headers: {}, auth, ...more })
+
+describe.each(spellings)('%s', (target) => {
+  it('is not connected to, and refused when it is saved where its text says enough', async () => {
+    expect(await trial(target)).toMatchObject({ ok: false, error: { code: 'blocked_address' } })
+    const checked = checkUpstreamConfig(h.app.house, { url: target })
+    if (!/\.test\//.test(target)) expect(checked).toMatchObject({ faults: [{ path: ['url'] }] })
+  })
+
+  it('is not followed to by a redirect', async () => {
+    answer = () => ({ status: 307, headers: { location: target } })
+    expect(await trial(`${own()}/mcp`)).toMatchObject({ ok: false })
+    expect(asked.every((line) => line.endsWith(' /mcp'))).toBe(true)
+  })
+
+  it('is not asked for metadata of the resource', async () => {
+    answer = (url) => (url === '/mcp' ? challenged(target) : { status: 404 })
+    expect(await trial(`${own()}/mcp`)).toMatchObject({ ok: false, error: { code: 'blocked_address' } })
+  })
+
+  it('is not asked for metadata of an authorization server', async () => {
+    answer = (url) =>
+      url === '/mcp'
+        ? challenged(`${own()}/meta`)
+        : { status: 200, body: { resource: `${own()}/mcp`, authorization_servers: [target] } }
+    expect(await trial(`${own()}/mcp`)).toMatchObject({ ok: false, error: { code: 'blocked_address' } })
+  })
+
+  it('is not shown our secret as a token endpoint', async () => {
+    const issuer = own()
+    answer = (url) => {
+      if (url === '/mcp') return challenged(`${own()}/meta`)
+      if (url === '/meta')
+        return { status: 200, body: { resource: `${own()}/mcp`, authorization_servers: [issuer] } }
+      return {
+        status: 200,
+        body: {
+          issuer,
+          token_endpoint: target,
+          authorization_endpoint: target,
+          response_types_supported: ['code'],
+          token_endpoint_auth_methods_supported: ['client_secret_post'],
+        },
+      }
+    }
+    const made = await trial(`${own()}/mcp`, { auth: { ...auth, issuer } as UpstreamAuth })
+    expect(made).toMatchObject({ ok: false })
+    expect(['blocked_address', 'authorization_failed']).toContain(made.error!.code)
+    expect(asked.join('\n')).not.toContain('POST /x')
+  })
+})
+
+it('opened sockets to the upstream itself and to nobody else', () => {
+  expect([...dialled]).toEqual([`127.0.0.1:${site.port}`])
+})

@@ -1,0 +1,112 @@
+/** Another master key: what was sealed under the old one opens under the new one, or nothing has changed. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createApp } from '../../src/app.ts'
+import { loadConfig, type Config } from '../../src/config.ts'
+import { rotateKey } from '../../src/rotate-key.ts'
+import { query } from '../../src/store/db/database.ts'
+import { sql } from 'drizzle-orm'
+import { adminKey, harnessOf } from '../support/harness.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { objectSchema } from '../support/story.ts'
+
+let dataDir: string
+let upstream: Loopback
+let toolId: string
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-rotate-'))
+  upstream = await startLoopback((_request, response) => void response.end('{}'))
+})
+afterAll(async () => {
+  await upstream?.close()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+const configOf = (more: Record<string, string> = {}): Config => ({
+  ...loadConfig({
+    GATEHOUSE_PORT: '0',
+    GATEHOUSE_LOG_LEVEL: 'silent',
+    GATEHOUSE_ADMIN_KEY: adminKey,
+    GATEHOUSE_DATA_DIR: dataDir,
+    GATEHOUSE_DEMO: 'false',
+    GATEHOUSE_EGRESS_ALLOW_PRIVATE: 'true',
+    ...more,
+  }),
+})
+const keyFile = () => readFile(join(dataDir, 'secret.key'), 'utf8')
+
+/** Calls the tool with a server of its own; answers the header that the upstream saw. */
+async function headerSeen(config: Config): Promise<string | undefined> {
+  const app = await createApp(config)
+  const h = harnessOf(app)
+  try {
+    if (!toolId) {
+      await h.mutate('setSecret', { name: 'TOKEN', value: 'kept safe' }, 'secret { id }')
+      const http = {
+        url: upstream.url,
+        headers: { 'x-token': '{{secret:TOKEN}}' },
+        inputSchema: objectSchema({}),
+      }
+      toolId = (await h.mutate('createTool', { name: 'sealed', config: { http } }, 'tool { id }'))['tool'].id
+    }
+    const { toolCall } = await h.mutate('callTool', { toolId }, 'toolCall { status }')
+    return toolCall.status === 'SUCCEEDED' ? (upstream.seen.at(-1)!.headers['x-token'] as string) : undefined
+  } finally {
+    await h.stop()
+  }
+}
+
+test('a generated key is replaced by another one, and secrets go on to work', async () => {
+  expect(await headerSeen(configOf())).toBe('kept safe')
+  const before = await keyFile()
+  expect(await rotateKey(configOf())).toEqual({ secrets: 1, tokens: 0 })
+  expect(await keyFile()).not.toBe(before)
+  expect(await headerSeen(configOf())).toBe('kept safe')
+})
+
+test('it is refused while a server runs, and a configured key needs its follower', async () => {
+  const app = await createApp(configOf())
+  await expect(rotateKey(configOf())).rejects.toThrow(/in use|process/)
+  await app.stop()
+  const key = Buffer.alloc(32, 1).toString('base64')
+  await expect(rotateKey(configOf({ GATEHOUSE_SECRET_KEY: key }))).rejects.toThrow('GATEHOUSE_NEW_SECRET_KEY')
+})
+
+test('a key that does not fit changes nothing; the one that fits leads to a configured one', async () => {
+  const next = Buffer.alloc(32, 2).toString('base64')
+  const wrong = {
+    GATEHOUSE_SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
+    GATEHOUSE_NEW_SECRET_KEY: next,
+  }
+  await expect(rotateKey(configOf(wrong))).rejects.toThrow()
+  expect(await headerSeen(configOf())).toBe('kept safe')
+  const right = { GATEHOUSE_SECRET_KEY: await keyFile(), GATEHOUSE_NEW_SECRET_KEY: next }
+  expect(await rotateKey(configOf(right))).toEqual({ secrets: 1, tokens: 0 })
+  expect(await headerSeen(configOf({ GATEHOUSE_SECRET_KEY: next }))).toBe('kept safe')
+})
+
+test('tokens of upstreams are sealed anew, and logins under way are forgotten', async () => {
+  const now = Buffer.alloc(32, 2)
+  const then = Buffer.alloc(32, 3)
+  const app = await createApp(configOf({ GATEHOUSE_SECRET_KEY: now.toString('base64') }))
+  const { db } = app.house
+  const { seal, unseal } = await import('../../src/domain/secrets/sealing.ts')
+  await query(
+    db,
+    sql`insert into upstream_tokens (upstream_id, project_id, sealed, client)
+      values ('tool_x', 'p', ${seal(now, '{"a":1}', 'upstream/tool_x')}, null)`,
+  )
+  await app.stop()
+  const keys = {
+    GATEHOUSE_SECRET_KEY: now.toString('base64'),
+    GATEHOUSE_NEW_SECRET_KEY: then.toString('base64'),
+  }
+  expect(await rotateKey(configOf(keys))).toEqual({ secrets: 1, tokens: 1 })
+  const after = await createApp(configOf({ GATEHOUSE_SECRET_KEY: then.toString('base64') }))
+  const [row] = await query<{ sealed: string }>(after.house.db, sql`select sealed from upstream_tokens`)
+  expect(unseal(then, row!.sealed, 'upstream/tool_x')).toBe('{"a":1}')
+  await after.stop()
+})

@@ -1,0 +1,18 @@
+/** Every client of the matrix: those from npm, and the Inspector where its newer Node is installed. */
+import { isInstalled } from '../conformance/suite.ts'
+import { inspector } from './inspector.ts'
+import { peers, type OpenPeer } from './mcp-clients.ts'
+
+if (!isInstalled)
+  console.warn('The Inspector is left out. Run: npm ci --prefix tools/conformance --ignore-scripts')
+
+export const allPeers: Record<string, OpenPeer> = {
+  ...peers,
+  ...(isInstalled
+    ? {
+        'the Inspector, old era': inspector('legacy'),
+        'the Inspector, new era': inspector('modern'),
+        'the Inspector, by itself': inspector('auto'),
+      }
+    : {}),
+}

@@ -1,0 +1,97 @@
+/** A house with upstreams, for tests of the room: saved as the registry would save them, watched by their events. */
+import { newId } from '../../src/core/ids.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import type { House } from '../../src/domain/access/index.ts'
+import {
+  callUpstream,
+  loadUpstreams,
+  refreshUpstream,
+  saveUpstream,
+  type Catalog,
+  type UpstreamAuth,
+  type UpstreamCall,
+  type UpstreamState,
+} from '../../src/domain/upstream/index.ts'
+import { atomically } from '../../src/store/db/database.ts'
+import { readFeed } from '../../src/store/events/log.ts'
+import { beginning } from '../../src/store/events/position.ts'
+
+export const projectId = 'proj_upstreams'
+
+export interface Saved {
+  id: string
+  /** Discovers now. */
+  refresh(): Promise<UpstreamState>
+  state(): Promise<UpstreamState & { catalog: Catalog }>
+  call(tool: string, args?: JsonObject, more?: Partial<UpstreamCall>): Promise<any>
+  /** The project's events about it so far, oldest first. */
+  events(): Promise<{ type: string; data: any }[]>
+  /** Waits until its state is as wanted, looking at every piece of news. */
+  until(
+    wanted: (state: UpstreamState & { catalog: Catalog }) => boolean,
+  ): Promise<UpstreamState & { catalog: Catalog }>
+}
+
+/** Saves an upstream; a worker of the house looks at it at once when `ring` is true. */
+export async function saveTo(
+  house: House,
+  url: string,
+  more: { headers?: Record<string, string>; auth?: UpstreamAuth | null; ring?: boolean; id?: string } = {},
+): Promise<Saved> {
+  const { headers = {}, auth = null, ring = false, id = newId('tool') } = more
+  await atomically(house.db, (tx) => saveUpstream(tx, { id, projectId, config: { url, headers, auth } }))
+  if (ring) house.bell.ring([{ kind: 'work', table: 'upstreams' }])
+  return savedOf(house, id)
+}
+
+/** The same conveniences over an upstream that is there, perhaps seen by another replica. */
+export function savedOf(house: House, id: string): Saved {
+  const state = async () => (await loadUpstreams(house.db, [id])).get(id)!
+  let calls = 0
+  return {
+    id,
+    state,
+    refresh: () => refreshUpstream(house, id),
+    call: (tool, args = {}, rest = {}) =>
+      callUpstream(house, {
+        id,
+        projectId,
+        tool,
+        arguments: args,
+        callId: `call_${id.slice(5)}${++calls}`,
+        timeoutMs: 10_000,
+        ...rest,
+      }),
+    async events() {
+      const page = await readFeed(house.db, projectId, beginning, 1000)
+      return page.events
+        .filter((event) => event.data['toolId'] === id)
+        .map(({ type, data }) => ({ type, data }))
+    },
+    until(wanted) {
+      return new Promise((resolve, reject) => {
+        let unlisten = () => {}
+        let checking = Promise.resolve()
+        let over = false
+        const look = () =>
+          (checking = checking
+            .then(async () => {
+              const now = over ? null : await state()
+              if (!now || !wanted(now)) return
+              end()
+              resolve(now)
+            })
+            .catch(reject))
+        // News of a transaction that is not yet readable for us, or from another process.
+        const timer = setInterval(() => void look(), 100)
+        const end = () => {
+          over = true
+          clearInterval(timer)
+          unlisten()
+        }
+        unlisten = house.bell.listen(() => void look())
+        void look()
+      })
+    },
+  }
+}
