@@ -1,6 +1,5 @@
 /** Agents on the wire. */
 import {
-  collidingNames,
   createAgent,
   deleteAgent,
   listAgents,
@@ -199,8 +198,7 @@ function addAgentType(
       collidingNames: t.stringList({
         description:
           'Runtime names that more than one of its tools has now, since an upstream has changed; of two the first is called.',
-        complexity: { field: 5, multiplier: 1 },
-        resolve: (agent, _args, { ctx }) => collidingNames(ctx, agent),
+        resolve: (agent, _args, { loaders }) => loaders.collidingNames.load(agent),
       }),
       agentIds: t.idList({ description: agentIds, resolve: (agent) => agent.agentIds ?? [] }),
       agents: t.field({

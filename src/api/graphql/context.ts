@@ -10,7 +10,7 @@ import {
   type Grant,
 } from '../../domain/approvals/index.ts'
 import { getFiles, type StoredFile } from '../../domain/files/index.ts'
-import { getAgents, type Agent } from '../../domain/agents/index.ts'
+import { collidingNames, getAgents, type Agent } from '../../domain/agents/index.ts'
 import {
   getGenerations,
   getSteps,
@@ -41,6 +41,8 @@ export interface Loaders {
   callsOf: DataLoader<string, ToolCall[]>
   /** By tool, which has been authorised by whoever got it. */
   upstreams: DataLoader<string, (UpstreamState & { catalog: Catalog }) | null>
+  /** By agent, which has been authorised by whoever got it. */
+  collidingNames: DataLoader<Agent, string[], string>
   /** What is pending for a generation. */
   approvalsOf: DataLoader<string, Approval[]>
   /** Open calls of clients and at the gate in the runs under a generation. */
@@ -102,6 +104,7 @@ function makeLoaders(ctx: Ctx): Loaders {
       const found = await loadUpstreams(ctx.db, ids)
       return ids.map((id) => found.get(id) ?? null)
     }),
+    collidingNames: new DataLoader((agents) => collidingNames(ctx, agents), { cacheKeyFn: ({ id }) => id }),
     stepsOf: grouped((ids) => loadStepsOf(ctx.db, ids)),
     callsOf: grouped((ids) => loadCallsOf(ctx.db, ids)),
     approvalsOf: grouped((ids) => loadPendingOf(ctx.db, ids)),

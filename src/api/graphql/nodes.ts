@@ -5,7 +5,7 @@ import { pageSizes } from './builder.ts'
 import type { Loaders } from './context.ts'
 import type { Refs } from './refs.ts'
 
-const loaderOf: Partial<Record<IdKind, keyof Loaders>> = {
+const loaderOf: Partial<Record<IdKind, Exclude<keyof Loaders, 'collidingNames'>>> = {
   project: 'projects',
   apiKey: 'apiKeys',
   tool: 'tools',

@@ -1,6 +1,6 @@
 /** The names that an agent's tools give to its model: checked when it is saved, looked at again when upstreams change. */
 import { invalid, type Issue } from '../../core/errors.ts'
-import type { House } from '../access/index.ts'
+import type { Ctx, House } from '../access/index.ts'
 import { collisions, loadAgentCallables, loadCallables, loadTools, runtimeName } from '../tools/index.ts'
 import type { Agent, AgentSettings } from './agent.ts'
 
@@ -40,18 +40,25 @@ export async function checkTools(
 }
 
 /**
- * Runtime names that more than one tool of the agent has now, each once. None has when it is saved; an upstream may
- * change later. Of two the first is called.
+ * For each of the caller's own agents the runtime names that more than one of its tools has now, each once. None has when
+ * it is saved; an upstream may change later. Of two the first is called. Four statements, however many agents.
  */
-export async function collidingNames(
-  house: Pick<House, 'db' | 'actions'>,
-  { projectId, toolIds, agentIds = [] }: Agent,
-): Promise<string[]> {
-  const found = new Map((await loadTools(house.db, toolIds)).map((tool) => [tool.id, tool]))
-  const inOrder = toolIds.flatMap((id) => found.get(id) ?? [])
-  const asked = await loadAgentCallables(house.db, projectId, agentIds)
-  const callables = [...(await loadCallables(house, inOrder)), ...asked]
-  return collisions(callables.map((one) => one.runtimeName))
+export async function collidingNames(ctx: Ctx, agents: readonly Agent[]): Promise<string[][]> {
+  const every = (ids: (agent: Agent) => string[]) => [...new Set(agents.flatMap(ids))]
+  const tools = await loadTools(
+    ctx.db,
+    every((agent) => agent.toolIds),
+  )
+  const asked = every((agent) => agent.agentIds ?? [])
+  const callables = [
+    ...(await loadCallables(ctx, tools)),
+    ...(await loadAgentCallables(ctx.db, ctx.principal.projectId, asked)),
+  ]
+  const names = new Map<string, string[]>()
+  for (const { id, runtimeName: name } of callables) names.set(id, [...(names.get(id) ?? []), name])
+  return agents.map(({ toolIds, agentIds = [] }) =>
+    collisions([...toolIds, ...agentIds].flatMap((id) => names.get(id) ?? [])),
+  )
 }
 
 function missing(path: string, ids: string[], found: { id: string }[], message: string): Issue[] {

@@ -29,7 +29,7 @@ export interface CallChange {
   status: ToolCallStatus
   result?: ToolResult | null
   errorCode?: string | null
-  /** Counts one more attempt and stamps the start. */
+  /** Counts one more attempt and stamps the start. Refused for a call that is settled or waits for a run. */
   starts?: boolean
   /** The run that it waits for from now on. */
   childId?: string
@@ -100,8 +100,9 @@ export interface Committed {
 
 /**
  * Commits a change of a generation under the proof of ownership, in one statement and so in one transaction.
- * LeaseLostError when another worker has the row or it is terminal: then nothing was written. Pass a transaction to make
- * it part of something larger. What a run within a run has to tell those above it is written in the same transaction.
+ * LeaseLostError when another worker has the row, it is terminal, or a call that would start is settled or waits for a
+ * run: then nothing was written. Pass a transaction to make it part of something larger. What a run within a run has to
+ * tell those above it is written in the same transaction.
  */
 export async function commit(db: Database, held: HeldRun, change: Change): Promise<Committed> {
   const { above } = held
@@ -124,7 +125,7 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
   ]
   const parts: SQL[] = [
     sql`g as (update generations set ${sql.join(set, sql`, `)}
-      where id = ${held.id} and epoch = ${held.epoch} and finished_at is null
+      where id = ${held.id} and epoch = ${held.epoch} and finished_at is null ${mayStart(change.calls ?? [])}
       returning id, project_id, agent_id, thread_id, requested_by, last_seq, deadline_at)`,
   ]
   if (events.length > 0) parts.push(sql`e as (${insertGenerationEvents(events)})`)
@@ -140,6 +141,14 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
   )
   if (!rows[0]) throw new LeaseLostError(held.id)
   return rows[0].seq
+}
+
+/** Nothing starts twice, whatever its worker believes. */
+function mayStart(calls: CallChange[]): SQL {
+  const ids = calls.filter((call) => call.starts).map((call) => call.id)
+  if (ids.length === 0) return sql``
+  return sql`and not exists (select 1 from tool_calls as t
+    where t.id in ${ids} and (t.settled_at is not null or t.child_id is not null))`
 }
 
 function insertStep(step: NewStepRow): SQL {

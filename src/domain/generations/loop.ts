@@ -8,7 +8,7 @@ import { LeaseLostError } from '../../store/work/work.ts'
 import { interrupted, type Nudge, type Reins } from '../../store/work/worker.ts'
 import type { House } from '../access/index.ts'
 import { isOpen, loadCallsOf, type ToolCall } from '../tools/index.ts'
-import { callsInHand, type CallsInHand } from './calls-in-hand.ts'
+import { callsInHand } from './calls-in-hand.ts'
 import { cancelChange, completed, expiry, failed } from './closing.ts'
 import { commit, type Change } from './commit.ts'
 import type { HeldGeneration } from './claim.ts'
@@ -57,7 +57,9 @@ async function turns(run: Omit<Turn, 'generation' | 'calls'>, nudge: Nudge): Pro
     if (signal.aborted && signal.reason !== interrupted) return
     // Before the look: who decides between look and wait is heard.
     const nudged = nudge.next()
-    const state = await look(house.db, held, inHand)
+    // Before the look too: what ends during it may stand in the rows as if it had not.
+    const mine = new Set(inHand.ids)
+    const state = await look(house.db, held, mine)
     const { generation, calls } = state
     if (isTerminal(generation.storedStatus)) return
     const step: Turn = { ...run, generation, calls }
@@ -67,7 +69,8 @@ async function turns(run: Omit<Turn, 'generation' | 'calls'>, nudge: Nudge): Pro
       // What a step commit marked as sent has not left yet: this worker is the one to send it.
       const fresh = justAnswered
       inHand.add(decision.calls, lanesOf(step), (call) => runServerCall(step, call, fresh))
-      decision = next({ ...state.situation, inHand: inHand.ids })
+      for (const call of decision.calls) mine.add(call.id)
+      decision = next(state.situation)
     }
     const outcome = await act(step, decision, nudged).catch((error: unknown) => {
       // A model or wait that was aborted by an interrupt: the next look finds out why.
@@ -80,7 +83,7 @@ async function turns(run: Omit<Turn, 'generation' | 'calls'>, nudge: Nudge): Pro
   }
 }
 
-async function look(db: Database, held: HeldGeneration, inHand: CallsInHand) {
+async function look(db: Database, held: HeldGeneration, inHand: ReadonlySet<string>) {
   const found = selectRows<typeof generations, { now: number }>(
     db,
     generations,
@@ -108,7 +111,7 @@ async function look(db: Database, held: HeldGeneration, inHand: CallsInHand) {
     usedTokens: generation.inputTokens + generation.outputTokens,
     chainBudgets: inChain ? await chainBudgets(db, generation.id) : [],
     usedTokensToday: generation.settings.budget.tokensPerDay === null ? 0 : await tokensToday(db, generation),
-    inHand: inHand.ids,
+    inHand,
   }
   return { generation, calls, situation }
 }

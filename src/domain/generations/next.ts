@@ -18,7 +18,7 @@ export interface Situation {
   /** For each generation of its chain that limits them: the tokens of that generation and all runs under it. */
   chainBudgets: readonly { used: number; limit: number }[]
   usedTokensToday: number
-  /** Calls that this worker runs already, sent or in its queue. */
+  /** Calls that this worker has run, sent or queued since before it read the others of these facts. */
   inHand: ReadonlySet<string>
 }
 

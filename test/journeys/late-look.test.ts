@@ -1,0 +1,135 @@
+/** A worker looks at its rows while its own calls end: what it reads may be older than what it has done. */
+import { PgDialect } from 'drizzle-orm/pg-core'
+import { sql, type SQL } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { commit } from '../../src/domain/generations/commit.ts'
+import { query } from '../../src/store/db/database.ts'
+import { LeaseLostError } from '../../src/store/work/work.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { objectSchema } from '../support/story.ts'
+
+let h: Harness
+let upstream: Loopback
+let answerPay: (() => void) | null = null
+
+beforeAll(async () => {
+  upstream = await startLoopback((_request, response) => {
+    answerPay = () => response.writeHead(200, { 'content-type': 'text/plain' }).end('paid')
+  })
+  h = await openHarness()
+})
+afterAll(async () => {
+  await h?.stop()
+  await upstream?.close()
+})
+
+/** Holds back the answer of the next statement with this text and these values; `read` when the database has given it. */
+function holdNext(text: string, value: string): { read: Promise<void>; release(): void } {
+  const { db } = h.app.house
+  const execute = db.execute.bind(db)
+  let read = () => {}
+  let release = () => {}
+  const wasRead = new Promise<void>((resolve) => (read = resolve))
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const dialect = new PgDialect()
+  db.execute = (async (statement: SQL) => {
+    const { sql: said, params } = dialect.sqlToQuery(statement)
+    const isIt = said.startsWith('select') && said.includes(text) && params.includes(value)
+    if (isIt) db.execute = execute
+    const rows = await execute(statement)
+    if (isIt) {
+      read()
+      await released
+    }
+    return rows
+  }) as typeof db.execute
+  return { read: wasRead, release: () => release() }
+}
+
+const makeTool = async (name: string, config: object, more = {}) =>
+  (await h.mutate('createTool', { name, config, ...more }, 'tool { id }'))['tool'].id as string
+
+const settled = (id: string) =>
+  query<{ data: { name: string; status: string } }>(
+    h.app.house.db,
+    sql`select data from events where generation_id = ${id} and type = 'TOOL_CALL_SETTLED' order by seq`,
+  )
+
+test('a call that ends while the worker reads is neither sent again nor reported as unknown', async () => {
+  const http = { url: `${upstream.url}/pay`, method: 'POST', inputSchema: objectSchema({}) }
+  const pay = await makeTool('pay', { http })
+  const ask = await makeTool('ask', { client: { inputSchema: objectSchema({}) } })
+  const { agent } = await h.mutate('createAgent', { name: 'payer', toolIds: [pay, ask] }, 'agent { id }')
+  const prompt = 'call pay {}\ncall ask {}\nthen\nsay both done'
+  const { generation } = await h.mutate('startGeneration', { agentId: agent.id, prompt }, 'generation { id }')
+  const id: string = generation.id
+  const until = (n: number, type: string) =>
+    h.collect(
+      'subscription($id: ID!) { generationEvents(generationId: $id) { type } }',
+      { id },
+      (events) => events.filter((event) => event.type === type).length >= n,
+    )
+  while (!answerPay) await new Promise((resolve) => setImmediate(resolve))
+
+  // The worker looks again, since a client's answer may have come; this look is slow to arrive.
+  const look = holdNext('from "tool_calls"', id)
+  await look.read
+  answerPay()
+  await until(1, 'TOOL_CALL_SETTLED')
+  look.release()
+
+  const [{ id: callId }] = await query<{ id: string }>(
+    h.app.house.db,
+    sql`select id from tool_calls where generation_id = ${id} and runtime_name = 'ask'`,
+  ).then((rows) => rows as [{ id: string }])
+  await h.mutate(
+    'submitToolOutputs',
+    { generationId: id, outputs: [{ toolCallId: callId, output: 'yes' }] },
+    'outcomes { status }',
+  )
+  const end = await h.until(id, ['COMPLETED', 'FAILED'], 'toolCalls { name status attempt }')
+  expect(end).toMatchObject({
+    status: 'COMPLETED',
+    toolCalls: [
+      { name: 'pay', status: 'SUCCEEDED', attempt: 1 },
+      { name: 'ask', status: 'SUCCEEDED' },
+    ],
+  })
+  expect(upstream.seen).toHaveLength(1)
+  expect((await settled(id)).map(({ data }) => [data.name, data.status])).toEqual([
+    ['pay', 'SUCCEEDED'],
+    ['ask', 'SUCCEEDED'],
+  ])
+})
+
+test('no commit starts a call that is settled, whatever its worker believes', async () => {
+  const http = { url: `${upstream.url}/pay`, method: 'POST', inputSchema: objectSchema({}) }
+  const pay = await makeTool('pay_once', { http })
+  const ask = await makeTool('ask_late', { client: { inputSchema: objectSchema({}) } })
+  const { agent } = await h.mutate('createAgent', { name: 'once', toolIds: [pay, ask] }, 'agent { id }')
+  const started = { agentId: agent.id, prompt: 'call pay_once {}\ncall ask_late {}\nthen\nsay done' }
+  answerPay = null
+  const { generation } = await h.mutate('startGeneration', started, 'generation { id }')
+  while (!answerPay) await new Promise((resolve) => setImmediate(resolve))
+  ;(answerPay as () => void)()
+  await h.until(generation.id, ['REQUIRES_ACTION'])
+  const row = async () =>
+    (
+      await query<{ epoch: number; lastSeq: number; callId: string; status: string; attempt: number }>(
+        h.app.house.db,
+        sql`select g.epoch::int, g.last_seq::int as "lastSeq", t.id as "callId", t.status, t.attempt
+          from generations g join tool_calls t on t.generation_id = g.id and t.runtime_name = 'pay_once'
+          where g.id = ${generation.id} and g.status = 'WAITING' and t.settled_at is not null`,
+      )
+    )[0]
+  let before = await row()
+  while (!before) before = await row()
+  const again = commit(
+    h.app.house.db,
+    { id: generation.id, epoch: before.epoch },
+    { wakeAt: null, calls: [{ id: before.callId, status: 'EXECUTING', starts: true }] },
+  )
+  await expect(again).rejects.toThrow(LeaseLostError)
+  expect(await row()).toEqual(before)
+})
