@@ -321,7 +321,7 @@ function testServer(changes: Changes, extra: { tools: number; prompts: number })
   )
   const server = toolServer(
     { ...testTools(changes), ...more },
-    { prompts: { listChanged: true }, resources: {}, completions: {} },
+    { prompts: { listChanged: true }, resources: { subscribe: true }, completions: {} },
   )
   addResources(server)
   addPrompts(server, extra.prompts)

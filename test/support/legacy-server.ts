@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import { SubscribeRequestSchema, UnsubscribeRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 
 export interface LegacyServer {
   url: string
@@ -13,6 +14,10 @@ export interface LegacyServer {
   calls: string[]
   /** Adds a tool to every session; each tells its client. */
   add(name: string): void
+  /** What clients watch now: a name for each session and resource. Resources that begin with `refused:` cannot be. */
+  watched: Set<string>
+  /** Tells the sessions that watch it that a resource has changed; `named` is what they are told of. */
+  updated(uri: string, named?: string): Promise<void>
   /** Forgets all sessions, as a restart does; their streams end. */
   forget(): Promise<void>
   /** Answers every GET with this status from now on, as servers do that tell of nothing; null: opens streams. */
@@ -25,6 +30,7 @@ export async function startLegacy(): Promise<LegacyServer> {
   const sockets = new Set<Socket>()
   const calls: string[] = []
   const names = ['one']
+  const watched = new Set<string>()
   let opened = 0
   let streamless: number | null = null
   const tool = (server: McpServer, name: string) =>
@@ -32,8 +38,26 @@ export async function startLegacy(): Promise<LegacyServer> {
       calls.push(name)
       return { content: [{ type: 'text', text: name }] }
     })
+  const watchable = (server: McpServer) => {
+    server.registerResource('doc', 'doc://one', {}, (uri) => ({ contents: [{ uri: uri.href, text: 'one' }] }))
+    server.registerResource('other', 'refused:two', {}, (uri) => ({
+      contents: [{ uri: uri.href, text: '2' }],
+    }))
+    server.server.setRequestHandler(SubscribeRequestSchema, ({ params: { uri } }, { sessionId }) => {
+      if (uri.startsWith('refused:')) throw Object.assign(new Error('No.'), { code: -32602 })
+      watched.add(`${sessionId} ${uri}`)
+      return {}
+    })
+    server.server.setRequestHandler(UnsubscribeRequestSchema, ({ params: { uri } }, { sessionId }) => {
+      watched.delete(`${sessionId} ${uri}`)
+      return {}
+    })
+  }
   const open = async () => {
-    const server = new McpServer({ name: 'legacy', version: '1.0.0' }, { capabilities: { logging: {} } })
+    const server = new McpServer(
+      { name: 'legacy', version: '1.0.0' },
+      { capabilities: { logging: {}, resources: { subscribe: true } } },
+    )
     for (const name of names) tool(server, name)
     server.registerTool('ask', { description: 'Asks its caller.' }, async (extra) => {
       const answer = await server.server.elicitInput({
@@ -47,6 +71,7 @@ export async function startLegacy(): Promise<LegacyServer> {
       const name = (answer.content as { name?: string } | undefined)?.name
       return { content: [{ type: 'text', text: `${answer.action} ${name ?? ''}` }] }
     })
+    watchable(server)
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: () => randomUUID(),
       onsessioninitialized: (id) => {
@@ -74,6 +99,7 @@ export async function startLegacy(): Promise<LegacyServer> {
   const forget = async () => {
     const all = [...sessions.values()]
     sessions.clear()
+    watched.clear()
     await Promise.all(all.map(({ transport }) => transport.close()))
   }
   return {
@@ -83,6 +109,11 @@ export async function startLegacy(): Promise<LegacyServer> {
     add(name) {
       names.push(name)
       for (const { server } of sessions.values()) tool(server, name)
+    },
+    watched,
+    async updated(uri, named = uri) {
+      for (const [id, { server }] of sessions)
+        if (watched.has(`${id} ${uri}`)) await server.server.sendResourceUpdated({ uri: named })
     },
     forget,
     refuseStreams: (status) => (streamless = status),

@@ -114,6 +114,8 @@ export interface ModernServer extends RunningServer {
   /** Requests by method, with their headers and parameters. */
   seen: { method: string; headers: IncomingMessage['headers']; params: any }[]
   changed(): void
+  /** Tells those who watch it that a resource has changed. */
+  updated(uri: string): void
   /** Decides about a request before MCP sees it; true when it has answered. */
   guard:
     ((request: IncomingMessage, response: ServerResponse, body: string) => boolean | Promise<boolean>) | null
@@ -150,6 +152,7 @@ export async function startModern(options: { ttlMs?: number } = {}): Promise<Mod
     url: `http://127.0.0.1:${port}/mcp`,
     port,
     changed: () => handler.notify.toolsChanged(),
+    updated: (uri: string) => handler.notify.resourceUpdated(uri),
     kill,
     restart: async () => (await kill(), start()),
   })
@@ -159,7 +162,12 @@ function serverOver(tools: ModernServer['tools'], { ttlMs }: { ttlMs?: number })
   const server = new Server(
     { name: 'modern', version: '1.0.0' },
     {
-      capabilities: { tools: { listChanged: true }, prompts: {}, resources: {}, logging: {} },
+      capabilities: {
+        tools: { listChanged: true },
+        prompts: {},
+        resources: { subscribe: true },
+        logging: {},
+      },
       instructions: 'Ask \u001b[31mnicely\u001b[0m.',
       ...(ttlMs ? { cacheHints: { 'tools/list': { ttlMs, cacheScope: 'private' as const } } } : {}),
     },

@@ -8,16 +8,18 @@ import {
   closeConversation,
   newConversation,
   type Conversation,
+  type Subscriptions,
   type Surfaces,
 } from '../../domain/bridge/index.ts'
 import { webRequest } from './adapter.ts'
 import { agentServer } from './agent-server.ts'
 import { isAnswer, type Asks } from './asks.ts'
-import type { Changes } from './changes.ts'
+import type { Changes, Updates } from './changes.ts'
 import { codes, rpcError } from './errors.ts'
 import { asksForList, withList } from './list-text.ts'
 import { legacyLeg, modernLeg } from './legs.ts'
 import { headerMismatch } from './param-headers.ts'
+import { askedFor } from './resource-updates.ts'
 import type { Sessions } from './sessions.ts'
 import type { Askable, Times, Visit } from './visit.ts'
 
@@ -35,6 +37,7 @@ interface Parts {
   sessions: Sessions
   asks: Asks
   changes: Changes
+  subscriptions: Subscriptions
   times: Times
   log: Log
 }
@@ -51,7 +54,7 @@ export interface AgentPlace {
 }
 
 export function createAgentPlace(parts: Parts): AgentPlace {
-  const subscriptions = new Set<() => Promise<void>>()
+  const open = new Set<() => Promise<void>>()
   return {
     async serve(knock, agentId) {
       const surface = await parts.surfaces.of(knock.ctx, agentId)
@@ -67,28 +70,39 @@ export function createAgentPlace(parts: Parts): AgentPlace {
         gone: knock.gone,
         calledOff: null,
         lists: asksForList(knock.body),
-        threadId: null,
+        session: null,
         askable: null,
       }
-      const inbound = { request: web, body: knock.body }
       const legacy = knock.request.method !== 'POST' || (await isLegacyRequest(web, knock.body))
-      if (legacy) return serveLegacy(parts, { ...visit, era: 'legacy' }, knock, inbound)
-      const mismatch = paramFault(visit, knock)
-      if (mismatch) return { response: mismatch }
-      const listens = isJsonObject(knock.body) && knock.body['method'] === 'subscriptions/listen'
-      if (listens) parts.changes.assertRoom()
-      const leg = modernLeg(
-        { make: () => agentServer(visit), bus: parts.changes.busOf(agentId), log: parts.log },
-        inbound,
-      )
-      if (listens) keep(subscriptions, leg.close, knock.gone)
-      const response = await leg.response
-      return { response: visit.lists ? await withList(response, visit) : response }
+      if (legacy)
+        return serveLegacy(parts, { ...visit, era: 'legacy' }, knock, { request: web, body: knock.body })
+      return serveModern(parts, visit, knock, web, open)
     },
     close() {
-      for (const close of subscriptions) void close().catch(() => {})
+      for (const close of open) void close().catch(() => {})
     },
   }
+}
+
+async function serveModern(
+  { changes, subscriptions, log }: Parts,
+  visit: Visit,
+  knock: Knock,
+  request: Request,
+  open: Set<() => Promise<void>>,
+): Promise<Answer> {
+  const { agentId, surface, ctx } = visit
+  const mismatch = paramFault(visit, knock)
+  if (mismatch) return { response: mismatch }
+  const message = isJsonObject(knock.body) ? knock.body : {}
+  const asked = message['method'] === 'subscriptions/listen' ? askedFor(message, surface.offers) : null
+  if (asked) changes.assertRoom()
+  const bus = changes.busOf(agentId, (tell) => subscriptions.watch(ctx, agentId, asked?.uris ?? [], tell))
+  const body = asked?.body ?? knock.body
+  const leg = modernLeg({ make: () => agentServer(visit), bus, log }, { request, body })
+  if (asked) keep(open, leg.close, knock.gone)
+  const response = await leg.response
+  return { response: visit.lists ? await withList(response, visit) : response }
 }
 
 /** 400 when a header disagrees with the argument that it repeats. */
@@ -111,7 +125,7 @@ function keep(set: Set<() => Promise<void>>, close: () => Promise<void>, gone: A
 }
 
 async function serveLegacy(
-  { sessions, asks, changes }: Parts,
+  { sessions, asks, changes, subscriptions }: Parts,
   visit: Visit,
   { request, body, ctx }: Knock,
   inbound: { request: Request; body: unknown },
@@ -124,7 +138,8 @@ async function serveLegacy(
     if (!visit.streams)
       return { response: refusedMethod('A GET asks for a stream: accept text/event-stream.') }
     changes.assertRoom()
-    return { response: changes.stream(agentId, visit.gone) }
+    const follow: Updates = (tell) => (session ? subscriptions.follow(ctx, agentId, session, tell) : () => {})
+    return { response: changes.stream(agentId, visit.gone, follow) }
   }
   if (request.method === 'DELETE') return { response: await end(ctx, agentId, session) }
   const message = isJsonObject(body) ? body : null
@@ -138,7 +153,7 @@ async function serveLegacy(
     given !== null && message?.['id'] !== undefined ? sessions.calledOff(ctx, given, message['id']) : null
   const known: Visit = {
     ...visit,
-    threadId: session?.threadId ?? null,
+    session,
     calledOff: watched?.signal ?? null,
     askable: session && given !== null && visit.streams ? askableOf(asks, visit, given, session) : null,
   }

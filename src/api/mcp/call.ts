@@ -91,7 +91,7 @@ async function callOne(
   sorted: Sorted,
 ): Promise<CallAnswer> {
   const { visit } = delivery
-  const { agentId, threadId, ctx } = visit
+  const { agentId, session, ctx } = visit
   const { toolId, action, name } = entry
   const { own: args, idempotencyKey, attachments } = sorted
   const placed = await callThroughAgent(ctx, {
@@ -99,7 +99,7 @@ async function callOne(
     toolId,
     action,
     name,
-    threadId,
+    threadId: session?.threadId ?? null,
     arguments: args,
     attachments,
     idempotencyKey,
@@ -119,11 +119,11 @@ async function talk(
   { name }: BridgeEntry,
   { own, idempotencyKey, attachments }: Sorted,
 ): Promise<CallAnswer> {
-  const { ctx, agentId, threadId } = delivery.visit
+  const { ctx, agentId, session } = delivery.visit
   const generation = await startTalk(ctx, {
     agentId,
     name,
-    threadId,
+    threadId: session?.threadId ?? null,
     arguments: own,
     attachments,
     idempotencyKey,

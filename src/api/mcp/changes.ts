@@ -1,4 +1,4 @@
-/** Telling clients that tools, prompts or resources of an agent have changed: the new era by subscription, the old one by a stream. */
+/** Telling clients what has changed of an agent, lists and single resources: the new era by subscription, the old one by a stream. */
 import type { ServerEventBus } from '@modelcontextprotocol/server'
 import { AppError } from '../../core/errors.ts'
 import type { SurfacePart, Surfaces } from '../../domain/bridge/index.ts'
@@ -6,14 +6,17 @@ import type { SurfacePart, Surfaces } from '../../domain/bridge/index.ts'
 /** Streams that wait for news, over all clients of this process. */
 const maxListeners = 5000
 const keepAliveMs = 10_000
-const notificationOf = (part: SurfacePart) =>
-  JSON.stringify({ jsonrpc: '2.0', method: `notifications/${part}/list_changed` })
+const message = (method: string, params?: object) =>
+  `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method, ...(params ? { params } : {}) })}\n\n`
+
+/** Begins to tell which resources have changed: what was asked for, and what the upstream named. The answer ends it. */
+export type Updates = (tell: (asked: string, updated: string) => void) => () => void
 
 export interface Changes {
-  /** The news of an agent for subscriptions of the new era. */
-  busOf(agentId: string): ServerEventBus
+  /** The news of an agent for a subscription of the new era. */
+  busOf(agentId: string, updates: Updates): ServerEventBus
   /** A stream of server-sent events for a client of the old era, until it goes. */
-  stream(agentId: string, gone: AbortSignal): Response
+  stream(agentId: string, gone: AbortSignal, updates: Updates): Response
   /** Throws UNAVAILABLE when too many listen. */
   assertRoom(): void
   /** Ends all streams; clients come back. */
@@ -34,34 +37,28 @@ export function createChanges(surfaces: Surfaces): Changes {
     }
   }
   return {
-    busOf: (agentId) => ({
+    busOf: (agentId, updates) => ({
       publish: () => {},
-      subscribe: (listener) =>
-        watch(agentId, (parts) => parts.forEach((part) => listener({ kind: `${part}_list_changed` }))),
+      subscribe(listener) {
+        const stop = watch(agentId, (parts) =>
+          parts.forEach((part) => listener({ kind: `${part}_list_changed` })),
+        )
+        // The newer era names the resources that were asked for, and no others.
+        const stopUpdates = updates((uri) => listener({ kind: 'resource_updated', uri }))
+        return () => (stop(), stopUpdates())
+      },
     }),
-    stream(agentId, gone) {
-      const end = { now: () => {} }
-      const body = new ReadableStream<Uint8Array>({
-        start(controller) {
-          const send = (text: string) => controller.enqueue(Buffer.from(text))
-          const stop = watch(agentId, (parts) =>
-            parts.forEach((part) => send(`event: message\ndata: ${notificationOf(part)}\n\n`)),
-          )
-          const timer = setInterval(() => send(': keep-alive\n\n'), keepAliveMs)
-          end.now = () => {
-            if (!open.delete(end.now)) return
-            stop()
-            clearInterval(timer)
-            controller.close()
-          }
-          open.add(end.now)
-          send(': listening\n\n')
-        },
-        cancel: () => end.now(),
-      })
-      gone.addEventListener('abort', () => end.now(), { once: true })
-      const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }
-      return new Response(body, { headers })
+    stream(agentId, gone, updates) {
+      const listen = (send: (text: string) => void) => {
+        const stop = watch(agentId, (parts) =>
+          parts.forEach((part) => send(message(`notifications/${part}/list_changed`))),
+        )
+        const stopUpdates = updates((_asked, uri) =>
+          send(message('notifications/resources/updated', { uri })),
+        )
+        return () => (stop(), stopUpdates())
+      }
+      return eventStream(listen, gone, open)
     },
     assertRoom() {
       if (listeners < maxListeners) return
@@ -76,4 +73,32 @@ export function createChanges(surfaces: Surfaces): Changes {
       open.forEach((end) => end())
     },
   }
+}
+
+/** What `listen` sends, as server-sent events. `open` has the end of each stream while it is open. */
+function eventStream(
+  listen: (send: (text: string) => void) => () => void,
+  gone: AbortSignal,
+  open: Set<() => void>,
+): Response {
+  const end = { now: () => {} }
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      const send = (text: string) => controller.enqueue(Buffer.from(text))
+      const stop = listen(send)
+      const timer = setInterval(() => send(': keep-alive\n\n'), keepAliveMs)
+      end.now = () => {
+        if (!open.delete(end.now)) return
+        stop()
+        clearInterval(timer)
+        controller.close()
+      }
+      open.add(end.now)
+      send(': listening\n\n')
+    },
+    cancel: () => end.now(),
+  })
+  gone.addEventListener('abort', () => end.now(), { once: true })
+  const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }
+  return new Response(body, { headers })
 }

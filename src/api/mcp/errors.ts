@@ -53,6 +53,11 @@ export function protocolError(code: number, message: string, type: string, more:
   return new ProtocolError(code, message, { type, ...more })
 }
 
+/** Nobody has a resource of this URI, for this caller. */
+export function resourceNotFound(uri: string): ProtocolError {
+  return protocolError(codes.invalidParams, 'Resource not found', 'resource_not_found', { uri })
+}
+
 /** An error of the protocol as an upstream gave it. */
 export interface ProtocolFault {
   code: number

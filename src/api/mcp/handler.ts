@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, notFound } from '../../core/errors.ts'
 import { isJsonObject, jsonTooBig } from '../../core/json.ts'
 import type { Ctx, House } from '../../domain/access/index.ts'
-import { createSurfaces } from '../../domain/bridge/index.ts'
+import { createSubscriptions, createSurfaces } from '../../domain/bridge/index.ts'
 import { goneSignal, writeResponse } from './adapter.ts'
 import { createAgentPlace, type Knock } from './agent-place.ts'
 import { createAsks } from './asks.ts'
@@ -55,9 +55,11 @@ export function makeMcp(options: McpOptions): Mcp {
   const surfaces = createSurfaces(house)
   const sessions = createSessions(house)
   const changes = createChanges(surfaces)
+  const subscriptions = createSubscriptions(house, surfaces)
   const asks = createAsks(house)
   const times = { ...usualTimes, ...options.times }
-  const agentPlace = createAgentPlace({ surfaces, sessions, asks, changes, times, log: house.log })
+  const { log } = house
+  const agentPlace = createAgentPlace({ surfaces, sessions, asks, changes, subscriptions, times, log })
   const open = async (knock: Knock, place: Place): Promise<Answer> =>
     place.kind === 'agent'
       ? agentPlace.serve(knock, place.agentId)
@@ -68,6 +70,7 @@ export function makeMcp(options: McpOptions): Mcp {
     close() {
       agentPlace.close()
       changes.close()
+      subscriptions.close()
       sessions.close()
       asks.close()
       surfaces.close()

@@ -17,16 +17,18 @@ import {
   type Reading,
   type RelayedWords,
 } from '../../domain/bridge/index.ts'
-import { codes, faultError, protocolError, toProtocolError } from './errors.ts'
+import { codes, faultError, protocolError, resourceNotFound, toProtocolError } from './errors.ts'
+import { addSubscriptions } from './resource-updates.ts'
 import { roundCodec, type RoundState } from './rounds.ts'
 import type { Visit } from './visit.ts'
 
 /** What the server says that it can do for the upstreams of this agent. */
 export function relayedCapabilities({ surface }: Visit): object {
-  const { prompts, resources, templates, completes } = surface.offers
+  const { prompts, resources, templates, completes, watchable } = surface.offers
+  const tells = { listChanged: true, ...(watchable.size > 0 ? { subscribe: true } : {}) }
   return {
     ...(prompts.size > 0 ? { prompts: { listChanged: true } } : {}),
-    ...(resources.size > 0 || templates.length > 0 ? { resources: { listChanged: true } } : {}),
+    ...(resources.size > 0 || templates.length > 0 ? { resources: tells } : {}),
     ...(completes ? { completions: {} } : {}),
   }
 }
@@ -75,6 +77,7 @@ export function addRelay(server: Server, visit: Visit): void {
   const { offers } = visit.surface
   if (offers.prompts.size > 0) addPrompts(server, visit)
   if (offers.resources.size > 0 || offers.templates.length > 0) addResources(server, visit)
+  if (offers.watchable.size > 0 && visit.era === 'legacy') addSubscriptions(server, visit)
   if (offers.completes)
     server.setRequestHandler(
       'completion/complete',
@@ -113,9 +116,7 @@ function addResources(server: Server, visit: Visit): void {
     ({ params: { uri } }, mcp) =>
       answer(visit, mcp, hashJson(['resources/read', uri]), (asked) =>
         relayResource(ctx, offers, uri, asked).catch((error: unknown) => {
-          throw error instanceof AppError && error.code === 'NOT_FOUND'
-            ? protocolError(codes.invalidParams, 'Resource not found', 'resource_not_found', { uri })
-            : error
+          throw error instanceof AppError && error.code === 'NOT_FOUND' ? resourceNotFound(uri) : error
         }),
       ) as never,
   )

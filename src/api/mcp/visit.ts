@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { Ctx } from '../../domain/access/index.ts'
-import type { BridgeSurface, Surfaces } from '../../domain/bridge/index.ts'
+import type { BridgeSurface, Conversation, Surfaces } from '../../domain/bridge/index.ts'
 import type { Question } from './asks.ts'
 
 /** All in milliseconds. Most clients give up after 60 seconds of silence. */
@@ -59,8 +59,8 @@ export interface Visit {
   calledOff: AbortSignal | null
   /** The request asks for the list only, whose text is put in at the end. */
   lists: boolean
-  /** The session of an older client. */
-  threadId: string | null
+  /** Of an older client that has one. */
+  session: Conversation | null
   /** An older client that can be asked something in the middle of its request. */
   askable: Askable | null
   times: Times

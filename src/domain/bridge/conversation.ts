@@ -1,6 +1,8 @@
 /** A session of an older MCP client: a sealed token that names a thread, which comes into being when it is used. */
+import { sql } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import { purposeKey, sameText, sign } from '../../core/signing.ts'
+import { query } from '../../store/db/database.ts'
 import type { Ctx, House } from '../access/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { closeThread, isThreadClosed } from '../generations/index.ts'
@@ -51,7 +53,11 @@ export async function closeConversation(
 ): Promise<void> {
   const agent = await findAgent(ctx, agentId)
   await closeThread(ctx, { agent, threadId })
-  ctx.bell.ring([{ kind: 'signal', name: 'closed', id: threadId }])
+  await query(ctx.db, sql`delete from resource_subscriptions where thread_id = ${threadId}`)
+  ctx.bell.ring([
+    { kind: 'signal', name: 'closed', id: threadId },
+    { kind: 'signal', name: 'subscribed', id: threadId },
+  ])
 }
 
 function sealOf(

@@ -22,6 +22,8 @@ export interface Offers {
   templates: readonly Offered<UpstreamResourceTemplate>[]
   /** Whether some upstream completes arguments. */
   completes: boolean
+  /** The tools whose upstream tells of changes of single resources. */
+  watchable: ReadonlySet<string>
   /** Another list of prompts, or of resources and templates, has another hash. */
   promptsHash: string
   resourcesHash: string
@@ -32,6 +34,7 @@ export function offersOf(tools: readonly Tool[], catalogs: ReadonlyMap<string, C
   const prompts = new Map<string, Offered<UpstreamPrompt>>()
   const resources = new Map<string, Offered<UpstreamResource>>()
   const templates: Offered<UpstreamResourceTemplate>[] = []
+  const watchable = new Set<string>()
   let completes = false
   for (const { id: toolId, name } of tools) {
     const catalog = catalogs.get(toolId)
@@ -46,12 +49,15 @@ export function offersOf(tools: readonly Tool[], catalogs: ReadonlyMap<string, C
     for (const thing of catalog.resourceTemplates)
       if (!known.has(thing.uriTemplate)) templates.push({ toolId, thing })
     completes ||= 'completions' in catalog.capabilities
+    const { resources: can } = catalog.capabilities as { resources?: { subscribe?: boolean } }
+    if (can?.subscribe === true) watchable.add(toolId)
   }
   return {
     prompts,
     resources,
     templates,
     completes,
+    watchable,
     promptsHash: hashJson([...prompts]),
     resourcesHash: hashJson([[...resources], templates]),
   }
@@ -62,6 +68,12 @@ export function ownerOfResource({ resources, templates }: Offers, uri: string): 
   const listed = resources.get(uri)
   if (listed) return listed.toolId
   return templates.find(({ thing }) => fits(thing.uriTemplate, uri))?.toolId ?? null
+}
+
+/** Through which tool a resource is watched. Null when nobody has it, or nobody tells of its changes. */
+export function watcherOfResource(offers: Offers, uri: string): string | null {
+  const toolId = ownerOfResource(offers, uri)
+  return toolId !== null && offers.watchable.has(toolId) ? toolId : null
 }
 
 /**

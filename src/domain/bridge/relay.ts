@@ -21,13 +21,15 @@ export interface Asked {
 /** The offers of which the caller may see the upstream: those through tools that it may call. */
 export function offersFor({ principal }: Ctx, offers: Offers): Offers {
   const may = ({ toolId }: { toolId: string }) => allows(principal.policy, 'tools:Call', `tool/${toolId}`)
+  const watchable = new Set([...offers.watchable].filter((toolId) => may({ toolId })))
   const every = [...offers.prompts.values(), ...offers.resources.values(), ...offers.templates]
-  if (every.every(may)) return offers
+  if (every.every(may) && watchable.size === offers.watchable.size) return offers
   return {
     ...offers,
     prompts: new Map([...offers.prompts].filter(([, one]) => may(one))),
     resources: new Map([...offers.resources].filter(([, one]) => may(one))),
     templates: offers.templates.filter(may),
+    watchable,
   }
 }
 

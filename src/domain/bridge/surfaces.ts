@@ -1,5 +1,6 @@
 /** The surfaces of agents as this process knows them: read once, believed for a moment, renewed by the bell. */
 import { AppError, notFound } from '../../core/errors.ts'
+import { oneAtATime } from '../../core/one-at-a-time.ts'
 import { allows, assertMay, denied, type Ctx, type House } from '../access/index.ts'
 import { loadAgents, type Agent } from '../agents/index.ts'
 import { loadUpstreams } from '../upstream/index.ts'
@@ -115,20 +116,12 @@ function asSeenBy(ctx: Ctx, surface: BridgeSurface): BridgeSurface {
 /** One look at a time; the first only learns what there is. A surface that is gone is an empty one. */
 function watching(read: () => Promise<BridgeSurface>, changed: (what: SurfacePart[]) => void): () => void {
   let known: Hashes | null = null
-  let looking = false
-  let again = false
-  const look = async () => {
-    if (looking) return void (again = true)
-    looking = true
-    do {
-      again = false
-      const now = await read().then(hashesOf, (error: unknown) => (error instanceof AppError ? gone : known))
-      const parts = known && now ? surfaceParts.filter((part) => known![part] !== now[part]) : []
-      if (parts.length > 0) changed(parts)
-      known = now
-    } while (again)
-    looking = false
-  }
+  const look = oneAtATime(async () => {
+    const now = await read().then(hashesOf, (error: unknown) => (error instanceof AppError ? gone : known))
+    const parts = known && now ? surfaceParts.filter((part) => known![part] !== now[part]) : []
+    if (parts.length > 0) changed(parts)
+    known = now
+  })
   return () => void look()
 }
 

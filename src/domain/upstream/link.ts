@@ -29,6 +29,8 @@ export interface Link extends Pooled {
   facts: ServerFacts
   /** Calls back once when the connection is gone; at once when it is already. */
   onDown(listener: () => void): void
+  /** Calls back with each resource that the server says has changed. The answer ends it. */
+  onUpdated(listener: (uri: string) => void): () => void
 }
 
 export interface LinkOptions {
@@ -58,6 +60,9 @@ const reconnectionOptions = {
   reconnectionDelayGrowFactor: 2,
   maxRetries: 3,
 }
+
+/** After its session is lost, what was sent may hear of it for so long, in milliseconds. */
+const lostMs = 500
 
 /** Time for a server to be told that its session is over, in milliseconds. */
 const goodbyeMs = 1000
@@ -110,9 +115,12 @@ async function openHttp(
   )
   const era = client.getProtocolEra() ?? 'legacy'
   const goodbye = era === 'legacy' ? () => transport.terminateSession() : async () => {}
-  const link = linkOf(client, { era, transport: 'streamable-http' }, options, goodbye)
+  const { link, fall } = linkOf(client, { era, transport: 'streamable-http' }, options, goodbye)
   client.onerror = (error) => {
-    if (stream.isLost(error)) void client.close().catch(() => {})
+    if (!stream.isLost(error)) return
+    fall()
+    // A request on its way to a server that is back hears first that its session is no more, and is sent again.
+    setTimeout(() => void client.close().catch(() => {}), lostMs).unref()
   }
   return link
 }
@@ -139,7 +147,7 @@ async function openSse(
   client.onerror = (error) => {
     if (error instanceof SseError) void client.close().catch(() => {})
   }
-  return linkOf(client, { era: 'legacy', transport: 'sse' }, options, async () => {})
+  return linkOf(client, { era: 'legacy', transport: 'sse' }, options, async () => {}).link
 }
 
 function fetchFor(house: House): typeof globalThis.fetch {
@@ -190,22 +198,28 @@ async function orAbort(
   }
 }
 
+/** `fall` makes it one that is gone for whoever wants a new request answered. */
 function linkOf(
   client: Client,
   kind: { era: Era; transport: UpstreamTransport },
   options: LinkOptions,
   goodbye: () => Promise<void>,
-): Link {
+): { link: Link; fall(): void } {
   let down = false
   const listeners = new Set<() => void>()
-  client.onclose = () => {
+  const fall = () => {
     down = true
     for (const listener of listeners) listener()
     listeners.clear()
   }
+  client.onclose = fall
+  const hearers = new Set<(uri: string) => void>()
+  client.setNotificationHandler('notifications/resources/updated', ({ params: { uri } }) => {
+    for (const hear of hearers) hear(uri)
+  })
   const discover = client.getDiscoverResult()
   const server = client.getServerVersion()
-  return {
+  const link: Link = {
     client,
     ...kind,
     verdict: { ...kind, ...(discover ? { discover } : {}) },
@@ -219,11 +233,16 @@ function linkOf(
       if (down) listener()
       else listeners.add(listener)
     },
+    onUpdated(listener) {
+      hearers.add(listener)
+      return () => void hearers.delete(listener)
+    },
     async close() {
       if (!down) await Promise.race([goodbye().catch(() => {}), pause(goodbyeMs)])
       await client.close().catch(() => {})
     },
   }
+  return { link, fall }
 }
 
 function pause(milliseconds: number): Promise<void> {

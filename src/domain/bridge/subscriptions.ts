@@ -1,0 +1,135 @@
+/** Resources that clients of the bridge watch: asked of the upstreams that have them, told to whoever listens. */
+import { sql } from 'drizzle-orm'
+import { invalidAt, notFound } from '../../core/errors.ts'
+import { oneAtATime } from '../../core/one-at-a-time.ts'
+import { query } from '../../store/db/database.ts'
+import { assertMay, type Ctx, type House } from '../access/index.ts'
+import { createResourceWatches } from '../upstream/index.ts'
+import type { Conversation } from './conversation.ts'
+import { ownerOfResource, watcherOfResource } from './offers.ts'
+import type { BridgeSurface } from './surface.ts'
+import type { Surfaces } from './surfaces.ts'
+
+/** Resources that one session, or one stream of the newer era, may watch. */
+export const maxSubscriptions = 100
+const maxUriLength = 2048
+
+export interface Subscriptions {
+  /**
+   * What these resources have to tell, until the answer is called: `tell` gets what was asked for, and what the upstream
+   * named, which may lie below it. What cannot be watched is left out. Follows changes of the agent and its upstreams.
+   */
+  watch(ctx: Ctx, agentId: string, uris: readonly string[], tell: Tell): () => void
+  /** The same for whatever a session has subscribed to meanwhile, on any replica. */
+  follow(ctx: Ctx, agentId: string, session: Conversation, tell: Tell): () => void
+  close(): void
+}
+
+type Tell = (asked: string, updated: string) => void
+
+/**
+ * A session subscribes to a resource, on whichever replica it says so. Idempotent. Action `tools:Call` on the tool that
+ * it comes through. NOT_FOUND when nobody has it, INVALID when its upstream does not tell of changes or there are too many.
+ */
+export async function subscribeToResource(
+  ctx: Ctx,
+  { agent, offers }: BridgeSurface,
+  session: Conversation,
+  uri: string,
+): Promise<void> {
+  const toolId = ownerOfResource(offers, uri)
+  if (toolId === null) throw notFound('resource', uri)
+  await assertMay(ctx, 'tools:Call', agent.projectId, `tool/${toolId}`)
+  if (!offers.watchable.has(toolId)) throw invalidAt(['uri'], 'does not tell of its changes')
+  if (uri.length > maxUriLength) throw invalidAt(['uri'], `has more than ${maxUriLength} characters`)
+  const { threadId, expiresAt } = session
+  // Two at once may pass the limit by one each, which harms nobody.
+  const [row] = await query<{ full: boolean }>(
+    ctx.db,
+    sql`with over as (delete from resource_subscriptions where expires_at < now()),
+      own as (select count(*) as n, bool_or(uri = ${uri}) as known from resource_subscriptions where thread_id = ${threadId}),
+      made as (insert into resource_subscriptions (thread_id, uri, project_id, expires_at)
+        select ${threadId}, ${uri}, ${agent.projectId}, to_timestamp(${expiresAt / 1000}::float8) from own
+        where n < ${maxSubscriptions}::int on conflict do nothing)
+      select n >= ${maxSubscriptions}::int and not known as "full" from own`,
+  )
+  if (row!.full) throw invalidAt(['uri'], `is one more than the ${maxSubscriptions} that a session may watch`)
+  ctx.bell.ring([{ kind: 'signal', name: 'subscribed', id: threadId }])
+}
+
+/** A session is not interested any more. Idempotent; it needs no right to end what is its own. */
+export async function unsubscribeFromResource(
+  ctx: Ctx,
+  { threadId }: Conversation,
+  uri: string,
+): Promise<void> {
+  await query(ctx.db, sql`delete from resource_subscriptions where thread_id = ${threadId} and uri = ${uri}`)
+  ctx.bell.ring([{ kind: 'signal', name: 'subscribed', id: threadId }])
+}
+
+/** What every stream of this process watches. */
+export function createSubscriptions(house: House, surfaces: Surfaces): Subscriptions {
+  const watches = createResourceWatches(house)
+  const open = new Set<() => void>()
+  /** `read`: what is wanted now. */
+  const keep = (ctx: Ctx, agentId: string, read: () => Promise<readonly string[]>, tell: Tell) => {
+    const watching = new Map<string, { toolId: string; stop(): void }>()
+    const follow = oneAtATime(async () => {
+      const uris = await read()
+      const offers = await surfaces.of(ctx, agentId).then(
+        (surface) => surface.offers,
+        () => null,
+      )
+      const owners = new Map(uris.map((uri) => [uri, offers && watcherOfResource(offers, uri)]))
+      if (!open.has(stop)) return
+      for (const [uri, { toolId, stop: end }] of watching) {
+        if (owners.get(uri) === toolId) continue
+        watching.delete(uri)
+        end()
+      }
+      for (const [uri, toolId] of owners)
+        if (toolId && !watching.has(uri))
+          watching.set(uri, { toolId, stop: watches.watch(toolId, uri, (updated) => tell(uri, updated)) })
+    })
+    const look = () =>
+      void follow().catch((error: unknown) => house.log.warn({ err: error }, 'subscriptions cannot be read'))
+    const unwatch = surfaces.watch(agentId, (parts) => void (parts.includes('resources') && look()))
+    const stop = () => {
+      if (!open.delete(stop)) return
+      unwatch()
+      for (const { stop: end } of watching.values()) end()
+    }
+    open.add(stop)
+    look()
+    return { stop, look }
+  }
+  return {
+    watch: (ctx, agentId, uris, tell) =>
+      uris.length === 0
+        ? () => {}
+        : keep(ctx, agentId, () => Promise.resolve(uris.slice(0, maxSubscriptions)), tell).stop,
+    follow(ctx, agentId, { threadId }, tell) {
+      const kept = keep(ctx, agentId, () => subscribedBy(house, threadId), tell)
+      const unlisten = house.bell.listen((hint) => {
+        const own = hint.kind === 'signal' && hint.name === 'subscribed' && hint.id === threadId
+        if (own || hint.kind === 'reconnected') kept.look()
+      })
+      return () => {
+        unlisten()
+        kept.stop()
+      }
+    },
+    close() {
+      for (const stop of open) stop()
+      watches.close()
+    },
+  }
+}
+
+async function subscribedBy({ db }: Pick<House, 'db'>, threadId: string): Promise<string[]> {
+  const rows = await query<{ uri: string }>(
+    db,
+    sql`select uri from resource_subscriptions where thread_id = ${threadId} order by created_at limit ${maxSubscriptions}`,
+  )
+  return rows.map(({ uri }) => uri)
+}

@@ -1,0 +1,230 @@
+/** Resources of upstreams that clients watch: one connection to each upstream, however many clients and resources. */
+import { ProtocolError, type McpSubscription } from '@modelcontextprotocol/client'
+import type { House } from '../access/index.ts'
+import { borrowLink, isStale } from './borrow.ts'
+import { faultOf } from './fault.ts'
+import type { Link } from './link.ts'
+import { loadRows } from './state.ts'
+
+export interface ResourceWatches {
+  /**
+   * Calls back with a URI, the resource's own or one below it, whenever the upstream says that it has changed. Once at
+   * the beginning, and once after each gap in the connection: what changed before was not heard. An upstream that cannot
+   * be reached is tried again, more slowly each time. The answer ends it. Checks no permission.
+   */
+  watch(upstreamId: string, uri: string, updated: (uri: string) => void): () => void
+  close(): void
+}
+
+/** Resources of one upstream that this process watches; more are not told. */
+const maxUris = 1000
+/** How often it is checked that the upstream is still configured as it was, in milliseconds. */
+const tidyMs = 30_000
+/** Before the upstream is tried again, twice as long each time, unless it was heard for long. Milliseconds. */
+const firstPauseMs = 250
+const longestPauseMs = 60_000
+const requestMs = 10_000
+
+/** One upstream: who wants to hear what, and the way to tell that this has become something else. */
+interface Watched {
+  listeners: Map<string, Set<(uri: string) => void>>
+  stop: AbortController
+  /** Wakes whoever waits in `news`. */
+  changed(): void
+  /** Resolves when the resources are others, or the watch is over. */
+  news(): Promise<void>
+}
+
+export function createResourceWatches(house: House): ResourceWatches {
+  const open = new Map<string, Watched>()
+  const begin = (id: string): Watched => {
+    const watched = newWatched()
+    open.set(id, watched)
+    void keepWatching(house, id, watched)
+    return watched
+  }
+  const end = (id: string, watched: Watched) => {
+    if (open.get(id) === watched) open.delete(id)
+    watched.stop.abort()
+    watched.changed()
+  }
+  return {
+    watch(id, uri, updated) {
+      const watched = open.get(id) ?? begin(id)
+      const { listeners } = watched
+      // Own, so that one function may watch twice.
+      const listener = (changed: string) => updated(changed)
+      const known = listeners.get(uri)
+      if (!known && listeners.size >= maxUris) {
+        house.log.warn({ id, maxUris }, 'too many resources of an upstream are watched; one more is not')
+        return () => {}
+      }
+      if (known) {
+        known.add(listener)
+        listener(uri)
+      } else {
+        listeners.set(uri, new Set([listener]))
+        watched.changed()
+      }
+      return () => {
+        const all = listeners.get(uri)
+        if (!all?.delete(listener) || all.size > 0) return
+        listeners.delete(uri)
+        if (listeners.size === 0) end(id, watched)
+        else watched.changed()
+      }
+    },
+    close() {
+      for (const [id, watched] of open) end(id, watched)
+    },
+  }
+}
+
+function newWatched(): Watched {
+  let wake = () => {}
+  let next = new Promise<void>((resolve) => (wake = resolve))
+  return {
+    listeners: new Map(),
+    stop: new AbortController(),
+    changed() {
+      wake()
+      next = new Promise<void>((resolve) => (wake = resolve))
+    },
+    news: () => next,
+  }
+}
+
+async function keepWatching(house: House, id: string, watched: Watched): Promise<void> {
+  const { signal } = watched.stop
+  const stopped = ended(signal)
+  let pauseMs = firstPauseMs
+  while (!signal.aborted) {
+    const since = Date.now()
+    await watchOnce(house, id, watched).catch((error: unknown) =>
+      house.log.debug({ err: error, id }, 'resources of an upstream cannot be watched; it is tried again'),
+    )
+    if (Date.now() - since > longestPauseMs) pauseMs = firstPauseMs
+    await Promise.race([pause(pauseMs), stopped])
+    pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+  }
+}
+
+/** Until the connection, the configuration or the watch is no more. */
+async function watchOnce(house: House, id: string, watched: Watched): Promise<void> {
+  const [row] = await loadRows(house.db, [id])
+  if (!row || row.closedForMs > 0) return
+  const lease = await borrowLink(house, row, row.verdict)
+  const link = lease.thing
+  const down = new AbortController()
+  link.onDown(() => down.abort())
+  const unlisten = link.onUpdated((uri) => tell(watched, uri))
+  const subscriber = (link.era === 'modern' ? overListen : overSession)(link, watched)
+  const over = Promise.race([ended(watched.stop.signal), ended(down.signal), subscriber.lost])
+  const ends = over.then(() => 'over' as const)
+  try {
+    for (;;) {
+      const news = watched.news()
+      await subscriber.follow()
+      const heard = await Promise.race([ends, news, pause(tidyMs).then(() => 'tidy' as const)])
+      if (heard === 'over' || watched.stop.signal.aborted) return
+      if (heard !== 'tidy') continue
+      const [now] = await loadRows(house.db, [id])
+      if (now?.configVersion !== row.configVersion) return
+    }
+  } catch (error) {
+    if (isStale(faultOf(error), link)) house.connections.retire(link)
+    throw error
+  } finally {
+    unlisten()
+    if (!down.signal.aborted) subscriber.stop()
+    lease.release()
+  }
+}
+
+/** How the upstream is told what we want to hear. */
+interface Subscriber {
+  /** Makes it what is watched now, and tells those that begin. */
+  follow(): Promise<void>
+  /** Resolves when nothing is heard any more although the connection stands. */
+  lost: Promise<void>
+  stop(): void
+}
+
+/** In a session of the old era each resource is subscribed to by itself. */
+function overSession({ client }: Link, watched: Watched): Subscriber {
+  const options = { timeout: requestMs, signal: watched.stop.signal }
+  const known = new Set<string>()
+  return {
+    async follow() {
+      for (const uri of watched.listeners.keys()) {
+        if (known.has(uri)) continue
+        // One that the server refuses is tried again with the next change, and stops none of the others.
+        const refused = await client.subscribeResource({ uri }, options).then(() => false, refusal)
+        if (refused) continue
+        known.add(uri)
+        tell(watched, uri)
+      }
+      for (const uri of known) {
+        if (watched.listeners.has(uri)) continue
+        await client.unsubscribeResource({ uri }, options).catch(refusal)
+        known.delete(uri)
+      }
+    },
+    lost: new Promise(() => {}),
+    stop() {
+      for (const uri of known)
+        void client.unsubscribeResource({ uri }, { timeout: requestMs }).catch(() => {})
+    },
+  }
+}
+
+/** In the newer protocol one stream hears of all; another list of resources is another stream. */
+function overListen({ client }: Link, watched: Watched): Subscriber {
+  let stream: McpSubscription | null = null
+  let heard = new Set<string>()
+  let lose = () => {}
+  const lost = new Promise<void>((resolve) => (lose = resolve))
+  return {
+    async follow() {
+      const wanted = new Set(watched.listeners.keys())
+      const begins = [...wanted].filter((uri) => !heard.has(uri))
+      if (wanted.size === 0 || (begins.length === 0 && wanted.size === heard.size)) return
+      const options = { timeout: requestMs, signal: watched.stop.signal }
+      const next = await client.listen({ resourceSubscriptions: [...wanted] }, options)
+      const older = stream
+      stream = next
+      heard = wanted
+      void older?.close().catch(() => {})
+      // That of an older stream was our own wish.
+      void next.closed.then(() => stream === next && lose())
+      for (const uri of begins) tell(watched, uri)
+    },
+    lost,
+    stop: () => void stream?.close().catch(() => {}),
+  }
+}
+
+/** True when the server itself says no; what else goes wrong is thrown. */
+function refusal(error: unknown): true {
+  if (error instanceof ProtocolError) return true
+  throw error
+}
+
+/** A server may name a resource below the one that was subscribed to. */
+function tell({ listeners }: Watched, uri: string): void {
+  for (const [watchedUri, all] of listeners) {
+    const below = watchedUri.endsWith('/') ? watchedUri : `${watchedUri}/`
+    if (uri === watchedUri || uri.startsWith(below)) for (const listener of all) listener(uri)
+  }
+}
+
+function ended(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
+}

@@ -1,0 +1,20 @@
+/** What sessions of older MCP clients have subscribed to. The sessions themselves are sealed tokens and have no rows. */
+import { index, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { createdAt, moment, projectId } from './columns.ts'
+
+export const resourceSubscriptions = pgTable(
+  'resource_subscriptions',
+  {
+    /** The session's thread. */
+    threadId: text('thread_id').notNull(),
+    uri: text('uri').notNull(),
+    projectId: projectId(),
+    createdAt: createdAt(),
+    /** The end of the session. */
+    expiresAt: moment('expires_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.threadId, t.uri] }),
+    index('resource_subscriptions_expires').on(t.expiresAt),
+  ],
+)
