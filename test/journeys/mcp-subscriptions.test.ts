@@ -121,9 +121,10 @@ describe.each(kinds)('resources that are watched, in %s', (_kind, makeDatabase) 
     await Promise.all([heard.times('test://one', 1), heard.times('doc://one', 1)])
     modern.updated('test://one')
     await legacy.updated('doc://one', 'doc://one/part')
+    await Promise.all([heard.times('test://one', 2), heard.times('doc://one', 2)])
     modern.updated('test://unwatched')
     modern.updated('test://one')
-    await Promise.all([heard.times('test://one', 3), heard.times('doc://one', 2)])
+    await heard.times('test://one', 3)
     const all = ['doc://one', 'doc://one', 'test://one', 'test://one', 'test://one']
     expect(heard.told.toSorted()).toEqual(all)
     await subscription.close()
@@ -187,6 +188,49 @@ describe.each(kinds)('resources that are watched, in %s', (_kind, makeDatabase) 
     await heard.times('doc://one', 1)
     expect(heard.told).toEqual(['doc://one'])
     await leave()
+  })
+
+  test('an upstream that never stops to tell of changes is told a few times, the last one included', async () => {
+    const { client, heard, leave } = await oldEra()
+    await client.subscribeResource({ uri: 'doc://one' })
+    await heard.times('doc://one', 1)
+    for (let n = 0; n < 200; n++) await legacy.updated('doc://one')
+    await legacy.updated('doc://one', 'doc://one/end')
+    await heard.times('doc://one/end', 1)
+    await heard.times('doc://one', 2)
+    expect(heard.told.length).toBeLessThan(100)
+    await leave()
+  })
+
+  test('a key that is revoked hears nothing more: its streams end', async () => {
+    const { apiKey, secret } = await listener!.mutate(
+      'createApiKey',
+      { name: 'short', role: 'CALLER' },
+      'apiKey { id } secret',
+    )
+    const open = async (method: string, body?: object, more: object = {}) => {
+      const headers = { authorization: `Bearer ${secret}`, accept: 'application/json, text/event-stream' }
+      const response = await fetch(`${listener!.url}/mcp/${agentId}`, {
+        method,
+        headers: { ...headers, 'content-type': 'application/json', ...more },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      })
+      expect(response.headers.get('content-type')).toContain('text/event-stream')
+      return response
+    }
+    const old = await open('GET')
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 't', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const params = { notifications: { resourceSubscriptions: ['test://one'] }, _meta: meta }
+    const listen = { jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params }
+    const protocol = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' }
+    const fresh = await open('POST', listen, protocol)
+    await listener!.mutate('revokeApiKey', { id: apiKey.id }, 'apiKey { id }')
+    expect(await old.text()).toContain('listening')
+    expect(await fresh.text()).toContain('acknowledged')
   })
 
   test('what nobody has, and a subscription without a session, are errors with their type', async () => {

@@ -48,12 +48,17 @@ export async function writeResponse(
   response.end()
 }
 
+/** A client that has read nothing for so long is sent away, in milliseconds: what waits for it would only grow. */
+const unreadMs = 60_000
+
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const go = () => {
+      clearTimeout(timer)
       response.off('drain', go).off('close', go)
       resolve()
     }
+    const timer = setTimeout(() => response.destroy(), unreadMs)
     response.once('drain', go).once('close', go)
   })
 }

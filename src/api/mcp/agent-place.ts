@@ -19,6 +19,7 @@ import { codes, rpcError } from './errors.ts'
 import { asksForList, withList } from './list-text.ts'
 import { legacyLeg, modernLeg } from './legs.ts'
 import { headerMismatch } from './param-headers.ts'
+import type { OpenStreams } from './open-streams.ts'
 import { askedFor } from './resource-updates.ts'
 import type { Sessions } from './sessions.ts'
 import type { Askable, Times, Visit } from './visit.ts'
@@ -37,6 +38,7 @@ interface Parts {
   sessions: Sessions
   asks: Asks
   changes: Changes
+  streams: OpenStreams
   subscriptions: Subscriptions
   times: Times
   log: Log
@@ -49,12 +51,9 @@ interface Answer {
 
 export interface AgentPlace {
   serve(knock: Knock, agentId: string): Promise<Answer>
-  /** Ends the subscriptions. */
-  close(): void
 }
 
 export function createAgentPlace(parts: Parts): AgentPlace {
-  const open = new Set<() => Promise<void>>()
   return {
     async serve(knock, agentId) {
       const surface = await parts.surfaces.of(knock.ctx, agentId)
@@ -76,20 +75,16 @@ export function createAgentPlace(parts: Parts): AgentPlace {
       const legacy = knock.request.method !== 'POST' || (await isLegacyRequest(web, knock.body))
       if (legacy)
         return serveLegacy(parts, { ...visit, era: 'legacy' }, knock, { request: web, body: knock.body })
-      return serveModern(parts, visit, knock, web, open)
-    },
-    close() {
-      for (const close of open) void close().catch(() => {})
+      return serveModern(parts, visit, knock, web)
     },
   }
 }
 
 async function serveModern(
-  { changes, subscriptions, log }: Parts,
+  { changes, streams, subscriptions, log }: Parts,
   visit: Visit,
   knock: Knock,
   request: Request,
-  open: Set<() => Promise<void>>,
 ): Promise<Answer> {
   const { agentId, surface, ctx } = visit
   const mismatch = paramFault(visit, knock)
@@ -100,7 +95,7 @@ async function serveModern(
   const bus = changes.busOf(agentId, (tell) => subscriptions.watch(ctx, agentId, asked?.uris ?? [], tell))
   const body = asked?.body ?? knock.body
   const leg = modernLeg({ make: () => agentServer(visit), bus, log }, { request, body })
-  if (asked) keep(open, leg.close, knock.gone)
+  if (asked) streams.keep(ctx.principal.id, () => void leg.close().catch(() => {}), knock.gone)
   const response = await leg.response
   return { response: visit.lists ? await withList(response, visit) : response }
 }
@@ -119,13 +114,8 @@ function paramFault({ surface }: Visit, { request, body }: Knock): Response | nu
   })
 }
 
-function keep(set: Set<() => Promise<void>>, close: () => Promise<void>, gone: AbortSignal): void {
-  set.add(close)
-  gone.addEventListener('abort', () => void set.delete(close), { once: true })
-}
-
 async function serveLegacy(
-  { sessions, asks, changes, subscriptions }: Parts,
+  { sessions, asks, changes, streams, subscriptions }: Parts,
   visit: Visit,
   { request, body, ctx }: Knock,
   inbound: { request: Request; body: unknown },
@@ -139,7 +129,9 @@ async function serveLegacy(
       return { response: refusedMethod('A GET asks for a stream: accept text/event-stream.') }
     changes.assertRoom()
     const follow: Updates = (tell) => (session ? subscriptions.follow(ctx, agentId, session, tell) : () => {})
-    return { response: changes.stream(agentId, visit.gone, follow) }
+    const ended = new AbortController()
+    streams.keep(ctx.principal.id, () => ended.abort(), visit.gone)
+    return { response: changes.stream(agentId, AbortSignal.any([visit.gone, ended.signal]), follow) }
   }
   if (request.method === 'DELETE') return { response: await end(ctx, agentId, session) }
   const message = isJsonObject(body) ? body : null

@@ -6,6 +6,8 @@ import type { SurfacePart, Surfaces } from '../../domain/bridge/index.ts'
 /** Streams that wait for news, over all clients of this process. */
 const maxListeners = 5000
 const keepAliveMs = 10_000
+/** Messages that wait for a client that does not read. */
+const maxWaiting = 500
 const message = (method: string, params?: object) =>
   `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', method, ...(params ? { params } : {}) })}\n\n`
 
@@ -15,17 +17,14 @@ export type Updates = (tell: (asked: string, updated: string) => void) => () => 
 export interface Changes {
   /** The news of an agent for a subscription of the new era. */
   busOf(agentId: string, updates: Updates): ServerEventBus
-  /** A stream of server-sent events for a client of the old era, until it goes. */
+  /** A stream of server-sent events for a client of the old era, until `gone`. */
   stream(agentId: string, gone: AbortSignal, updates: Updates): Response
   /** Throws UNAVAILABLE when too many listen. */
   assertRoom(): void
-  /** Ends all streams; clients come back. */
-  close(): void
 }
 
 export function createChanges(surfaces: Surfaces): Changes {
   let listeners = 0
-  const open = new Set<() => void>()
   const watch = (agentId: string, changed: (parts: SurfacePart[]) => void) => {
     listeners++
     const stop = surfaces.watch(agentId, changed)
@@ -58,7 +57,7 @@ export function createChanges(surfaces: Surfaces): Changes {
         )
         return () => (stop(), stopUpdates())
       }
-      return eventStream(listen, gone, open)
+      return eventStream(listen, gone)
     },
     assertRoom() {
       if (listeners < maxListeners) return
@@ -69,36 +68,35 @@ export function createChanges(surfaces: Surfaces): Changes {
         details,
       )
     },
-    close() {
-      open.forEach((end) => end())
-    },
   }
 }
 
-/** What `listen` sends, as server-sent events. `open` has the end of each stream while it is open. */
-function eventStream(
-  listen: (send: (text: string) => void) => () => void,
-  gone: AbortSignal,
-  open: Set<() => void>,
-): Response {
-  const end = { now: () => {} }
+/** What `listen` sends, as server-sent events, until the client goes or is sent away. */
+function eventStream(listen: (send: (text: string) => void) => () => void, gone: AbortSignal): Response {
+  let end = () => {}
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
-      const send = (text: string) => controller.enqueue(Buffer.from(text))
+      let ended = false
+      const send = (text: string) => {
+        if (ended) return
+        // A client that does not read is sent away before what waits for it grows.
+        if (controller.desiredSize! < -maxWaiting) end()
+        else controller.enqueue(Buffer.from(text))
+      }
       const stop = listen(send)
       const timer = setInterval(() => send(': keep-alive\n\n'), keepAliveMs)
-      end.now = () => {
-        if (!open.delete(end.now)) return
+      end = () => {
+        if (ended) return
+        ended = true
         stop()
         clearInterval(timer)
         controller.close()
       }
-      open.add(end.now)
       send(': listening\n\n')
     },
-    cancel: () => end.now(),
+    cancel: () => end(),
   })
-  gone.addEventListener('abort', () => end.now(), { once: true })
+  gone.addEventListener('abort', () => end(), { once: true })
   const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }
   return new Response(body, { headers })
 }

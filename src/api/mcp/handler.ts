@@ -11,6 +11,7 @@ import { createChanges } from './changes.ts'
 import { challenge, resourceMetadata, secretOf } from './credentials.ts'
 import { codes, rpcError, toHttpError } from './errors.ts'
 import { refusalOf, type GuardRules } from './guard.ts'
+import { createOpenStreams } from './open-streams.ts'
 import { metadataUrl, placeOf, resourcesOf, type Place } from './places.ts'
 import { servePlatform } from './platform-place.ts'
 import { createSessions } from './sessions.ts'
@@ -55,11 +56,21 @@ export function makeMcp(options: McpOptions): Mcp {
   const surfaces = createSurfaces(house)
   const sessions = createSessions(house)
   const changes = createChanges(surfaces)
+  const streams = createOpenStreams(house)
   const subscriptions = createSubscriptions(house, surfaces)
   const asks = createAsks(house)
   const times = { ...usualTimes, ...options.times }
   const { log } = house
-  const agentPlace = createAgentPlace({ surfaces, sessions, asks, changes, subscriptions, times, log })
+  const agentPlace = createAgentPlace({
+    surfaces,
+    sessions,
+    asks,
+    changes,
+    streams,
+    subscriptions,
+    times,
+    log,
+  })
   const open = async (knock: Knock, place: Place): Promise<Answer> =>
     place.kind === 'agent'
       ? agentPlace.serve(knock, place.agentId)
@@ -68,8 +79,7 @@ export function makeMcp(options: McpOptions): Mcp {
     serves: (path) => placeOf(path) !== null,
     serve: (request, response, body) => serve(options, open, request, response, body),
     close() {
-      agentPlace.close()
-      changes.close()
+      streams.close()
       subscriptions.close()
       sessions.close()
       asks.close()

@@ -1,10 +1,10 @@
 /** Resources that clients of the bridge watch: asked of the upstreams that have them, told to whoever listens. */
 import { sql } from 'drizzle-orm'
-import { invalidAt, notFound } from '../../core/errors.ts'
+import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
 import { query } from '../../store/db/database.ts'
 import { assertMay, type Ctx, type House } from '../access/index.ts'
-import { createResourceWatches } from '../upstream/index.ts'
+import { createResourceWatches, type ResourceWatches } from '../upstream/index.ts'
 import type { Conversation } from './conversation.ts'
 import { ownerOfResource, watcherOfResource } from './offers.ts'
 import type { BridgeSurface } from './surface.ts'
@@ -67,63 +67,92 @@ export async function unsubscribeFromResource(
   ctx.bell.ring([{ kind: 'signal', name: 'subscribed', id: threadId }])
 }
 
-/** What every stream of this process watches. */
+/** What the streams of this process watch. */
 export function createSubscriptions(house: House, surfaces: Surfaces): Subscriptions {
   const watches = createResourceWatches(house)
-  const open = new Set<() => void>()
-  /** `read`: what is wanted now. */
-  const keep = (ctx: Ctx, agentId: string, read: () => Promise<readonly string[]>, tell: Tell) => {
-    const watching = new Map<string, { toolId: string; stop(): void }>()
-    const follow = oneAtATime(async () => {
-      const uris = await read()
-      const offers = await surfaces.of(ctx, agentId).then(
-        (surface) => surface.offers,
-        () => null,
-      )
-      const owners = new Map(uris.map((uri) => [uri, offers && watcherOfResource(offers, uri)]))
-      if (!open.has(stop)) return
-      for (const [uri, { toolId, stop: end }] of watching) {
-        if (owners.get(uri) === toolId) continue
-        watching.delete(uri)
-        end()
-      }
-      for (const [uri, toolId] of owners)
-        if (toolId && !watching.has(uri))
-          watching.set(uri, { toolId, stop: watches.watch(toolId, uri, (updated) => tell(uri, updated)) })
-    })
-    const look = () =>
-      void follow().catch((error: unknown) => house.log.warn({ err: error }, 'subscriptions cannot be read'))
-    const unwatch = surfaces.watch(agentId, (parts) => void (parts.includes('resources') && look()))
-    const stop = () => {
-      if (!open.delete(stop)) return
-      unwatch()
-      for (const { stop: end } of watching.values()) end()
+  const open = new Set<Stream>()
+  const unlisten = house.bell.listen((hint) => {
+    const all = hint.kind === 'reconnected'
+    if (!all && (hint.kind !== 'signal' || hint.name !== 'subscribed')) return
+    for (const stream of open) if (all || stream.threadId === hint.id) stream.look()
+  })
+  const keep = (wanted: Wanted, threadId: string | null) => {
+    const stream: Stream = { ...watchAll(house, surfaces, watches, wanted), threadId }
+    open.add(stream)
+    stream.look()
+    return () => {
+      open.delete(stream)
+      stream.stop()
     }
-    open.add(stop)
-    look()
-    return { stop, look }
   }
   return {
-    watch: (ctx, agentId, uris, tell) =>
-      uris.length === 0
-        ? () => {}
-        : keep(ctx, agentId, () => Promise.resolve(uris.slice(0, maxSubscriptions)), tell).stop,
-    follow(ctx, agentId, { threadId }, tell) {
-      const kept = keep(ctx, agentId, () => subscribedBy(house, threadId), tell)
-      const unlisten = house.bell.listen((hint) => {
-        const own = hint.kind === 'signal' && hint.name === 'subscribed' && hint.id === threadId
-        if (own || hint.kind === 'reconnected') kept.look()
-      })
-      return () => {
-        unlisten()
-        kept.stop()
-      }
+    watch(ctx, agentId, uris, tell) {
+      const some = uris.slice(0, maxSubscriptions)
+      return some.length > 0
+        ? keep({ ctx, agentId, tell, read: () => Promise.resolve(some) }, null)
+        : () => {}
     },
+    follow: (ctx, agentId, { threadId }, tell) =>
+      keep({ ctx, agentId, tell, read: () => subscribedBy(house, threadId) }, threadId),
     close() {
-      for (const stop of open) stop()
+      unlisten()
+      for (const stream of open) stream.stop()
+      open.clear()
       watches.close()
     },
   }
+}
+
+interface Wanted {
+  ctx: Ctx
+  agentId: string
+  tell: Tell
+  /** The resources that are wanted now. */
+  read(): Promise<readonly string[]>
+}
+
+interface Stream {
+  threadId: string | null
+  /** Watches what is wanted by now, and nothing else. */
+  look(): void
+  stop(): void
+}
+
+/** Before what is wanted is read again when it could not be, in milliseconds. */
+const againMs = 1000
+
+function watchAll(house: House, surfaces: Surfaces, watches: ResourceWatches, wanted: Wanted) {
+  const { ctx, agentId, tell, read } = wanted
+  const watching = new Map<string, { toolId: string; stop(): void }>()
+  let stopped = false
+  const follow = oneAtATime(async () => {
+    const uris = await read()
+    const offers = await surfaces.of(ctx, agentId).then(
+      (surface) => surface.offers,
+      // The agent is gone for this caller.
+      (error: unknown) => (error instanceof AppError ? null : Promise.reject(error)),
+    )
+    if (stopped) return
+    const owners = new Map(uris.map((uri) => [uri, offers && watcherOfResource(offers, uri)]))
+    for (const [uri, { toolId, stop }] of watching) {
+      if (owners.get(uri) === toolId) continue
+      watching.delete(uri)
+      stop()
+    }
+    for (const [uri, toolId] of owners)
+      if (toolId && !watching.has(uri))
+        watching.set(uri, { toolId, stop: watches.watch(toolId, uri, (updated) => tell(uri, updated)) })
+  })
+  const look = (): void => {
+    if (!stopped) follow().catch(() => void setTimeout(look, againMs).unref())
+  }
+  const unwatch = surfaces.watch(agentId, (parts) => parts.includes('resources') && look())
+  const stop = () => {
+    stopped = true
+    unwatch()
+    for (const { stop: end } of watching.values()) end()
+  }
+  return { look, stop }
 }
 
 async function subscribedBy({ db }: Pick<House, 'db'>, threadId: string): Promise<string[]> {

@@ -14,7 +14,8 @@ import {
   type Callable,
   type ToolCall,
 } from '../tools/index.ts'
-import { placeCall, type Order } from './place.ts'
+import type { Order } from './order.ts'
+import { placeCall } from './place.ts'
 import { leaseMarginMs } from './row.ts'
 import { runPlaced } from './send.ts'
 import { isAnswered, waitForCall } from './wait.ts'

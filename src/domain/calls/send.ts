@@ -13,7 +13,8 @@ import {
   type Caller,
   type ToolCall,
 } from '../tools/index.ts'
-import type { Order, Placed } from './place.ts'
+import type { Order } from './order.ts'
+import type { Placed } from './place.ts'
 import { askBack, goOnAsked, settle } from './row.ts'
 
 /**

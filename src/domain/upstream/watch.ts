@@ -52,8 +52,8 @@ export function createResourceWatches(house: House): ResourceWatches {
     watch(id, uri, updated) {
       const watched = open.get(id) ?? begin(id)
       const { listeners } = watched
-      // Own, so that one function may watch twice.
-      const listener = (changed: string) => updated(changed)
+      let over = false
+      const listener = calmed((changed) => over || updated(changed))
       const known = listeners.get(uri)
       if (!known && listeners.size >= maxUris) {
         house.log.warn({ id, maxUris }, 'too many resources of an upstream are watched; one more is not')
@@ -67,6 +67,7 @@ export function createResourceWatches(house: House): ResourceWatches {
         watched.changed()
       }
       return () => {
+        over = true
         const all = listeners.get(uri)
         if (!all?.delete(listener) || all.size > 0) return
         listeners.delete(uri)
@@ -202,6 +203,27 @@ function overListen({ client }: Link, watched: Watched): Subscriber {
     lost,
     stop: () => void stream?.close().catch(() => {}),
   }
+}
+
+/** However often an upstream says that something has changed, it is told so often at most. Milliseconds. */
+const everyMs = 100
+
+/** The first word on a resource is told at once; those that come too soon after it are told as one, when its time has come. */
+function calmed(updated: (uri: string) => unknown): (uri: string) => void {
+  const waiting = new Map<string, { again: boolean }>()
+  const tellOne = (uri: string): void => {
+    const known = waiting.get(uri)
+    if (known) return void (known.again = true)
+    updated(uri)
+    const one = { again: false }
+    waiting.set(uri, one)
+    const due = () => {
+      waiting.delete(uri)
+      if (one.again) tellOne(uri)
+    }
+    setTimeout(due, everyMs).unref()
+  }
+  return tellOne
 }
 
 /** True when the server itself says no; what else goes wrong is thrown. */
