@@ -1,13 +1,8 @@
-/**
- * The client that the suite judges: our own upstream room in a house of its own. A program; the suite gives the server's
- * address as the last argument, the scenario in MCP_CONFORMANCE_SCENARIO and what an operator would know beforehand in
- * MCP_CONFORMANCE_CONTEXT. MIGRATED_DUMP names a dump of a migrated database.
- */
-import { readFile } from 'node:fs/promises'
-import { createApp } from '../../src/app.ts'
+/** The client that the suite judges: our own upstream room, in a house of its own for each scenario. */
+import { createApp, type App } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { newId } from '../../src/core/ids.ts'
-import { policyOfRole, type Ctx, type House } from '../../src/domain/access/index.ts'
+import { policyOfRole, type Ctx } from '../../src/domain/access/index.ts'
 import { setSecret } from '../../src/domain/secrets/index.ts'
 import {
   connectUpstream,
@@ -16,69 +11,82 @@ import {
   type UpstreamAuth,
 } from '../../src/domain/upstream/index.ts'
 import { browse } from '../support/browser.ts'
+import { memoryDatabase } from '../support/databases.ts'
 import { useEverything, type Place } from './client-caller.ts'
 
-const url = process.argv.at(-1)!
-const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''
-const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as Record<string, any>
-const place: Place = { id: newId('tool'), projectId: 'proj_conformance' }
+/** What the suite tells the program that it judges. */
+export interface Task {
+  scenario: string
+  /** Of the suite's server. */
+  url: string
+  /** What an operator would know beforehand. */
+  context: Record<string, any>
+}
+
 /** Clients with a metadata document have an https address; nobody connects to it. */
 const publicUrl = 'https://gatehouse.example.com'
 /** A login, and one more for each time that a call needs more rights or the server another login. */
 const mostLogins = 3
 
-const app = await createApp(
-  {
-    ...loadConfig({
-      GATEHOUSE_PORT: '0',
-      GATEHOUSE_LOG_LEVEL: process.env['TEST_LOG'] ?? 'silent',
-      GATEHOUSE_ADMIN_KEY: 'gh_test_operator_0123456789012345678901234567890123',
-    }),
-    demo: false,
-    graphiql: false,
-    role: 'api',
-    egressAllowPrivate: true,
-    secretKey: Buffer.alloc(32, 7),
-    publicUrl,
-    allowedHosts: ['127.0.0.1', 'localhost'],
-  },
-  { database: { kind: 'memory', dump: new Blob([await readFile(process.env['MIGRATED_DUMP']!)]) } },
-)
-const house: House = app.house
-const ctx: Ctx = app.ctxOf({
-  id: 'key_driver',
-  name: 'driver',
-  projectId: place.projectId,
-  installation: false,
-  role: 'admin',
-  policy: policyOfRole('admin'),
-  expiresAt: null,
-  agentId: null,
-})
-
-try {
-  await run()
-} finally {
-  await app.stop(500)
+/** Connects to the server and uses all that it offers, as an operator would; answers what happened, line by line. */
+export async function drive(task: Task): Promise<string[]> {
+  const app = await createApp(
+    {
+      ...loadConfig({
+        GATEHOUSE_PORT: '0',
+        GATEHOUSE_LOG_LEVEL: process.env['TEST_LOG'] ?? 'silent',
+        GATEHOUSE_ADMIN_KEY: 'gh_test_operator_0123456789012345678901234567890123',
+      }),
+      demo: false,
+      graphiql: false,
+      role: 'api',
+      egressAllowPrivate: true,
+      secretKey: Buffer.alloc(32, 7),
+      publicUrl,
+      allowedHosts: ['127.0.0.1', 'localhost'],
+    },
+    { database: await memoryDatabase() },
+  )
+  const lines: string[] = []
+  try {
+    await useServer(app, task, (line) => lines.push(line))
+  } catch (error) {
+    lines.push(String((error as Error).stack))
+  } finally {
+    await app.stop(500)
+  }
+  return lines
 }
-// Sockets that the suite keeps open must not keep us.
-process.exit()
 
-async function run(): Promise<void> {
-  const config = { url, headers: {}, auth: await authOf() }
+async function useServer(app: App, task: Task, say: (line: string) => void): Promise<void> {
+  const { house } = app
+  const place: Place = { id: newId('tool'), projectId: 'proj_conformance' }
+  const ctx: Ctx = app.ctxOf({
+    id: 'key_driver',
+    name: 'driver',
+    projectId: place.projectId,
+    installation: false,
+    role: 'admin',
+    policy: policyOfRole('admin'),
+    expiresAt: null,
+    agentId: null,
+  })
+  const config = { url: task.url, headers: {}, auth: await authOf(ctx, task) }
   await saveUpstream(house.db, { ...place, config })
   for (let logins = 0; ; logins++) {
     const { status, error } = await refreshUpstream(house, place.id)
-    const codes =
-      status === 'CONNECTED' ? await useEverything(house, place, context['toolCalls'] ?? []) : [error?.code]
-    console.log(`${status}: ${codes.join(', ') || 'no errors'}`)
+    const wanted = task.context['toolCalls'] ?? []
+    const codes = status === 'CONNECTED' ? await useEverything(house, place, wanted) : [error?.code]
+    say(`${status}: ${codes.join(', ') || 'no errors'}`)
     if (!codes.includes('authorization_required') || logins === mostLogins) return
-    if (!(await login())) return
+    const outcome = await login(app, ctx, place)
+    say(`login: ${outcome}`)
+    if (outcome !== '200') return
   }
 }
 
 /** As an operator would configure it who knows what the scenario gives. */
-async function authOf(): Promise<UpstreamAuth | null> {
+async function authOf(ctx: Ctx, { scenario, context, url }: Task): Promise<UpstreamAuth | null> {
   const { client_id: clientId, client_secret: secret, private_key_pem: pem } = context
   const byPeople = { kind: 'authorization_code' as const, scopes: [] }
   const own = { ...byPeople, clientId: null, clientSecret: null, issuer: null }
@@ -87,7 +95,7 @@ async function authOf(): Promise<UpstreamAuth | null> {
     return { ...own, allowedScopes: ['mcp:basic', 'mcp:write', 'mcp:admin'] }
   if (!clientId) return null
   await setSecret(ctx, { name: 'CREDENTIAL', value: String(pem ?? secret) })
-  const known = { clientId: String(clientId), issuer: await issuerOf(), scopes: [] }
+  const known = { clientId: String(clientId), issuer: await issuerOf(url), scopes: [] }
   if (pem) {
     const algorithm = String(context['signing_algorithm'] ?? 'ES256')
     return { kind: 'private_key_jwt', ...known, privateKey: 'CREDENTIAL', algorithm }
@@ -98,7 +106,7 @@ async function authOf(): Promise<UpstreamAuth | null> {
 }
 
 /** The issuer of the account: operators know it, the scenario names it only in the server's metadata. */
-async function issuerOf(): Promise<string> {
+async function issuerOf(url: string): Promise<string> {
   const refused = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
@@ -109,15 +117,13 @@ async function issuerOf(): Promise<string> {
   return found.authorization_servers[0]!
 }
 
-/** As a person with a browser would, who agrees to everything. False when there is nowhere to go, or no way back. */
-async function login(): Promise<boolean> {
+/** As a person with a browser would, who agrees to everything: the status of the last page, or why there was none. */
+async function login(app: App, ctx: Ctx, { id: toolId }: Place): Promise<string> {
   try {
-    const page = await connectUpstream(ctx, { toolId: place.id })
+    const page = await connectUpstream(ctx, { toolId })
     const { status } = await browse(page.url, { [publicUrl]: app.url })
-    console.log(`login: ${status}`)
-    return status === 200
+    return String(status)
   } catch (error) {
-    console.log(`login: ${(error as Error).message}`)
-    return false
+    return (error as Error).message
   }
 }

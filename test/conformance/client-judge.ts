@@ -1,15 +1,19 @@
 /** What the tests of our client share: the suite is let loose on it, and each scenario becomes a test. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { drive, type Task } from './client-driver.ts'
 import { expectedOf, isInstalled, runSuite, scenariosOf, warnIfMissing, type Check } from './suite.ts'
 
 export type Revision = '2025-11-25' | '2026-07-28'
 
 /** Only ever lowered. */
 const mostExpected = { '2025-11-25': 5, '2026-07-28': 5 }
-/** Drivers at a time: each is a whole house, and the suite by itself would start all of them at once. */
+/** Scenarios at a time: each has a whole house, and the suite by itself would start all of them at once. */
 const atOnce = 2
 /** For one scenario, on a busy machine; in milliseconds. */
 const patienceMs = 60_000
@@ -84,23 +88,37 @@ function wordsOf({ id, status, errorMessage = '' }: Check): string {
 }
 
 async function runAll(revision: Revision, scenarios: string[], output: string): Promise<Map<string, Judged>> {
-  // The suite hands its own environment on to the driver.
-  process.env['MIGRATED_DUMP'] = inject('dump')
+  const driver = await startDriver()
+  // The suite hands its own environment on to the program that it starts.
+  process.env['DRIVER_URL'] = driver.url
   const judged = new Map<string, Judged>()
   const left = [...scenarios]
   const runner = async () => {
     for (let next = left.shift(); next; next = left.shift())
       judged.set(next, await runOne(revision, next, output))
   }
-  await Promise.all(Array.from({ length: atOnce }, runner))
+  await Promise.all(Array.from({ length: atOnce }, runner)).finally(driver.close)
   return judged
+}
+
+/** Our client lives in this process: the suite starts a messenger for each scenario, which brings the task here. */
+async function startDriver(): Promise<{ url: string; close(): Promise<void> }> {
+  const server = createServer(async (request, response) => {
+    const task = JSON.parse(await text(request)) as Task
+    response.end((await drive(task)).join('\n'))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    close: () => new Promise((resolve) => void server.close(() => resolve())),
+  }
 }
 
 /** As `--requirements` runs it: at the wire of the revision, whatever the scenario would choose. */
 async function runOne(revision: Revision, scenario: string, output: string): Promise<Judged> {
   const folder = join(output, scenario.replaceAll('/', ' '))
-  const driver = join(import.meta.dirname, 'client-driver.ts')
-  const command = `${process.execPath} --import tsx ${driver}`
+  const command = `${process.execPath} ${join(import.meta.dirname, 'client-messenger.mjs')}`
   const asRequired = ['--scenario', scenario, '--spec-version', revision, '--force']
   const within = ['--timeout', String(patienceMs), '-o', folder]
   const said = await runSuite(['client', '--command', command, ...asRequired, ...within])
