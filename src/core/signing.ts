@@ -11,9 +11,18 @@ export function newToken(prefix: string): string {
   return prefix + randomBytes(32).toString('base64url')
 }
 
-/** A key for one purpose, made of the installation's: what is sealed for one purpose fits no other. */
+const purposeKeys = new WeakMap<Buffer, Map<string, Buffer>>()
+
+/**
+ * A key for one purpose, made of the installation's: what is sealed for one purpose fits no other. Made once for each
+ * purpose, of which there are a few: never give it a stranger's words.
+ */
 export function purposeKey(masterKey: Buffer, purpose: string): Buffer {
-  return createHmac('sha256', masterKey).update(`gatehouse ${purpose}`).digest()
+  const known = purposeKeys.get(masterKey) ?? new Map<string, Buffer>()
+  purposeKeys.set(masterKey, known)
+  const key = known.get(purpose) ?? createHmac('sha256', masterKey).update(`gatehouse ${purpose}`).digest()
+  known.set(purpose, key)
+  return key
 }
 
 /** HMAC-SHA256 over the parts, base64url; equal only for equal parts in the same order. */

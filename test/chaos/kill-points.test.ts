@@ -4,9 +4,10 @@
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, mutate } from '../support/ask.ts'
+import { buildServer } from '../support/build.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
@@ -42,6 +43,7 @@ const databases = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 
 describe.each(databases)('on %s', (kind) => {
   let upstream: Loopback
+  let entry: string
   let settings: Record<string, string>
   let replica: Replica | null = null
   const closers: (() => unknown)[] = []
@@ -49,6 +51,9 @@ describe.each(databases)('on %s', (kind) => {
   const silent = new Set<string>()
 
   beforeAll(async () => {
+    const server = await buildServer()
+    closers.push(() => server.remove())
+    entry = server.victim('test/support/victim.ts')
     upstream = await startLoopback((request, response) => {
       if (silent.delete(request.url)) return
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"paid":true}')
@@ -82,10 +87,7 @@ describe.each(databases)('on %s', (kind) => {
   const order = (point: string, path: string) =>
     writeFile(settings['VICTIM_ORDERS']!, JSON.stringify({ point, path }))
   const start = async () => {
-    replica = startReplica(resolve(import.meta.dirname, '../support/victim.ts'), settings, [
-      '--import',
-      'tsx',
-    ])
+    replica = startReplica(entry, settings)
     await replica.ready
     return replica
   }

@@ -2,12 +2,13 @@
  * Replicas are killed at random while chains of three wait, ask and are answered through their roots: at no moment is
  * there a generation that nobody would look at again, and in the end every call of an agent has one run and one answer.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, mutate, mutationText } from '../support/ask.ts'
+import { buildServer } from '../support/build.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { orphans } from './judgement.ts'
@@ -19,19 +20,22 @@ const kills = 4
 describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   const closers: (() => unknown)[] = []
   const replicas: Replica[] = []
+  let entry: string
   let settings: Record<string, string>
   let sql: postgres.Sql
 
   beforeAll(async () => {
-    const database = await postgresDatabase()
-    closers.push(() => database.drop())
+    const [server, database] = await Promise.all([buildServer(), postgresDatabase()])
+    closers.push(
+      () => server.remove(),
+      () => database.drop(),
+    )
+    entry = server.entry
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-nested-kills-'))
     closers.push(() => rm(folder, { recursive: true, force: true }))
-    await writeFile(join(folder, 'orders.json'), JSON.stringify({ point: 'none' }))
     settings = {
       DATABASE_URL: database.url,
       GATEHOUSE_BLOB_DIR: folder,
-      VICTIM_ORDERS: join(folder, 'orders.json'),
       GATEHOUSE_PORT: '0',
       GATEHOUSE_DEMO: 'false',
       GATEHOUSE_ADMIN_KEY: key,
@@ -49,8 +53,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   })
 
   const start = async (i: number) => {
-    const entry = resolve(import.meta.dirname, '../support/nested-victim.ts')
-    replicas[i] = startReplica(entry, settings, ['--import', 'tsx'])
+    replicas[i] = startReplica(entry, settings)
     await replicas[i].ready
   }
   const url = () => replicas[Math.floor(Math.random() * replicas.length)]!.url

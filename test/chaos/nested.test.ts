@@ -4,11 +4,12 @@
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { ask, mutate } from '../support/ask.ts'
+import { buildServer } from '../support/build.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 
@@ -22,11 +23,15 @@ const databases = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 const schema = { type: 'object', properties: { word: { type: 'string' } } }
 
 describe.each(databases)('on %s', (kind) => {
+  let entry: string
   let settings: Record<string, string>
   let replica: Replica | null = null
   const closers: (() => unknown)[] = []
 
   beforeAll(async () => {
+    const server = await buildServer()
+    closers.push(() => server.remove())
+    entry = server.victim('test/support/nested-victim.ts')
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-nested-'))
     closers.push(() => rm(folder, { recursive: true, force: true }))
     settings = {
@@ -52,8 +57,7 @@ describe.each(databases)('on %s', (kind) => {
 
   const order = (point: string) => writeFile(settings['VICTIM_ORDERS']!, JSON.stringify({ point }))
   const start = async () => {
-    const entry = resolve(import.meta.dirname, '../support/nested-victim.ts')
-    replica = startReplica(entry, settings, ['--import', 'tsx'])
+    replica = startReplica(entry, settings)
     await replica.ready
     return replica
   }

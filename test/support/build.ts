@@ -5,30 +5,41 @@ import ts from 'typescript'
 
 const root = resolve(import.meta.dirname, '../..')
 
+/** Servers that kill themselves at a point that the test names. */
+const victims = ['test/support/victim.ts', 'test/support/nested-victim.ts'] as const
+
+export interface Built {
+  /** The server as `npm start` runs it. */
+  entry: string
+  /** Where the JavaScript of a victim is. */
+  victim(source: (typeof victims)[number]): string
+  remove(): Promise<void>
+}
+
 /**
- * Transpiles src into a fresh folder inside node_modules, from where packages and migrations are found. Types are not
- * checked. `remove` deletes it.
+ * Transpiles src and the victims into a fresh folder inside node_modules, from where packages and migrations are found.
+ * Types are not checked. `remove` deletes it.
  */
-export async function buildServer(): Promise<{ entry: string; remove(): Promise<void> }> {
-  const cache = join(root, 'node_modules', '.cache')
-  await mkdir(cache, { recursive: true })
-  const folder = await mkdtemp(join(cache, 'gatehouse-'))
+export async function buildServer(): Promise<Built> {
+  const folder = await mkdtemp(join(root, 'node_modules', '.gatehouse-'))
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path))
   // One file at a time there is no package.json to be read, so the module format is said here.
   const emit = { ...config.compilerOptions, noEmit: false, module: 'ESNext', moduleResolution: 'bundler' }
   const { options } = ts.convertCompilerOptionsFromJson(emit, root)
-  const files = await readdir(join(root, 'src'), { recursive: true })
+  const made = (file: string) => join(folder, file.replace(/\.ts$/, '.js'))
+  const files = (await readdir(join(root, 'src'), { recursive: true })).filter((file) => file.endsWith('.ts'))
   await Promise.all(
-    files
-      .filter((file) => file.endsWith('.ts'))
-      .map(async (file) => {
-        const source = await readFile(join(root, 'src', file), 'utf8')
-        const { outputText } = ts.transpileModule(source, { compilerOptions: options, fileName: file })
-        const target = join(folder, file.replace(/\.ts$/, '.js'))
-        await mkdir(dirname(target), { recursive: true })
-        await writeFile(target, outputText)
-      }),
+    [...files.map((file) => `src/${file}`), ...victims].map(async (file) => {
+      const source = await readFile(join(root, file), 'utf8')
+      const { outputText } = ts.transpileModule(source, { compilerOptions: options, fileName: file })
+      await mkdir(dirname(made(file)), { recursive: true })
+      await writeFile(made(file), outputText)
+    }),
   )
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-  return { entry: join(folder, 'main.js'), remove: () => rm(folder, { recursive: true, force: true }) }
+  return {
+    entry: made('src/main.ts'),
+    victim: made,
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
 }

@@ -24,18 +24,14 @@ export interface Replica {
 const mostOutput = 20_000
 
 /**
- * Starts `node [nodeOptions] <entry>` with these settings and nothing else of our environment, so that a key or a database of the
+ * Starts `node <entry>` with these settings and nothing else of our environment, so that a key or a database of the
  * person who runs this never reaches it.
  */
-export function startReplica(
-  entry: string,
-  settings: Record<string, string>,
-  nodeOptions: string[] = [],
-): Replica {
+export function startReplica(entry: string, settings: Record<string, string>): Replica {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG'].flatMap((name) =>
     process.env[name] === undefined ? [] : [[name, process.env[name]]],
   )
-  const child = spawn(process.execPath, [...nodeOptions, entry], {
+  const child = spawn(process.execPath, [entry], {
     env: { ...Object.fromEntries(kept), ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -24,21 +24,31 @@ export function goneSignal(response: ServerResponse): AbortSignal {
   return gone.signal
 }
 
-/** Writes an answer, with its headers at once: a stream may be silent for long. */
-export async function writeResponse(
-  response: ServerResponse,
-  answer: Response,
-  more: Record<string, string> = {},
-): Promise<void> {
-  const stream = answer.headers.get('content-type')?.startsWith('text/event-stream') ?? false
-  response.writeHead(answer.status, {
-    ...Object.fromEntries(answer.headers),
-    ...more,
+/** What a request is answered with. */
+export interface Answer {
+  response: Response
+  /** Stands in the place of the response's own body, which has been read. */
+  text?: string
+  /** Beside the response's own. */
+  headers?: Record<string, string>
+}
+
+/** Writes an answer: in one piece, or as a stream with its headers at once, for it may be silent for long. */
+export async function writeAnswer(to: ServerResponse, { response, text, headers }: Answer): Promise<void> {
+  const stream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
+  to.writeHead(response.status, {
+    ...Object.fromEntries(response.headers),
+    ...headers,
     ...(stream ? { 'x-accel-buffering': 'no' } : {}),
   })
-  if (answer.body === null) return void response.end()
-  response.flushHeaders()
-  const reader = answer.body.getReader()
+  if (response.body === null) return void to.end()
+  if (!stream) return void to.end(text ?? Buffer.from(await response.arrayBuffer()))
+  to.flushHeaders()
+  await pour(response.body, to)
+}
+
+async function pour(body: ReadableStream<Uint8Array>, response: ServerResponse): Promise<void> {
+  const reader = body.getReader()
   response.once('close', () => void reader.cancel().catch(() => {}))
   for (;;) {
     const { done, value } = await reader.read()

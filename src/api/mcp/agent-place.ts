@@ -11,7 +11,7 @@ import {
   type Subscriptions,
   type Surfaces,
 } from '../../domain/bridge/index.ts'
-import { webRequest } from './adapter.ts'
+import { webRequest, type Answer } from './adapter.ts'
 import { agentServer } from './agent-server.ts'
 import { isAnswer, type Asks } from './asks.ts'
 import type { Changes, Updates } from './changes.ts'
@@ -42,11 +42,6 @@ interface Parts {
   subscriptions: Subscriptions
   times: Times
   log: Log
-}
-
-interface Answer {
-  response: Response
-  headers?: Record<string, string>
 }
 
 export interface AgentPlace {
@@ -97,7 +92,7 @@ async function serveModern(
   const leg = modernLeg({ make: () => agentServer(visit), bus, log }, { request, body })
   if (asked) streams.keep(ctx.principal.id, () => void leg.close().catch(() => {}), knock.gone)
   const response = await leg.response
-  return { response: visit.lists ? await withList(response, visit) : response }
+  return visit.lists ? withList(response, visit) : { response }
 }
 
 /** 400 when a header disagrees with the argument that it repeats. */
@@ -150,13 +145,13 @@ async function serveLegacy(
     askable: session && given !== null && visit.streams ? askableOf(asks, visit, given, session) : null,
   }
   // A stream says when it ends; an answer in one piece is complete when it is there.
-  const made = await legacyLeg(
+  const response = await legacyLeg(
     () => agentServer(known),
     inbound,
     known.lists || !known.streams,
     () => watched?.forget(),
   )
-  const response = known.lists ? await withList(made, known) : made
+  if (known.lists) return withList(response, known)
   const starts = message?.['method'] === 'initialize' && given === null && response.ok
   return {
     response,

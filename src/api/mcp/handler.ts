@@ -4,7 +4,7 @@ import { AppError, notFound } from '../../core/errors.ts'
 import { isJsonObject, jsonTooBig } from '../../core/json.ts'
 import type { Ctx, House } from '../../domain/access/index.ts'
 import { createSubscriptions, createSurfaces } from '../../domain/bridge/index.ts'
-import { goneSignal, writeResponse } from './adapter.ts'
+import { goneSignal, writeAnswer, type Answer } from './adapter.ts'
 import { createAgentPlace, type Knock } from './agent-place.ts'
 import { createAsks } from './asks.ts'
 import { createChanges } from './changes.ts'
@@ -88,11 +88,6 @@ export function makeMcp(options: McpOptions): Mcp {
   }
 }
 
-interface Answer {
-  response: Response
-  headers?: Record<string, string>
-}
-
 async function serve(
   options: McpOptions,
   open: (knock: Knock, place: Place) => Promise<Answer>,
@@ -126,8 +121,7 @@ async function serve(
     if (tooBig) return send(response, 400, refused(id, `The body ${tooBig}.`, 'invalid_request'))
     const url = `${options.publicUrl()}${path}`
     const knock = { request, body: body?.value, ctx, url, gone: goneSignal(response) }
-    const answer = await open(knock, place)
-    await writeResponse(response, answer.response, answer.headers)
+    await writeAnswer(response, await open(knock, place))
   } catch (error) {
     if (response.headersSent) return void response.destroy()
     sendRefusal(options, response, place, error, id)

@@ -6,6 +6,7 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import { isJsonObject } from '../../core/json.ts'
 import type { BridgeSurface } from '../../domain/bridge/index.ts'
+import type { Answer } from './adapter.ts'
 import { listTools } from './tools-list.ts'
 import type { Visit } from './visit.ts'
 
@@ -24,16 +25,12 @@ export function placeOfList(): Tool[] {
 }
 
 /** The answer with the list in its place; any other answer as it is. */
-export async function withList(response: Response, visit: Pick<Visit, 'surface' | 'era'>): Promise<Response> {
-  if (!response.headers.get('content-type')?.startsWith('application/json')) return response
+export async function withList(response: Response, visit: Pick<Visit, 'surface' | 'era'>): Promise<Answer> {
+  if (!response.headers.get('content-type')?.startsWith('application/json')) return { response }
   const text = await response.text()
-  const headers = new Headers(response.headers)
-  headers.delete('content-length')
+  response.headers.delete('content-length')
   // A function, for "$" in a description would mean something in a text.
-  return new Response(
-    text.replace(place, () => textOf(visit)),
-    { status: response.status, headers },
-  )
+  return { response, text: text.replace(place, () => textOf(visit)) }
 }
 
 function textOf({ surface, era }: Pick<Visit, 'surface' | 'era'>): string {

@@ -1,7 +1,7 @@
 /** What upstreams offer beside tools, for a client of the bridge: asked of whoever has it, with the caller's own words. */
 import type { JsonObject } from '../../core/json.ts'
 import { notFound } from '../../core/errors.ts'
-import { allows, assertMay, type Ctx } from '../access/index.ts'
+import { allows, assertMay, type Ctx, type Policy } from '../access/index.ts'
 import { timeoutOf, findTool } from '../tools/index.ts'
 import {
   completeArgument,
@@ -18,9 +18,9 @@ export interface Asked {
   signal: AbortSignal
 }
 
-/** The offers of which the caller may see the upstream: those through tools that it may call. */
-export function offersFor({ principal }: Ctx, offers: Offers): Offers {
-  const may = ({ toolId }: { toolId: string }) => allows(principal.policy, 'tools:Call', `tool/${toolId}`)
+/** The offers of which a caller with this policy may see the upstream: those through tools that it may call. */
+export function offersFor(policy: Policy, offers: Offers): Offers {
+  const may = ({ toolId }: { toolId: string }) => allows(policy, 'tools:Call', `tool/${toolId}`)
   const watchable = new Set([...offers.watchable].filter((toolId) => may({ toolId })))
   const every = [...offers.prompts.values(), ...offers.resources.values(), ...offers.templates]
   if (every.every(may) && watchable.size === offers.watchable.size) return offers

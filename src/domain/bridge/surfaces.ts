@@ -1,7 +1,7 @@
 /** The surfaces of agents as this process knows them: read once, believed for a moment, renewed by the bell. */
 import { AppError, notFound } from '../../core/errors.ts'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
-import { allows, assertMay, denied, type Ctx, type House } from '../access/index.ts'
+import { allows, assertMay, denied, type Ctx, type House, type Policy } from '../access/index.ts'
 import { loadAgents, type Agent } from '../agents/index.ts'
 import { loadUpstreams } from '../upstream/index.ts'
 import { loadCallables, loadTools } from '../tools/index.ts'
@@ -71,7 +71,7 @@ export function createSurfaces(house: House): Surfaces {
     async of(ctx, agentId) {
       const surface = await load(agentId)
       await assertReaches(ctx, surface.agent)
-      return asSeenBy(ctx, surface)
+      return asSeenBy(ctx.principal.policy, surface)
     },
     watch(agentId, changed) {
       const watcher = { agentId, look: watching(() => load(agentId), changed) }
@@ -99,15 +99,25 @@ async function assertReaches(ctx: Ctx, agent: Agent): Promise<void> {
   if (!agent.mcp?.enabled) throw notFound('agent', agent.id)
 }
 
+const seen = new WeakMap<BridgeSurface, WeakMap<Policy, BridgeSurface>>()
+
+/** The surface under a policy, worked out once for as long as both are believed. */
+function asSeenBy(policy: Policy, surface: BridgeSurface): BridgeSurface {
+  const known = seen.get(surface) ?? new WeakMap<Policy, BridgeSurface>()
+  seen.set(surface, known)
+  const found = known.get(policy) ?? narrowed(policy, surface)
+  known.set(policy, found)
+  return found
+}
+
 /** What the caller may not call is not on its list. */
-function asSeenBy(ctx: Ctx, surface: BridgeSurface): BridgeSurface {
-  const { principal } = ctx
+function narrowed(policy: Policy, surface: BridgeSurface): BridgeSurface {
   const may = (entry: BridgeEntry) =>
     entry.kind === 'wait' ||
     (entry.kind === 'tool'
-      ? allows(principal.policy, 'tools:Call', `tool/${entry.toolId}`)
-      : allows(principal.policy, 'generations:Start', `agent/${surface.agent.id}`))
-  const offers = offersFor(ctx, surface.offers)
+      ? allows(policy, 'tools:Call', `tool/${entry.toolId}`)
+      : allows(policy, 'generations:Start', `agent/${surface.agent.id}`))
+  const offers = offersFor(policy, surface.offers)
   if (surface.entries.every(may)) return offers === surface.offers ? surface : { ...surface, offers }
   const entries = surface.entries.filter(may)
   return { ...surface, offers, entries, byName: new Map(entries.map((entry) => [entry.name, entry])) }

@@ -1,5 +1,6 @@
 /** Signed links: whoever holds one may put or get that file until it ends, and nothing else. Pure. */
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { purposeKey } from '../../core/signing.ts'
 
 export type LinkMethod = 'PUT' | 'GET'
 
@@ -26,13 +27,7 @@ export function readLink(
   return given.length === wanted.length && timingSafeEqual(given, wanted) ? expires * 1000 : null
 }
 
-const keys = new WeakMap<Buffer, Buffer>()
-
 function seal(masterKey: Buffer, method: LinkMethod, fileId: string, expires: number): Buffer {
-  let key = keys.get(masterKey)
-  if (!key) {
-    key = Buffer.from(hkdfSync('sha256', masterKey, '', 'gatehouse file links', 32))
-    keys.set(masterKey, key)
-  }
+  const key = purposeKey(masterKey, 'file links')
   return createHmac('sha256', key).update(`${method}\n${fileId}\n${expires}`).digest()
 }
