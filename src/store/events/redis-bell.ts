@@ -12,14 +12,16 @@ export function redisBell(url: string, channel: string): Promise<Bell> {
       retryStrategy: (tries: number) => Math.min(2000, 50 * 2 ** tries),
     }
     const publisher = new Redis(url, { ...options, enableOfflineQueue: false })
-    const subscriber = new Redis(url, options)
+    // Its own subscribing anew is awaited by nobody: when the connection goes again meanwhile, that ends the process.
+    const subscriber = new Redis(url, { ...options, autoResubscribe: false })
     // Without a listener an outage would be an uncaught exception; reconnecting is the remedy.
     publisher.on('error', () => {})
     subscriber.on('error', () => {})
     await Promise.all([publisher.connect(), subscriber.connect()])
     subscriber.on('message', (_channel, text) => onText(text))
     await subscriber.subscribe(channel)
-    subscriber.on('ready', onReconnect)
+    // What was sent before the subscription stands again was missed. When it fails, the next connection tries again.
+    subscriber.on('ready', () => void subscriber.subscribe(channel).then(onReconnect, () => {}))
     return {
       maxBytes: 256 * 1024,
       send: (text) => publisher.publish(channel, text),
