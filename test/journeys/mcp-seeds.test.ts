@@ -103,6 +103,14 @@ describe('the bodies of S0 and S1', () => {
     expect(JSON.stringify(byName.get('get_weather'))).not.toContain('unit')
   })
 
+  test('answers to callers without streams come in one piece, with their length', async () => {
+    for (const method of ['tools/list', 'ping']) {
+      const { headers, body } = await rpc(url, adminKey, { jsonrpc: '2.0', id: 1, method })
+      expect(headers.get('transfer-encoding')).toBeNull()
+      expect(Number(headers.get('content-length'))).toBe(Buffer.byteLength(JSON.stringify(body)))
+    }
+  })
+
   test('the invocation of S0 answers the text of S0', async () => {
     const message = String.raw`{
   "jsonrpc": "2.0",

@@ -35,16 +35,14 @@ export interface Answer {
 
 /** Writes an answer: in one piece, or as a stream with its headers at once, for it may be silent for long. */
 export async function writeAnswer(to: ServerResponse, { response, text, headers }: Answer): Promise<void> {
-  const stream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
-  to.writeHead(response.status, {
-    ...Object.fromEntries(response.headers),
-    ...headers,
-    ...(stream ? { 'x-accel-buffering': 'no' } : {}),
-  })
-  if (response.body === null) return void to.end()
-  if (!stream) return void to.end(text ?? Buffer.from(await response.arrayBuffer()))
-  to.flushHeaders()
-  await pour(response.body, to)
+  const own = { ...Object.fromEntries(response.headers), ...headers }
+  if (response.body === null) return void to.writeHead(response.status, own).end()
+  if (own['content-type']?.startsWith('text/event-stream')) {
+    to.writeHead(response.status, { ...own, 'x-accel-buffering': 'no' }).flushHeaders()
+    return pour(response.body, to)
+  }
+  const whole = text === undefined ? Buffer.from(await response.arrayBuffer()) : Buffer.from(text)
+  to.writeHead(response.status, { ...own, 'content-length': whole.length }).end(whole)
 }
 
 async function pour(body: ReadableStream<Uint8Array>, response: ServerResponse): Promise<void> {

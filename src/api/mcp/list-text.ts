@@ -28,7 +28,6 @@ export function placeOfList(): Tool[] {
 export async function withList(response: Response, visit: Pick<Visit, 'surface' | 'era'>): Promise<Answer> {
   if (!response.headers.get('content-type')?.startsWith('application/json')) return { response }
   const text = await response.text()
-  response.headers.delete('content-length')
   // A function, for "$" in a description would mean something in a text.
   return { response, text: text.replace(place, () => textOf(visit)) }
 }
