@@ -1,4 +1,5 @@
 /** The two subscriptions: every stream resumes after a cursor. */
+import { onAbort } from '../../core/abort.ts'
 import {
   encodeCursor,
   watchGeneration,
@@ -63,9 +64,7 @@ function renewed(event: EventShape, _args: unknown, context: { renewLoaders(): v
  */
 function endingWith<T>(context: object, stream: AsyncIterableIterator<T>): AsyncIterableIterator<T> {
   const signal = (context as { request?: Request }).request?.signal
-  const end = () => void stream.return?.()
-  if (signal?.aborted) end()
-  signal?.addEventListener('abort', end, { once: true })
+  onAbort(signal, () => void stream.return?.())
   return stream
 }
 

@@ -18,9 +18,11 @@ export function webRequest(
 /** Fires when the client has gone before the answer was complete. */
 export function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController()
-  response.once('close', () => {
+  const closed = () => {
     if (!response.writableFinished) gone.abort()
-  })
+  }
+  if (response.destroyed) closed()
+  else response.once('close', closed)
   return gone.signal
 }
 
@@ -47,7 +49,10 @@ export async function writeAnswer(to: ServerResponse, { response, text, headers 
 
 async function pour(body: ReadableStream<Uint8Array>, response: ServerResponse): Promise<void> {
   const reader = body.getReader()
-  response.once('close', () => void reader.cancel().catch(() => {}))
+  const leave = () => void reader.cancel().catch(() => {})
+  response.once('close', leave)
+  // It may have closed before there was an answer, and does so only once.
+  if (response.destroyed) leave()
   for (;;) {
     const { done, value } = await reader.read()
     if (done) break
@@ -60,6 +65,7 @@ async function pour(body: ReadableStream<Uint8Array>, response: ServerResponse):
 const unreadMs = 60_000
 
 function drained(response: ServerResponse): Promise<void> {
+  if (response.destroyed) return Promise.resolve()
   return new Promise((resolve) => {
     const go = () => {
       clearTimeout(timer)

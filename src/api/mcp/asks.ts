@@ -3,6 +3,7 @@
  * to another replica.
  */
 import { randomUUID } from 'node:crypto'
+import { onAbort } from '../../core/abort.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { purposeKey, sign } from '../../core/signing.ts'
 import type { Ctx, House } from '../../domain/access/index.ts'
@@ -50,7 +51,7 @@ export function createAsks({ bell, masterKey }: Pick<House, 'bell' | 'masterKey'
       try {
         const answered = new Promise<JsonObject>((resolve, reject) => {
           open.set(name, resolve)
-          gone.addEventListener('abort', () => reject(gone.reason as Error), { once: true })
+          onAbort(gone, () => reject(gone.reason as Error))
         })
         answered.catch(() => {})
         await send({ jsonrpc: '2.0', id, ...question })

@@ -1,5 +1,6 @@
 /** Telling clients what has changed of an agent, lists and single resources: the new era by subscription, the old one by a stream. */
 import type { ServerEventBus } from '@modelcontextprotocol/server'
+import { onAbort } from '../../core/abort.ts'
 import { AppError } from '../../core/errors.ts'
 import type { SurfacePart, Surfaces } from '../../domain/bridge/index.ts'
 
@@ -96,7 +97,7 @@ function eventStream(listen: (send: (text: string) => void) => () => void, gone:
     },
     cancel: () => end(),
   })
-  gone.addEventListener('abort', () => end(), { once: true })
+  onAbort(gone, () => end())
   const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }
   return new Response(body, { headers })
 }

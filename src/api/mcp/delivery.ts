@@ -1,5 +1,6 @@
 /** Delivering an answer that may take minutes: four ways, chosen by what the client can do (decision 9). */
 import { inputRequired, type ServerContext } from '@modelcontextprotocol/server'
+import { onAbort } from '../../core/abort.ts'
 import {
   answerWork,
   cancelWork,
@@ -195,10 +196,7 @@ function onLeaving({ visit, keyed }: Delivery, id: string): () => void {
     if (work.status === 'WAITING' && id.startsWith('call_')) await noteGone(ctx, work, times.graceMs)
     else await cancelWork(ctx, id)
   }
-  calledOff?.addEventListener('abort', takeBack)
-  gone.addEventListener('abort', hungUp)
-  return () => {
-    calledOff?.removeEventListener('abort', takeBack)
-    gone.removeEventListener('abort', hungUp)
-  }
+  // Either may have happened while the work began.
+  const forget = [onAbort(calledOff, takeBack), onAbort(gone, hungUp)]
+  return () => forget.forEach((end) => end())
 }

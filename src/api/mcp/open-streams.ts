@@ -1,4 +1,5 @@
 /** Streams that stay open for long: ended when this process closes, and when the key of their caller is revoked. */
+import { onAbort } from '../../core/abort.ts'
 import type { House } from '../../domain/access/index.ts'
 
 export interface OpenStreams {
@@ -16,10 +17,9 @@ export function createOpenStreams({ bell }: Pick<House, 'bell'>): OpenStreams {
   })
   return {
     keep(principalId, end, gone) {
-      if (gone.aborted) return
       const stream = { principalId, end }
       open.add(stream)
-      gone.addEventListener('abort', () => void open.delete(stream), { once: true })
+      onAbort(gone, () => void open.delete(stream))
     },
     close() {
       unlisten()

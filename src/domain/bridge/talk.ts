@@ -1,5 +1,6 @@
 /** Talking to the agent itself: a message starts a run, and its events tell how it goes. */
 import { z } from 'zod'
+import { onAbort } from '../../core/abort.ts'
 import { check, text } from '../../core/check.ts'
 import { allows, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
@@ -68,7 +69,7 @@ export async function* watchTalk(ctx: Ctx, id: string, signal: AbortSignal): Asy
   if (!allows(ctx.principal.policy, 'events:Subscribe', `generation/${id}`)) return
   const stream = await watchGeneration(ctx, { generationId: id })
   const stop = () => void stream.return?.()
-  signal.addEventListener('abort', stop)
+  const forget = onAbort(signal, stop)
   let text = ''
   try {
     for await (const item of stream) {
@@ -78,7 +79,7 @@ export async function* watchTalk(ctx: Ctx, id: string, signal: AbortSignal): Asy
       if (words) yield { message: words, isText: 'delta' in item }
     }
   } finally {
-    signal.removeEventListener('abort', stop)
+    forget()
     stop()
   }
 }

@@ -1,4 +1,5 @@
 /** Waiting for what somebody else runs: woken by the bell, certain by looking. */
+import { onAbort } from '../../core/abort.ts'
 import type { House } from '../access/index.ts'
 import { isOpen, loadCall, type ToolCall } from '../tools/index.ts'
 
@@ -63,7 +64,7 @@ function napping(signal: AbortSignal | null) {
     woken = true
     resolve?.()
   }
-  signal?.addEventListener('abort', wake)
+  const end = onAbort(signal, wake)
   return {
     wake,
     begin: () => void (woken = false),
@@ -77,7 +78,7 @@ function napping(signal: AbortSignal | null) {
       clearTimeout(timer)
       resolve = null
     },
-    end: () => signal?.removeEventListener('abort', wake),
+    end,
   }
 }
 

@@ -1,4 +1,5 @@
 /** One signal out of a time limit and the caller's own signal. */
+import { onAbort } from '../../core/abort.ts'
 import { EgressError } from './egress-error.ts'
 
 export interface Deadline {
@@ -11,19 +12,18 @@ export interface Deadline {
 /** `AbortSignal.any` would do, but keeps every derived signal alive as long as the caller's (Node 20). */
 export function startDeadline(timeoutMs: number, caller: AbortSignal | null): Deadline {
   const controller = new AbortController()
-  const giveUp = () =>
-    controller.abort(new EgressError('ABORTED', 'The request was given up by its caller.', false))
   const timer = setTimeout(
     () => controller.abort(new EgressError('TIMEOUT', `No complete answer within ${timeoutMs} ms.`, false)),
     timeoutMs,
   )
-  if (caller?.aborted) giveUp()
-  else caller?.addEventListener('abort', giveUp)
+  const forget = onAbort(caller, () =>
+    controller.abort(new EgressError('ABORTED', 'The request was given up by its caller.', false)),
+  )
   return {
     signal: controller.signal,
     clear() {
       clearTimeout(timer)
-      caller?.removeEventListener('abort', giveUp)
+      forget()
     },
   }
 }

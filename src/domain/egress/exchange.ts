@@ -1,6 +1,7 @@
 /** One request and one answer over a socket, with the exact moment known from which the request counts as sent. */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { onAbort } from '../../core/abort.ts'
 import { EgressError } from './egress-error.ts'
 import type { Hop } from './redirects.ts'
 
@@ -53,13 +54,13 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null
   #body: Readable | null = null
   #failure: { reason: unknown } | null = null
+  #forget = () => {}
 
   constructor(options: ExchangeOptions, resolve: (reply: Reply) => void, reject: (error: unknown) => void) {
     this.#options = options
     this.#resolve = resolve
     this.#reject = reject
-    if (options.signal?.aborted) this.#abort()
-    else options.signal?.addEventListener('abort', this.#abort)
+    this.#forget = onAbort(options.signal, this.#abort)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -114,6 +115,6 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   }
 
   #settle(): void {
-    this.#options.signal?.removeEventListener('abort', this.#abort)
+    this.#forget()
   }
 }

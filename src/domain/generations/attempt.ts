@@ -1,4 +1,5 @@
 /** One attempt at a model's answer: the request as it is sent, the stream as it is watched. */
+import { onAbort } from '../../core/abort.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { House } from '../access/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
@@ -128,9 +129,7 @@ export async function attempt(
   signal: AbortSignal,
 ): Promise<ModelAnswer> {
   const abort = new AbortController()
-  const stop = () => abort.abort(signal.reason)
-  if (signal.aborted) stop()
-  signal.addEventListener('abort', stop, { once: true })
+  const forget = onAbort(signal, () => abort.abort(signal.reason))
   const { modelFirstChunkMs: firstChunkMs, modelIdleMs: idleMs, modelTotalMs: totalMs } = house.limits
   try {
     const stream = port.stream({ ...prepared.request, attempt: number, signal: abort.signal })
@@ -142,7 +141,7 @@ export async function attempt(
       retryable: true,
     })
   } finally {
-    signal.removeEventListener('abort', stop)
+    forget()
     deltas.flush()
   }
 }

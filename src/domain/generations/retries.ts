@@ -1,5 +1,6 @@
 /** Asks the model until it answers or nothing is left to try, and records every attempt that failed. */
 import { sql } from 'drizzle-orm'
+import { onAbort } from '../../core/abort.ts'
 import { nowPlus, query } from '../../store/db/database.ts'
 import { attempt, type PreparedRequest } from './attempt.ts'
 import { sendDeltas } from './deltas.ts'
@@ -95,15 +96,14 @@ async function commitFailedAttempt(
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer)
-      reject(new DOMException('The wait was ended.', 'AbortError'))
-    }
+    let forget = () => {}
     const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop)
+      forget()
       resolve()
     }, milliseconds)
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
+    forget = onAbort(signal, () => {
+      clearTimeout(timer)
+      reject(new DOMException('The wait was ended.', 'AbortError'))
+    })
   })
 }

@@ -1,6 +1,7 @@
 /** One request to an upstream: connected, sent, and sent again only when it surely was not acted on. */
 import type { ClientCapabilities } from '@modelcontextprotocol/client'
 import { sql } from 'drizzle-orm'
+import { onAbort } from '../../core/abort.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import { query } from '../../store/db/database.ts'
 import type { House } from '../access/index.ts'
@@ -189,16 +190,14 @@ async function within<Thing extends { release(): void }>(
 ): Promise<Thing> {
   let end = () => {}
   const gaveUp = new Promise<never>((_resolve, reject) => {
-    const cancel = () => reject(new UpstreamFault('cancelled', 'The request was cancelled.'))
     const timer = setTimeout(
       () => reject(new UpstreamFault('timeout', 'The server did not answer in time.')),
       timeoutMs,
     )
-    if (signal?.aborted) cancel()
-    signal?.addEventListener('abort', cancel)
+    const forget = onAbort(signal, () => reject(new UpstreamFault('cancelled', 'The request was cancelled.')))
     end = () => {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', cancel)
+      forget()
     }
   })
   let given = false

@@ -10,6 +10,7 @@ import {
   type DiscoverResult,
   type jsonSchemaValidator,
 } from '@modelcontextprotocol/client'
+import { onAbort } from '../../core/abort.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Pooled } from '../../core/pool.ts'
 import type { House } from '../access/index.ts'
@@ -180,11 +181,10 @@ async function orAbort(
   signal: AbortSignal,
   transport: { close(): Promise<void> },
 ): Promise<void> {
-  let stop = () => {}
+  let forget = () => {}
   const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop)
+    const stop = () => reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
+    forget = onAbort(signal, stop)
   })
   try {
     await Promise.race([opening, aborted])
@@ -194,7 +194,7 @@ async function orAbort(
     throw error
   } finally {
     aborted.catch(() => {})
-    signal.removeEventListener('abort', stop)
+    forget()
   }
 }
 

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import type { McpSubscription } from '@modelcontextprotocol/client'
+import { onAbort } from '../../core/abort.ts'
 import type { Lease } from '../../core/pool.ts'
 import { query } from '../../store/db/database.ts'
 import type { House } from '../access/index.ts'
@@ -135,22 +136,21 @@ async function keepListening(
 }
 
 async function ended(subscription: McpSubscription, signal: AbortSignal): Promise<void> {
-  const close = () => void subscription.close().catch(() => {})
-  signal.addEventListener('abort', close)
-  if (signal.aborted) close()
+  const forget = onAbort(signal, () => void subscription.close().catch(() => {}))
   await subscription.closed
-  signal.removeEventListener('abort', close)
+  forget()
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
+    let forget = () => {}
+    const timer = setTimeout(() => {
+      forget()
       resolve()
-    }
-    const timer = setTimeout(done, milliseconds)
-    signal.addEventListener('abort', done)
-    if (signal.aborted) done()
+    }, milliseconds)
+    forget = onAbort(signal, () => {
+      clearTimeout(timer)
+      resolve()
+    })
   })
 }

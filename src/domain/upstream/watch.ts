@@ -1,5 +1,6 @@
 /** Resources of upstreams that clients watch: one connection to each upstream, however many clients and resources. */
 import { ProtocolError, type McpSubscription } from '@modelcontextprotocol/client'
+import { onAbort } from '../../core/abort.ts'
 import type { House } from '../access/index.ts'
 import { borrowLink, isStale } from './borrow.ts'
 import { faultOf } from './fault.ts'
@@ -241,10 +242,7 @@ function tell({ listeners }: Watched, uri: string): void {
 }
 
 function ended(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
+  return new Promise((resolve) => void onAbort(signal, resolve))
 }
 
 function pause(milliseconds: number): Promise<void> {

@@ -3,6 +3,7 @@
  * eyes: what a call sent, and whether the stream that should bring its answer has ended without one.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { onAbort } from '../../core/abort.ts'
 import { EgressError, type Egress } from '../egress/index.ts'
 
 /** What is seen of one call's exchanges. */
@@ -42,7 +43,6 @@ export async function watched<Result>(
   const over = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let lost: Error | null = null
-  const giveUp = () => stop.abort(new EgressError('ABORTED', 'The caller gave up.', true))
   const watch: Watch = {
     sight,
     over: over.signal,
@@ -59,15 +59,14 @@ export async function watched<Result>(
       )
     },
   }
-  if (caller?.aborted) giveUp()
-  else caller?.addEventListener('abort', giveUp)
+  const forget = onAbort(caller, () => stop.abort(new EgressError('ABORTED', 'The caller gave up.', true)))
   try {
     return await watching.run(watch, () => work(stop.signal))
   } catch (error) {
     throw lost ?? (caller?.aborted ? stop.signal.reason : error)
   } finally {
     clearTimeout(timer)
-    caller?.removeEventListener('abort', giveUp)
+    forget()
     setTimeout(() => over.abort(), leftOverMs).unref()
   }
 }

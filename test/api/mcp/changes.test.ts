@@ -19,3 +19,11 @@ test('a client that does not read is sent away, and holds a bounded number of me
   expect(text).toContain('test://400')
   expect(text).not.toContain('test://600')
 })
+
+test('a client that has gone before its stream begins leaves nobody listening', async () => {
+  const changes = createChanges(quiet)
+  let stopped = false
+  const response = changes.stream('agt_1', AbortSignal.abort(), () => () => (stopped = true))
+  expect(stopped).toBe(true)
+  expect(await response.text()).toBe(': listening\n\n')
+})

@@ -1,5 +1,6 @@
 /** The port over a model of the AI SDK provider packages. One attempt, no retry, every failure a ModelError. */
 import type { LanguageModelV3CallOptions, SharedV3ProviderOptions } from '@ai-sdk/provider'
+import { onAbort } from '../../../core/abort.ts'
 import { charactersOf, charactersOfTools } from '../message-size.ts'
 import type { ModelCapabilities, ModelEvent, ModelPort, ModelRequest, ProviderKind } from '../model.ts'
 import { eventsOf } from './from-stream.ts'
@@ -63,17 +64,15 @@ function whenAborted(
   signal: AbortSignal,
   connection: AbortController,
 ): { promise: Promise<never>; forget: () => void } {
-  let stop = () => {}
+  let forget = () => {}
   const promise = new Promise<never>((_, reject) => {
-    stop = () => {
+    forget = onAbort(signal, () => {
       connection.abort()
       reject(abortError())
-    }
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
+    })
   })
   promise.catch(() => {})
-  return { promise, forget: () => signal.removeEventListener('abort', stop) }
+  return { promise, forget }
 }
 
 async function* partsOf(stream: ReadableStream<SdkPart>, aborted: Promise<never>): AsyncGenerator<SdkPart> {
