@@ -1,4 +1,5 @@
 /** Waiting for what somebody else runs: woken by the bell, certain by looking. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { onAbort } from '../../core/abort.ts'
 import type { House } from '../access/index.ts'
 import { isOpen, loadCall, type ToolCall } from '../tools/index.ts'
@@ -80,8 +81,4 @@ function napping(signal: AbortSignal | null) {
     },
     end,
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

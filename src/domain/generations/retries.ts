@@ -1,6 +1,6 @@
 /** Asks the model until it answers or nothing is left to try, and records every attempt that failed. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
-import { onAbort } from '../../core/abort.ts'
 import { nowPlus, query } from '../../store/db/database.ts'
 import { attempt, type PreparedRequest } from './attempt.ts'
 import { sendDeltas } from './deltas.ts'
@@ -48,7 +48,7 @@ export async function withRetries(
         prepared = prepare(true)
       }
       generation.attempt = number
-      await pause(retry.delayMs, signal)
+      await pause(retry.delayMs, undefined, { signal })
     }
   }
 }
@@ -91,19 +91,5 @@ async function commitFailedAttempt(
       totalTokens: 0,
       errorCode: error.code,
     },
-  })
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let forget = () => {}
-    const timer = setTimeout(() => {
-      forget()
-      resolve()
-    }, milliseconds)
-    forget = onAbort(signal, () => {
-      clearTimeout(timer)
-      reject(new DOMException('The wait was ended.', 'AbortError'))
-    })
   })
 }

@@ -1,4 +1,5 @@
 /** One request to an upstream: connected, sent, and sent again only when it surely was not acted on. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientCapabilities } from '@modelcontextprotocol/client'
 import { sql } from 'drizzle-orm'
 import { onAbort } from '../../core/abort.ts'
@@ -210,8 +211,4 @@ async function within<Thing extends { release(): void }>(
     gaveUp.catch(() => {})
     if (!given) borrowing.then((thing) => thing.release()).catch(() => {})
   }
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds))
 }

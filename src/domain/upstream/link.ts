@@ -1,4 +1,5 @@
 /** One connection to an upstream: which protocol and transport it takes is found out here. */
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   Client,
   SSEClientTransport,
@@ -238,13 +239,9 @@ function linkOf(
       return () => void hearers.delete(listener)
     },
     async close() {
-      if (!down) await Promise.race([goodbye().catch(() => {}), pause(goodbyeMs)])
+      if (!down) await Promise.race([goodbye().catch(() => {}), pause(goodbyeMs, undefined, { ref: false })])
       await client.close().catch(() => {})
     },
   }
   return { link, fall }
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
 }

@@ -1,5 +1,6 @@
 /** Keeps an ear on upstreams that tell of changes: their sessions and listen streams stay open in one process. */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import type { McpSubscription } from '@modelcontextprotocol/client'
 import { onAbort } from '../../core/abort.ts'
@@ -130,7 +131,7 @@ async function keepListening(
     if (subscription && !first) again()
     if (subscription) await ended(subscription, signal)
     if (Date.now() - since > longLifeMs) pauseMs = firstPauseMs
-    await pause(pauseMs, signal)
+    await pause(pauseMs, undefined, { signal }).catch(() => {})
     pauseMs = Math.min(pauseMs * 2, longestPauseMs)
   }
 }
@@ -139,18 +140,4 @@ async function ended(subscription: McpSubscription, signal: AbortSignal): Promis
   const forget = onAbort(signal, () => void subscription.close().catch(() => {}))
   await subscription.closed
   forget()
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    let forget = () => {}
-    const timer = setTimeout(() => {
-      forget()
-      resolve()
-    }, milliseconds)
-    forget = onAbort(signal, () => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }

@@ -1,4 +1,5 @@
 /** The tokens of an upstream: sealed in the database, renewed by one replica at a time. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
@@ -179,7 +180,7 @@ async function takeTurn(
       sql`select version from upstream_tokens where upstream_id = ${id}`,
     )
     if (now?.version !== seen) return null
-    await new Promise((resolve) => setTimeout(resolve, lookAgainMs))
+    await pause(lookAgainMs)
   }
   throw new UpstreamFault('timeout', 'The authorization server did not answer in time.')
 }

@@ -1,4 +1,5 @@
 /** Resources of upstreams that clients watch: one connection to each upstream, however many clients and resources. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { ProtocolError, type McpSubscription } from '@modelcontextprotocol/client'
 import { onAbort } from '../../core/abort.ts'
 import type { House } from '../access/index.ts'
@@ -98,7 +99,6 @@ function newWatched(): Watched {
 
 async function keepWatching(house: House, id: string, watched: Watched): Promise<void> {
   const { signal } = watched.stop
-  const stopped = ended(signal)
   let pauseMs = firstPauseMs
   while (!signal.aborted) {
     const since = Date.now()
@@ -106,7 +106,7 @@ async function keepWatching(house: House, id: string, watched: Watched): Promise
       house.log.debug({ err: error, id }, 'resources of an upstream cannot be watched; it is tried again'),
     )
     if (Date.now() - since > longestPauseMs) pauseMs = firstPauseMs
-    await Promise.race([pause(pauseMs), stopped])
+    await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {})
     pauseMs = Math.min(pauseMs * 2, longestPauseMs)
   }
 }
@@ -127,7 +127,7 @@ async function watchOnce(house: House, id: string, watched: Watched): Promise<vo
     for (;;) {
       const news = watched.news()
       await subscriber.follow()
-      const heard = await Promise.race([ends, news, pause(tidyMs).then(() => 'tidy' as const)])
+      const heard = await Promise.race([ends, news, pause(tidyMs, 'tidy' as const, { ref: false })])
       if (heard === 'over' || watched.stop.signal.aborted) return
       if (heard !== 'tidy') continue
       const [now] = await loadRows(house.db, [id])
@@ -243,8 +243,4 @@ function tell({ listeners }: Watched, uri: string): void {
 
 function ended(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => void onAbort(signal, resolve))
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
 }

@@ -1,6 +1,7 @@
 /** One process for each PGlite directory: two would corrupt it silently. */
 import { mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 
 /** A directory that another living process works in. The message says which and what to do. */
 export class DirectoryInUseError extends Error {
@@ -32,7 +33,7 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
     if (await create(path)) return () => remove(path)
     const owner = await ownerOf(path)
     if (owner !== null && isAlive(owner, path)) throw new DirectoryInUseError(directory, owner)
-    if (owner === null || !(await clear(path))) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    if (owner === null || !(await clear(path))) await pause(pauseMs)
   }
   throw new Error(`The lock ${path} could not be taken.`)
 }

@@ -1,4 +1,5 @@
 /** The doorbell: hints that something happened. A lost hint costs time, never truth. */
+import { setTimeout as pause } from 'node:timers/promises'
 
 /** `news`: the log of a generation or project has grown. */
 export interface News {
@@ -126,7 +127,7 @@ export async function wiredBell(
     async close() {
       if (timer) clearTimeout(timer)
       // A wire that is down would never be done.
-      await Promise.race([flush(), new Promise((resolve) => setTimeout(resolve, lastWordsMs).unref())])
+      await Promise.race([flush(), pause(lastWordsMs, undefined, { ref: false })])
       closed = true
       await local.close()
       await wire.close()

@@ -1,4 +1,5 @@
 /** One subscriber's stream: history after a position, then live, no gap and no duplicate. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Delta } from './bell.ts'
 import type { EventRow } from './log.ts'
 import type { Live, LiveItem, Source } from './live.ts'
@@ -58,7 +59,7 @@ export function openStream(live: Live, options: StreamOptions): AsyncIterableIte
         finish()
         throw error
       }
-      await new Promise((resolve) => setTimeout(resolve, patience.pauseMs))
+      await pause(patience.pauseMs)
     }
   }
 

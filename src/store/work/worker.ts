@@ -1,4 +1,5 @@
 /** Runs due rows of one table in this process: claims on the bell and on a sweep, keeps the leases, stops cleanly. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Bell } from '../events/bell.ts'
 import type { Database } from '../db/database.ts'
 import { heartbeat, release, LeaseLostError, type Held, type WorkTable } from './work.ts'
@@ -134,11 +135,14 @@ export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Work
       unlisten()
       clearInterval(sweepTimer)
       const all = [...tasks.values()]
-      await Promise.race([Promise.all(all.map((task) => task.done)), pause(graceMs)])
+      await Promise.race([
+        Promise.all(all.map((task) => task.done)),
+        pause(graceMs, undefined, { ref: false }),
+      ])
       clearInterval(beatTimer)
       const rest = [...tasks.values()]
       for (const task of rest) task.abort.abort()
-      await Promise.race([Promise.all(rest.map((task) => task.done)), pause(500)])
+      await Promise.race([Promise.all(rest.map((task) => task.done)), pause(500, undefined, { ref: false })])
       await release(
         db,
         table,
@@ -146,10 +150,6 @@ export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Work
       ).catch(() => {})
     },
   }
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
 }
 
 function makeNudge(): Nudge & { ring(): void } {
