@@ -11,7 +11,7 @@ import { silentLog, type Log } from './core/log.ts'
 import { addressOf, masterKeyOf } from './foundation.ts'
 import { openFaces, type FaceParts } from './faces.ts'
 import { openFirstDoor } from './first-start.ts'
-import type { Ctx, House, Principal } from './domain/access/index.ts'
+import { createStays, type Ctx, type House, type Principal } from './domain/access/index.ts'
 import { createEgress, type EgressOptions } from './domain/egress/index.ts'
 import {
   createModels,
@@ -94,12 +94,13 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   closers.push(() => connections.close())
   // Known once it listens, and asked for only then.
   const address = { url: config.publicUrl ?? '' }
+  const shared = { db: connection.db, bell, clock: parts.clock ?? systemClock, log }
+  const stays = createStays(shared)
+  closers.push(async () => stays.close())
   const house: House = {
-    db: connection.db,
-    bell,
+    ...shared,
+    stays,
     live,
-    clock: parts.clock ?? systemClock,
-    log,
     egress,
     connections,
     blobs: diskBlobs(resolve(config.blobDir)),

@@ -59,11 +59,7 @@ export async function openFaces(
   const { ctxOf, contextOf } = callersOf(config, house, models, address, closers)
   const shared = { log: house.log, corsOrigins: config.corsOrigins, contextOf }
   const yoga = serves ? makeYoga({ ...shared, graphiql: config.graphiql }) : null
-  const onRevoked = (listener: (keyId: string) => void) =>
-    house.bell.listen((hint) => {
-      if (hint.kind === 'signal' && hint.name === 'revoked') listener(hint.id)
-    })
-  const sockets = yoga ? openSockets({ ...shared, yoga, onRevoked, limits: parts.sockets }) : null
+  const sockets = yoga ? openSockets({ ...shared, yoga, stays: house.stays, limits: parts.sockets }) : null
   const mcp = serves
     ? makeMcp({
         house,

@@ -6,13 +6,12 @@ import { useServer } from 'graphql-ws/use/ws'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { WebSocketServer, type WebSocket } from 'ws'
 import type { Log } from '../../core/log.ts'
+import type { House } from '../../domain/access/index.ts'
 import type { GraphQLContext } from './context.ts'
 import { maskError } from './errors.ts'
 import { usualLimits, type SocketLimits } from './socket-limits.ts'
 import type { Credentials, Yoga } from './yoga.ts'
 
-/** What a timer can hold, in milliseconds: some 24 days. */
-const longestTimerMs = 2 ** 31 - 1
 /** RFC 6455's registry: the server cannot serve now; clients come back by themselves. */
 const tryAgainLater = 1013
 
@@ -21,8 +20,8 @@ export interface SocketOptions {
   log: Log
   corsOrigins: string[]
   contextOf(credentials: Credentials): Promise<GraphQLContext>
-  /** Fires with the id of a key that was revoked. */
-  onRevoked(listener: (keyId: string) => void): () => void
+  /** Ends a socket with its key. */
+  stays: House['stays']
   /** Where they differ from the usual ones. */
   limits?: Partial<SocketLimits>
 }
@@ -31,8 +30,8 @@ interface Extra extends Record<PropertyKey, unknown> {
   socket: WebSocket
   request: IncomingMessage
   credentials?: Credentials
-  keyId?: string
-  expiry?: NodeJS.Timeout
+  /** The socket's key does not matter any more. */
+  forget?: () => void
 }
 
 /** The arguments of one operation, with Yoga's functions that run it. */
@@ -52,7 +51,6 @@ export function openSockets(options: SocketOptions): Sockets {
   const limits = { ...usualLimits, ...options.limits }
   const { maxPayload, initTimeoutMs, keepAliveMs } = limits
   const wss = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false })
-  const extras = new Set<Extra>()
   const perAddress = new Map<string, number>()
   const server = useServer<Record<string, unknown>, Extra>(
     {
@@ -61,23 +59,16 @@ export function openSockets(options: SocketOptions): Sockets {
       connectionInitWaitTimeout: initTimeoutMs,
       execute: (args: unknown) => (args as Enveloped).execute(args),
       subscribe: (args: unknown) => (args as Enveloped).subscribe(args),
-      onConnect: (ctx) => connect(options, ctx, extras),
+      onConnect: (ctx) => connect(options, ctx),
       onSubscribe: (ctx, _id, payload) => subscribe(options, limits, ctx, payload),
       onNext: (_ctx, _id, _payload, _args, result) =>
         result.errors ? ({ ...result, errors: result.errors.map(withoutHttp) } as never) : undefined,
       onError: (_ctx, _id, _payload, errors) => errors.map(withoutHttp),
-      onClose: (ctx) => {
-        clearTimeout(ctx.extra.expiry)
-        extras.delete(ctx.extra)
-      },
+      onClose: ({ extra }) => extra.forget?.(),
     },
     wss,
     keepAliveMs,
   )
-  const stopListening = options.onRevoked((keyId) => {
-    for (const extra of extras)
-      if (extra.keyId === keyId) extra.socket.close(CloseCode.Forbidden, 'Forbidden')
-  })
   wss.on('connection', (socket, request) => guard(socket, request, limits, perAddress))
   return {
     upgrade: (request, socket, head) => {
@@ -87,7 +78,6 @@ export function openSockets(options: SocketOptions): Sockets {
     },
     count: () => wss.clients.size,
     async close() {
-      stopListening()
       const late = setTimeout(() => wss.clients.forEach((socket) => socket.terminate()), limits.closeMs)
       await server.dispose()
       clearTimeout(late)
@@ -145,11 +135,7 @@ function guard(
 type Connection = Context<Record<string, unknown>, Extra>
 
 /** Refuses with 4403 when nobody valid is asking; closes when the key's time is over. */
-async function connect(
-  options: SocketOptions,
-  { connectionParams, extra }: Connection,
-  extras: Set<Extra>,
-): Promise<boolean> {
+async function connect(options: SocketOptions, { connectionParams, extra }: Connection): Promise<boolean> {
   const given = connectionParams?.['authorization'] ?? connectionParams?.['Authorization']
   const header = extra.request.headers.authorization
   try {
@@ -159,25 +145,16 @@ async function connect(
       requestId: crypto.randomUUID(),
     }
     const { principal } = (await options.contextOf(extra.credentials)).ctx
-    // It may have gone meanwhile, and then nobody would take it out of the set again.
+    // It may have gone meanwhile, and then nobody would forget it again.
     if (extra.socket.readyState !== extra.socket.OPEN) return false
-    extra.keyId = principal.id
-    if (principal.expiresAt) closeAt(extra, principal.expiresAt.getTime())
+    // Before any of its operations asks for the same: the code says more than an error of theirs.
+    extra.forget = options.stays.keep(principal, () => extra.socket.close(CloseCode.Forbidden, 'Forbidden'))
   } catch (error) {
     const { code } = maskError(error, options.log).extensions
     if (code !== 'UNAUTHENTICATED') extra.socket.close(tryAgainLater, 'Try again later')
     return false
   }
-  extras.add(extra)
   return true
-}
-
-/** Closes when the key's time is over, however far that is. */
-function closeAt(extra: Extra, time: number): void {
-  const left = time - Date.now()
-  const next = () =>
-    left > longestTimerMs ? closeAt(extra, time) : extra.socket.close(CloseCode.Forbidden, 'Forbidden')
-  extra.expiry = setTimeout(next, Math.min(left, longestTimerMs))
 }
 
 /** An error as it is sent; a status and headers mean nothing here. */

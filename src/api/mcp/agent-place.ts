@@ -90,7 +90,7 @@ async function serveModern(
   const bus = changes.busOf(agentId, (tell) => subscriptions.watch(ctx, agentId, asked?.uris ?? [], tell))
   const body = asked?.body ?? knock.body
   const leg = modernLeg({ make: () => agentServer(visit), bus, log }, { request, body })
-  if (asked) streams.keep(ctx.principal.id, () => void leg.close().catch(() => {}), knock.gone)
+  if (asked) streams.keep(ctx.principal, () => void leg.close().catch(() => {}), knock.gone)
   const response = await leg.response
   return visit.lists ? withList(response, visit) : { response }
 }
@@ -125,7 +125,7 @@ async function serveLegacy(
     changes.assertRoom()
     const follow: Updates = (tell) => (session ? subscriptions.follow(ctx, agentId, session, tell) : () => {})
     const ended = new AbortController()
-    streams.keep(ctx.principal.id, () => ended.abort(), visit.gone)
+    streams.keep(ctx.principal, () => ended.abort(), visit.gone)
     return { response: changes.stream(agentId, AbortSignal.any([visit.gone, ended.signal]), follow) }
   }
   if (request.method === 'DELETE') return { response: await end(ctx, agentId, session) }

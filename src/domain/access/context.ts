@@ -17,6 +17,7 @@ export interface House {
   db: Database
   bell: Bell
   live: Live
+  stays: Stays
   clock: Clock
   log: Log
   egress: Egress
@@ -67,6 +68,16 @@ export interface Principal {
   expiresAt: Date | null
   /** The one agent whose bridge this key opens, and nothing else; null for all that the policy allows. */
   agentId: string | null
+}
+
+/** What stays open on somebody's behalf. */
+export interface Stays {
+  /**
+   * Calls `end` once when the principal's key is revoked, on whichever replica, or when its time is over. The answer
+   * forgets it. A revocation of which no bell has told is found within 5 seconds.
+   */
+  keep(principal: Pick<Principal, 'id' | 'expiresAt'>, end: () => void): () => void
+  close(): void
 }
 
 /** One request. */

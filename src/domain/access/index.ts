@@ -34,4 +34,5 @@ export { allows, policyOfRole, roles, type Action, type Policy, type Role } from
 export { createProject, getProjects, insertProject, listProjects, type Project } from './projects.ts'
 export { assertRoom } from './room.ts'
 export { createRateLimit, type RateLimit } from './rate.ts'
+export { createStays } from './stays.ts'
 export { asAppError } from './storage-fault.ts'

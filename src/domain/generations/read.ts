@@ -9,7 +9,7 @@ import { readFeed, readGeneration, type EventPage } from '../../store/events/log
 import { feedSource, generationSource } from '../../store/events/live.ts'
 import { feedPosition, generationPosition } from '../../store/events/position.ts'
 import { openStream, type StreamItem } from '../../store/events/stream.ts'
-import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'
+import { assertMay, eachSeen, projectOf, reachable, unauthenticated, type Ctx } from '../access/index.ts'
 import { generationOf, stepOf, type Generation, type GenerationStatus, type Step } from './generation.ts'
 
 /** Generations by id, null for what does not exist for the caller. Action `generations:Get` on each. */
@@ -109,12 +109,13 @@ export async function watchGeneration(
 ): Promise<AsyncIterableIterator<StreamItem>> {
   const { id, projectId } = await findGeneration(ctx, input.generationId)
   await assertMay(ctx, 'events:Subscribe', projectId, `generation/${id}`)
-  return openStream(ctx.live, {
+  const stream = openStream(ctx.live, {
     source: generationSource(ctx.db, id),
     after: generationPosition(input.after, id),
     deltas: true,
     isLast: (event) => last.has(event.type),
   })
+  return whileWelcome(ctx, stream)
 }
 
 /**
@@ -128,12 +129,43 @@ export async function watchProject(
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
   const after = input.after ? feedPosition(input.after, projectId) : await endOfFeed(ctx, projectId)
-  return openStream(ctx.live, {
+  const stream = openStream(ctx.live, {
     source: feedSource(ctx.db, projectId),
     after,
     types: input.types,
     deltas: false,
   })
+  return whileWelcome(ctx, stream)
+}
+
+/** The stream until its end, or until the caller's key is revoked or expires: then it fails as any request would. */
+function whileWelcome<T>(ctx: Ctx, stream: AsyncIterableIterator<T>): AsyncIterableIterator<T> {
+  let welcome = true
+  const forget = ctx.stays.keep(ctx.principal, () => {
+    welcome = false
+    void stream.return?.()
+  })
+  return {
+    async next() {
+      const item = await stream.next()
+      if (!welcome) throw unauthenticated()
+      if (item.done) forget()
+      return item
+    },
+    async return() {
+      forget()
+      await stream.return?.()
+      return { done: true, value: undefined }
+    },
+    async throw(error) {
+      forget()
+      await stream.return?.()
+      throw error
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
 }
 
 /** Beyond every settled event: whatever is committed from now on comes after it. */

@@ -146,3 +146,38 @@ test('a refused subscription is told as an event and leaves no stream', async ()
   await expect(follow(sse(), id, 'garbage')).rejects.toThrow(/BAD_CURSOR/)
   await expect.poll(streams).toBe(0)
 })
+
+/** Follows the project's feed with a key of its own; resolves with how it ended. */
+async function followFeed(input: object): Promise<{ keyId: string; ended: Promise<unknown> }> {
+  const made = await h.mutate(
+    'createApiKey',
+    { name: 'listener', role: 'VIEWER', ...input },
+    'apiKey { id } secret',
+  )
+  const events = sse(made['secret']).iterate<{ projectEvents: Seen }>({
+    query: 'subscription { projectEvents(after: "0") { type cursor } }',
+  })
+  expect((await events.next()).value.data.projectEvents.type).toBeDefined()
+  const rest = async () => {
+    for await (const { errors } of events) if (errors) return errors
+    return 'complete'
+  }
+  return { keyId: made['apiKey'].id, ended: rest() }
+}
+
+const refused = [
+  expect.objectContaining({ extensions: expect.objectContaining({ code: 'UNAUTHENTICATED' }) }),
+]
+
+test('a stream ends with an error when its key is revoked, and not as if all were told', async () => {
+  const { keyId, ended } = await followFeed({})
+  await h.mutate('revokeApiKey', { id: keyId }, 'apiKey { id }')
+  expect(await ended).toEqual(refused)
+  await expect.poll(streams).toBe(0)
+})
+
+test('a stream ends with an error when its key expires', async () => {
+  const { ended } = await followFeed({ expiresAt: new Date(Date.now() + 1200).toISOString() })
+  expect(await ended).toEqual(refused)
+  await expect.poll(streams).toBe(0)
+})

@@ -1,0 +1,73 @@
+/** What stays open on somebody's behalf, as streams and sockets do: it ends with the key or token that opened it. */
+import { and, inArray, isNotNull } from 'drizzle-orm'
+import { oneAtATime } from '../../core/one-at-a-time.ts'
+import { apiKeys } from '../../store/db/tables/access.ts'
+import type { House, Stays } from './context.ts'
+
+/** How often the keys are looked at when no bell rings, in milliseconds: as long as an authenticated key is believed. */
+const lookMs = 5000
+const lookBatch = 2000
+/** What a timer can hold, in milliseconds: some 24 days. */
+const longestTimerMs = 2 ** 31 - 1
+
+interface Stay {
+  end(): void
+  timer: NodeJS.Timeout | null
+}
+
+/** One for each process. */
+export function createStays({ db, bell, clock, log }: Pick<House, 'db' | 'bell' | 'clock' | 'log'>): Stays {
+  const open = new Map<string, Set<Stay>>()
+  const forget = (id: string, stay: Stay): boolean => {
+    if (stay.timer) clearTimeout(stay.timer)
+    const all = open.get(id)
+    const known = all?.delete(stay) ?? false
+    if (all?.size === 0) open.delete(id)
+    return known
+  }
+  const endAll = (id: string): void => {
+    for (const stay of open.get(id) ?? []) if (forget(id, stay)) stay.end()
+  }
+  const endAt = (id: string, stay: Stay, time: number): void => {
+    const left = time - clock.now()
+    const next = () => {
+      if (left > longestTimerMs) endAt(id, stay, time)
+      else if (forget(id, stay)) stay.end()
+    }
+    stay.timer = setTimeout(next, Math.min(left, longestTimerMs)).unref()
+  }
+  const look = oneAtATime(async () => {
+    const ids = [...open.keys()]
+    for (let i = 0; i < ids.length; i += lookBatch) {
+      const batch = ids.slice(i, i + lookBatch)
+      const revoked = await db
+        .select({ id: apiKeys.id })
+        .from(apiKeys)
+        .where(and(inArray(apiKeys.id, batch), isNotNull(apiKeys.revokedAt)))
+      for (const { id } of revoked) endAll(id)
+    }
+  })
+  const lookQuietly = () =>
+    void look().catch((error: unknown) =>
+      log.debug({ err: error }, 'keys could not be looked at; it is tried again'),
+    )
+  const unlisten = bell.listen((hint) => {
+    if (hint.kind === 'signal' && hint.name === 'revoked') endAll(hint.id)
+    else if (hint.kind === 'reconnected') lookQuietly()
+  })
+  const timer = setInterval(lookQuietly, lookMs).unref()
+  return {
+    keep({ id, expiresAt }, end) {
+      const stay: Stay = { end, timer: null }
+      open.set(id, (open.get(id) ?? new Set()).add(stay))
+      if (expiresAt) endAt(id, stay, expiresAt.getTime())
+      return () => void forget(id, stay)
+    },
+    close() {
+      unlisten()
+      clearInterval(timer)
+      for (const all of open.values()) for (const stay of all) if (stay.timer) clearTimeout(stay.timer)
+      open.clear()
+    },
+  }
+}
