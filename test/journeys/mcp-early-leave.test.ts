@@ -103,3 +103,30 @@ test('a client of the new era that hangs up while its call is written down has i
   release()
   expect(await ended('hung up')).toMatchObject(withdrawn)
 })
+
+test('a stream that is refused, or over, is kept by nobody', async () => {
+  const { stays } = h.app.house
+  const keep = stays.keep.bind(stays)
+  const kept = { all: 0, now: 0 }
+  stays.keep = (principal, end) => {
+    kept.all++
+    kept.now++
+    const forget = keep(principal, end)
+    return () => {
+      kept.now--
+      forget()
+    }
+  }
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  const method = 'subscriptions/listen'
+  const params = { notifications: { toolsListChanged: 'no boolean' }, _meta }
+  const headers = { accept, 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }
+  const refused = await rpc(agent.url, agent.callerKey, { jsonrpc: '2.0', id: 1, method, params }, headers)
+  expect(refused.body['error']).toBeDefined()
+  expect(kept.all).toBe(1)
+  await expect.poll(() => kept.now).toBe(0)
+  stays.keep = keep
+})

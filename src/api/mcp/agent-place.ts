@@ -31,6 +31,8 @@ export interface Knock {
   ctx: Ctx
   url: string
   gone: AbortSignal
+  /** Fires when the answer is complete, or nobody is there to hear the rest. */
+  over: AbortSignal
 }
 
 interface Parts {
@@ -90,7 +92,7 @@ async function serveModern(
   const bus = changes.busOf(agentId, (tell) => subscriptions.watch(ctx, agentId, asked?.uris ?? [], tell))
   const body = asked?.body ?? knock.body
   const leg = modernLeg({ make: () => agentServer(visit), bus, log }, { request, body })
-  if (asked) streams.keep(ctx.principal, () => void leg.close().catch(() => {}), knock.gone)
+  if (asked) streams.keep(ctx.principal, () => void leg.close().catch(() => {}), knock.over)
   const response = await leg.response
   return visit.lists ? withList(response, visit) : { response }
 }
@@ -112,7 +114,7 @@ function paramFault({ surface }: Visit, { request, body }: Knock): Response | nu
 async function serveLegacy(
   { sessions, asks, changes, streams, subscriptions }: Parts,
   visit: Visit,
-  { request, body, ctx }: Knock,
+  { request, body, ctx, over }: Knock,
   inbound: { request: Request; body: unknown },
 ): Promise<Answer> {
   const { agentId } = visit
@@ -125,7 +127,7 @@ async function serveLegacy(
     changes.assertRoom()
     const follow: Updates = (tell) => (session ? subscriptions.follow(ctx, agentId, session, tell) : () => {})
     const ended = new AbortController()
-    streams.keep(ctx.principal, () => ended.abort(), visit.gone)
+    streams.keep(ctx.principal, () => ended.abort(), over)
     return { response: changes.stream(agentId, AbortSignal.any([visit.gone, ended.signal]), follow) }
   }
   if (request.method === 'DELETE') return { response: await end(ctx, agentId, session) }

@@ -99,6 +99,7 @@ async function serve(
   const place = placeOf(path)!
   const body = bytes === null ? { value: undefined } : parsed(bytes)
   const id = idOf(body?.value)
+  const over = new AbortController()
   try {
     const refusal = refusalOf(request.headers.host, request.headers.origin, options.guard)
     if (refusal)
@@ -120,11 +121,14 @@ async function serve(
     const tooBig = jsonTooBig(body?.value, bodyLimits) ?? batchFault(body?.value)
     if (tooBig) return send(response, 400, refused(id, `The body ${tooBig}.`, 'invalid_request'))
     const url = `${options.publicUrl()}${path}`
-    const knock = { request, body: body?.value, ctx, url, gone: goneSignal(response) }
+    const gone = goneSignal(response)
+    const knock = { request, body: body?.value, ctx, url, gone, over: over.signal }
     await writeAnswer(response, await open(knock, place))
   } catch (error) {
     if (response.headersSent) return void response.destroy()
     sendRefusal(options, response, place, error, id)
+  } finally {
+    over.abort()
   }
 }
 

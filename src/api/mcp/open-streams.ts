@@ -3,8 +3,8 @@ import { onAbort } from '../../core/abort.ts'
 import type { House, Principal } from '../../domain/access/index.ts'
 
 export interface OpenStreams {
-  /** Keeps a stream of this caller until `gone`; `end` is called when it must end before. */
-  keep(principal: Principal, end: () => void, gone: AbortSignal): void
+  /** Keeps a stream of this caller until it is `over`; `end` is called when it must end before. */
+  keep(principal: Principal, end: () => void, over: AbortSignal): void
   /** Ends all; clients come back. */
   close(): void
 }
@@ -12,10 +12,10 @@ export interface OpenStreams {
 export function createOpenStreams({ stays }: Pick<House, 'stays'>): OpenStreams {
   const open = new Set<() => void>()
   return {
-    keep(principal, end, gone) {
+    keep(principal, end, over) {
       const forget = stays.keep(principal, end)
       open.add(end)
-      onAbort(gone, () => {
+      onAbort(over, () => {
         open.delete(end)
         forget()
       })

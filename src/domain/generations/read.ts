@@ -147,10 +147,16 @@ function whileWelcome<T>(ctx: Ctx, stream: AsyncIterableIterator<T>): AsyncItera
   })
   return {
     async next() {
-      const item = await stream.next()
-      if (!welcome) throw unauthenticated()
-      if (item.done) forget()
-      return item
+      try {
+        const item = await stream.next()
+        if (!welcome) throw unauthenticated()
+        if (item.done) forget()
+        return item
+      } catch (error) {
+        // Nobody calls return() after a failure.
+        forget()
+        throw error
+      }
     },
     async return() {
       forget()
