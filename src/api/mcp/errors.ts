@@ -53,8 +53,9 @@ export function protocolError(code: number, message: string, type: string, more:
   return new ProtocolError(code, message, { type, ...more })
 }
 
-/** Nobody has a resource of this URI, for this caller. */
-export function resourceNotFound(uri: string): ProtocolError {
+/** The error itself, or in the words of MCP that nobody has a resource of this URI for this caller. */
+export function resourceFault(error: unknown, uri: string): unknown {
+  if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') return error
   return protocolError(codes.invalidParams, 'Resource not found', 'resource_not_found', { uri })
 }
 

@@ -6,7 +6,6 @@ import {
   type Server,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { AppError } from '../../core/errors.ts'
 import { hashJson, isJsonObject, type JsonObject } from '../../core/json.ts'
 import {
   relayCompletion,
@@ -17,7 +16,7 @@ import {
   type Reading,
   type RelayedWords,
 } from '../../domain/bridge/index.ts'
-import { codes, faultError, protocolError, resourceNotFound, toProtocolError } from './errors.ts'
+import { codes, faultError, protocolError, resourceFault, toProtocolError } from './errors.ts'
 import { addSubscriptions } from './resource-updates.ts'
 import { roundCodec, type RoundState } from './rounds.ts'
 import type { Visit } from './visit.ts'
@@ -116,7 +115,7 @@ function addResources(server: Server, visit: Visit): void {
     ({ params: { uri } }, mcp) =>
       answer(visit, mcp, hashJson(['resources/read', uri]), (asked) =>
         relayResource(ctx, offers, uri, asked).catch((error: unknown) => {
-          throw error instanceof AppError && error.code === 'NOT_FOUND' ? resourceNotFound(uri) : error
+          throw resourceFault(error, uri)
         }),
       ) as never,
   )

@@ -1,6 +1,5 @@
 /** Clients that want to hear of single resources: sessions of the old era by request, the newer one in its stream's filter. */
 import type { Server } from '@modelcontextprotocol/server'
-import { AppError } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import {
   maxSubscriptions,
@@ -10,7 +9,7 @@ import {
   type Conversation,
   type Offers,
 } from '../../domain/bridge/index.ts'
-import { codes, protocolError, resourceNotFound, toProtocolError } from './errors.ts'
+import { codes, protocolError, resourceFault, toProtocolError } from './errors.ts'
 import type { Visit } from './visit.ts'
 
 /** Adds `resources/subscribe` and `resources/unsubscribe`. What a session wants to hear goes over its stream. */
@@ -33,7 +32,7 @@ export function addSubscriptions(server: Server, visit: Visit): void {
   server.setRequestHandler('resources/subscribe', ({ params: { uri } }) =>
     answer((session) =>
       subscribeToResource(ctx, surface, session, uri).catch((error: unknown) => {
-        throw error instanceof AppError && error.code === 'NOT_FOUND' ? resourceNotFound(uri) : error
+        throw resourceFault(error, uri)
       }),
     ),
   )
