@@ -1,5 +1,6 @@
 /** The composition root: the only file that knows everyone. */
 import { resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { pino, stdSerializers } from 'pino'
 import { makeActions } from './api/graphql/actions.ts'
@@ -27,6 +28,7 @@ import { diskBlobs } from './store/blobs/disk.ts'
 import { connect, type Connection, type DatabaseAddress } from './store/db/connect.ts'
 import { query } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
+import { createLeases } from './store/work/leases.ts'
 import { localBell, type Bell } from './store/events/bell.ts'
 import { startLive } from './store/events/live.ts'
 import { postgresBell } from './store/events/postgres-bell.ts'
@@ -52,11 +54,12 @@ export interface App {
   ctxOf(principal: Principal): Ctx
   sockets: Sockets | null
   workers: Workers | null
-  /** Drains and closes everything; idempotent. Ends within `graceMs` and a little. */
+  /**
+   * Drains and closes everything; idempotent. From now on nothing new is begun, and /readyz answers 503; after the drain
+   * of the configuration no request is taken any more, and what was begun has `graceMs` to end.
+   */
   stop(graceMs?: number): Promise<void>
 }
-
-const defaultGraceMs = 8000
 
 /** Builds the house from a configuration and opens it. What was opened is closed again when a later part fails. */
 export async function createApp(config: Config, parts: AppParts = {}): Promise<App> {
@@ -83,7 +86,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   await migrate(connection)
   const bell = await openBell(config, connection)
   closers.push(() => bell.close())
-  const live = startLive(connection.db, bell)
+  const live = startLive(connection.db, bell, { log })
   closers.push(async () => live.close())
   const upstream = config.demo ? await startUpstream(config) : null
   if (upstream) closers.push(() => upstream.close())
@@ -94,7 +97,16 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   closers.push(() => connections.close())
   // Known once it listens, and asked for only then.
   const address = { url: config.publicUrl ?? '' }
-  const shared = { db: connection.db, bell, clock: parts.clock ?? systemClock, log }
+  const { db, leaseDb } = connection
+  const callLeases = createLeases({
+    db: leaseDb,
+    table: 'tool_calls',
+    leaseMs: config.leaseMs,
+    onError: (error) =>
+      log.warn({ err: error }, 'the leases of calls could not be renewed; it is tried again'),
+  })
+  closers.push(async () => callLeases.stop())
+  const shared = { db, leaseDb, callLeases, bell, clock: parts.clock ?? systemClock, log }
   const stays = createStays(shared)
   closers.push(async () => stays.close())
   const house: House = {
@@ -123,10 +135,26 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   const demo =
     upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
   const workers =
-    config.role === 'api' ? null : startWorkers(house, models, { slots: config.workerSlots, sweepMs: 500 })
+    config.role === 'api'
+      ? null
+      : startWorkers(house, models, {
+          slots: config.workerSlots,
+          callSlots: config.callSlots,
+          sweepMs: 500,
+        })
   const followed = config.role === 'api' ? null : startUpstreams(house, { sweepMs: 500 })
   if (followed) closers.push(() => followed.stop(0))
-  const { server, sockets, mcp } = await openFaces(config, house, models, workers, parts, address, closers)
+  const state = { draining: false }
+  const { server, sockets, mcp } = await openFaces(
+    config,
+    house,
+    models,
+    workers,
+    parts,
+    address,
+    closers,
+    () => state.draining,
+  )
   return {
     url: server.url,
     house,
@@ -136,10 +164,15 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
     ctxOf,
     sockets,
     workers,
-    stop: once(async (graceMs = defaultGraceMs) => {
+    stop: once(async (graceMs = config.graceMs) => {
+      state.draining = true
+      workers?.drain()
+      await pause(config.drainMs)
       // Sockets first: their clients find another replica while this one still finishes its work.
       mcp?.close()
-      await Promise.all([sockets?.close(), workers?.stop(graceMs), server.close(graceMs)])
+      const callsEnd = Promise.race([callLeases.idle(), pause(graceMs, undefined, { ref: false })])
+      await Promise.all([sockets?.close(), workers?.stop(graceMs), server.close(graceMs), callsEnd])
+      await callLeases.giveUp().catch(() => {})
       for (const close of closers.reverse())
         await close().catch((error: unknown) => log.warn({ err: error }, 'closing'))
     }),

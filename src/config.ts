@@ -14,7 +14,7 @@ export interface Config {
   production: boolean
   /** PostgreSQL, 14 or newer. @default null: the embedded database */
   databaseUrl: string | null
-  /** Connections to PostgreSQL. @default 20 */
+  /** Connections to PostgreSQL, beside one that listens; a fifth of them is for leases and outcomes alone. @default 20 */
   databasePool: number
   /** Where the embedded database and the generated key live. @default .gatehouse */
   dataDir: string
@@ -38,8 +38,17 @@ export interface Config {
   egressAllow: string[]
   /** Generations worked on at once. @default 64 */
   workerSlots: number
+  /** Approved and recovered calls outside generations that this process runs at once. @default 64 */
+  callSlots: number
   /** How long a crashed worker's generations wait to be taken over, in milliseconds. @default 15000 */
   leaseMs: number
+  /**
+   * After SIGTERM: how long /readyz answers 503 while requests are still served, so that balancers send elsewhere, in
+   * milliseconds. @default 5000 in production, else 0
+   */
+  drainMs: number
+  /** Then: how long what was begun may take to end, in milliseconds. @default 8000 */
+  graceMs: number
   /** Largest answer read from an http tool, in bytes. @default 1048576 */
   maxResponseBytes: number
   /** Time for one tool call, in milliseconds. @default 60000 */
@@ -118,7 +127,7 @@ const shapes = {
   GATEHOUSE_PORT: number(0, 65535),
   GATEHOUSE_ROLE: z.enum(['all', 'api', 'worker']),
   DATABASE_URL: url(['postgres:', 'postgresql:']),
-  GATEHOUSE_DATABASE_POOL: number(2, 500),
+  GATEHOUSE_DATABASE_POOL: number(3, 500),
   GATEHOUSE_DATA_DIR: z.string().min(1),
   REDIS_URL: url(['redis:', 'rediss:']),
   GATEHOUSE_SECRET_KEY: key32,
@@ -130,7 +139,10 @@ const shapes = {
   GATEHOUSE_EGRESS_ALLOW_PRIVATE: flag,
   GATEHOUSE_EGRESS_ALLOW: list,
   GATEHOUSE_WORKER_SLOTS: number(1, 10_000),
+  GATEHOUSE_CALL_SLOTS: number(1, 10_000),
   GATEHOUSE_LEASE_MS: number(500, 600_000),
+  GATEHOUSE_DRAIN_MS: number(0, 300_000),
+  GATEHOUSE_GRACE_MS: number(0, 600_000),
   GATEHOUSE_MAX_RESPONSE_BYTES: number(1024, 64 * 1024 * 1024),
   GATEHOUSE_TOOL_TIMEOUT_MS: number(1, 600_000),
   GATEHOUSE_MAX_ROWS_PER_PROJECT: number(1, 10_000_000),
@@ -183,7 +195,10 @@ export function loadConfig(env: Environment = process.env): Config {
     egressAllowPrivate: set.GATEHOUSE_EGRESS_ALLOW_PRIVATE ?? false,
     egressAllow: set.GATEHOUSE_EGRESS_ALLOW ?? [],
     workerSlots: set.GATEHOUSE_WORKER_SLOTS ?? 64,
+    callSlots: set.GATEHOUSE_CALL_SLOTS ?? 64,
     leaseMs: set.GATEHOUSE_LEASE_MS ?? 15_000,
+    drainMs: set.GATEHOUSE_DRAIN_MS ?? (production ? 5000 : 0),
+    graceMs: set.GATEHOUSE_GRACE_MS ?? 8000,
     maxResponseBytes: set.GATEHOUSE_MAX_RESPONSE_BYTES ?? 1024 * 1024,
     toolTimeoutMs: set.GATEHOUSE_TOOL_TIMEOUT_MS ?? 60_000,
     maxRowsPerProject: set.GATEHOUSE_MAX_ROWS_PER_PROJECT ?? 10_000,

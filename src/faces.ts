@@ -1,6 +1,7 @@
 /** Opens the faces: who is asking, what they reach, and the server that all of them share. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
 import { makeContext, type GraphQLContext } from './api/graphql/context.ts'
@@ -25,6 +26,7 @@ import {
 import type { Models, Workers } from './domain/generations/index.ts'
 import { query } from './store/db/database.ts'
 import type { Live } from './store/events/live.ts'
+import type { Lag } from './store/events/numbering.ts'
 
 /** Everything that listens, over one address. */
 export interface Faces {
@@ -54,6 +56,7 @@ export async function openFaces(
   parts: FaceParts,
   address: Address,
   closers: (() => Promise<unknown>)[],
+  isDraining: () => boolean,
 ): Promise<Faces> {
   const serves = config.role !== 'worker'
   const { ctxOf, contextOf } = callersOf(config, house, models, address, closers)
@@ -78,7 +81,7 @@ export async function openFaces(
       files: serves ? makeFiles(house, fileCaller(ctxOf, address)) : null,
       oauth: serves ? makeOauth(house) : null,
       upgrade: sockets?.upgrade ?? null,
-      ready: async () => (await query(house.db, sql`select 1 from installation`)).length > 0,
+      ready: async () => !isDraining() && (await answersInTime(house)),
       metrics: async () => ({ type: registry.contentType, text: await registry.metrics() }),
     },
     config.host,
@@ -86,6 +89,15 @@ export async function openFaces(
   )
   address.url ||= server.url
   return { server, sockets, mcp }
+}
+
+/** Whoever asks for readiness decides within a second; a database that takes longer is not ready. */
+const readinessMs = 900
+
+async function answersInTime({ leaseDb }: House): Promise<boolean> {
+  const answer = query(leaseDb, sql`select 1 from installation`).then((rows) => rows.length > 0)
+  const late = pause(readinessMs, false, { ref: false })
+  return Promise.race([answer, late]).catch(() => false)
 }
 
 /** Who is asking, for every face. The address is known once it listens, and asked for only then. */
@@ -148,6 +160,29 @@ function tokenOf(authorization: string): string | null {
   return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? null
 }
 
+/** Events that wait for their place in the feed; NaN while the database is away. */
+function addLag(registry: Registry, live: Live): void {
+  const gauge = (name: string, help: string, read: (lag: Lag) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(await live.lag().then(read, () => Number.NaN))
+      },
+    })
+  gauge(
+    'gatehouse_events_lag_seconds',
+    'The age of the oldest committed event without a place in its feed; 0 when there is none.',
+    (lag) => lag.seconds,
+  )
+  gauge(
+    'gatehouse_events_unnumbered',
+    'Committed events without a place in their feed, counted up to 10,000.',
+    (lag) => lag.events,
+  )
+}
+
 function metricsOf(live: Live, sockets: Sockets | null, workers: Workers | null): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -162,6 +197,7 @@ function metricsOf(live: Live, sockets: Sockets | null, workers: Workers | null)
     })
   gauge('gatehouse_generations_in_hand', 'Generations this process works on now.', () => workers?.busy() ?? 0)
   gauge('gatehouse_streams', 'Streams of events with a subscriber in this process.', () => live.topicCount())
+  addLag(registry, live)
   gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)
   return registry
 }

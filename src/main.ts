@@ -1,22 +1,28 @@
-/** Reads the configuration, opens the house, and closes it on a signal. */
+/** Reads the configuration, opens the server, and closes it on a signal. */
 import { createApp, type App } from './app.ts'
-import { ConfigError, loadConfig } from './config.ts'
+import { ConfigError, loadConfig, type Config } from './config.ts'
 import { welcome } from './welcome.ts'
 
 async function main(): Promise<void> {
   const config = loadConfig()
-  const app = await createApp(config)
-  process.stdout.write(welcome(app, config))
-  const stop = () => void stopAndExit(app)
+  let app: App | null = null
+  // Before anything else: the first process of a container ignores signals that nobody listens to.
+  const stop = () => {
+    // What is half open has promised nothing yet, and a crash at any moment is survived.
+    if (!app) process.exit(0)
+    void stopAndExit(app, config)
+  }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
+  app = await createApp(config)
+  process.stdout.write(welcome(app, config))
 }
 
-/** A second later than the drain: something must hang to need it. */
-const hardLimitMs = 9500
+/** More than the drain and the grace: something must hang to need it. */
+const marginMs = 1500
 
-async function stopAndExit(app: App): Promise<void> {
-  setTimeout(() => process.exit(1), hardLimitMs).unref()
+async function stopAndExit(app: App, { drainMs, graceMs }: Config): Promise<void> {
+  setTimeout(() => process.exit(1), drainMs + graceMs + marginMs).unref()
   await app.stop()
   process.exit(0)
 }

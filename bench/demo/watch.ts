@@ -66,7 +66,7 @@ export function watchGeneration(
             const event = data.generationEvents
             if (event.type === 'TEXT_DELTA') return read(event.text!)
             variables.after = event.cursor
-            event.seq = generationPosition(event.cursor, from.generationId).major
+            event.seq = generationPosition(event.cursor, from.generationId).at
             watch.events.push(event)
             hear(event)
           },

@@ -13,6 +13,7 @@ export const errorCodes = [
   'APPROVAL_ALREADY_DECIDED',
   'APPROVAL_EXPIRED',
   'BAD_CURSOR',
+  'CURSOR_EXPIRED',
   'LIMITED',
   'EXPIRED',
   'UPSTREAM',
@@ -37,6 +38,10 @@ export interface AppErrorDetails {
   action?: string
   /** For NAME_TAKEN, CONFLICT and the two of approvals: the id of the thing that stands in the way. */
   conflictingId?: string
+  /** For CURSOR_EXPIRED: going on from here gives everything that the log holds. */
+  oldestCursor?: string
+  /** For CURSOR_EXPIRED: going on from here gives what comes from now on. */
+  newestCursor?: string
 }
 
 /** An error that a caller may see as it is: `message` is for people and holds no internals. */

@@ -37,15 +37,15 @@ export interface CrewOptions {
 
 const retryMs = 100
 
-/** Saves the tools and the agent of the test; answers the agent's id. */
-export async function prepare(url: string, key: string, outside: Outside): Promise<string> {
+/** Saves the tools and the agent of the test, whose gate waits for so many seconds; returns the agent's id. */
+export async function prepare(url: string, key: string, outside: Outside, gateSeconds = 15): Promise<string> {
   const inputSchema = { type: 'object', properties: { about: { type: 'string' } }, required: ['about'] }
   const tools = [
     { name: 'look', config: { http: { url: `${outside.url}/look`, method: 'GET', inputSchema } } },
     { name: 'charge', config: { http: { url: `${outside.url}/charge`, method: 'POST', inputSchema } } },
     {
       name: 'pay',
-      gate: { autoApprove: false, timeoutSeconds: 15 },
+      gate: { autoApprove: false, timeoutSeconds: gateSeconds },
       config: { http: { url: `${outside.url}/pay`, method: 'POST', inputSchema } },
     },
     { name: 'ask', config: { client: { inputSchema } } },
@@ -197,6 +197,8 @@ const feedDocument = `subscription($after: String) { projectEvents(after: $after
   ... on RequiresActionEvent { toolCalls { id arguments } } } }`
 
 function openFeed(options: CrewOptions, crew: Crew, hear: (event: FeedEvent) => void): Client {
+  /** What comes on this connection is behind an event that could not be filled in. */
+  let spoiled = false
   const client = createClient({
     url: () => `${options.anyUrl().replace('http', 'ws')}/graphql`,
     webSocketImpl: WebSocket,
@@ -204,14 +206,24 @@ function openFeed(options: CrewOptions, crew: Crew, hear: (event: FeedEvent) => 
     retryAttempts: Infinity,
     shouldRetry: () => true,
     retryWait: () => new Promise((resolve) => setTimeout(resolve, Math.random() * retryMs)),
-    on: { connected: () => crew.connections++ },
+    on: {
+      connected: () => {
+        crew.connections++
+        spoiled = false
+      },
+    },
   })
   const variables = { after: '0' }
   client.subscribe<{ projectEvents: FeedEvent }>(
     { query: feedDocument, variables },
     {
-      next: ({ data }) => {
-        if (!data) return
+      next: ({ data, errors }) => {
+        // The database was away while the event was filled in: it is told again after the cursor before it.
+        if (spoiled) return
+        if (!data || errors) {
+          spoiled = true
+          return client.terminate()
+        }
         variables.after = data.projectEvents.cursor
         crew.feed.push(data.projectEvents)
         hear(data.projectEvents)

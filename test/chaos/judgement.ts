@@ -1,6 +1,6 @@
 /** What must be true after chaos, read from the tables and from the journal of the outside world. */
 import { expect } from 'vitest'
-import { encodeCursor } from '../../src/store/events/position.ts'
+import { encodeFeedCursor, type EventPlace } from '../../src/store/events/position.ts'
 import { feedTypes, type Crew } from './crew.ts'
 import type { Outside } from './outside.ts'
 
@@ -57,9 +57,10 @@ async function judgeGenerations(rows: Rows, crew: Crew, expected: number): Promi
 }
 
 async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: number) {
-  const calls = await rows(
-    `select id, runtime_name as name, status, attempt, arguments->>'about' as about from tool_calls`,
+  const all = await rows(
+    `select id, runtime_name as name, status, error_code as code, attempt, arguments->>'about' as about, source from tool_calls`,
   )
+  const calls = all.filter((call) => call['source'] === 'GENERATION')
   expect(calls).toHaveLength(expected * 5)
   const sent = new Map<string, number>()
   for (const { method, about } of outside.journal) count(sent, `${method} ${about}`)
@@ -67,11 +68,14 @@ async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: nu
   const doubled = [...sent].filter(([what, times]) => what.startsWith('POST') && times > 1)
   expect(doubled, 'calls that must not be repeated and were').toEqual([])
   for (const call of charges) {
-    expect(['SUCCEEDED', 'UNKNOWN']).toContain(call['status'])
+    // A process that stood still between commit and wire knows that it has sent nothing.
+    const unsent = call['status'] === 'ERRORED' && call['code'] === 'not_sent'
+    if (unsent) expect(sent.get(`POST ${call['about']}`) ?? 0, 'calls that were not sent').toBe(0)
+    else expect(['SUCCEEDED', 'UNKNOWN']).toContain(call['status'])
     if (call['status'] === 'SUCCEEDED') expect(sent.get(`POST ${call['about']}`)).toBe(1)
     expect(call['attempt']).toBe(1)
   }
-  const keys = new Map(calls.map((call) => [call['id'], call['about']]))
+  const keys = new Map(all.map((call) => [call['id'], call['about']]))
   const foreign = outside.journal.filter((entry) => keys.get(entry.key) !== entry.about)
   expect(foreign, 'requests whose Idempotency-Key is not the id of their call').toEqual([])
   const others = calls.filter((call) => call['name'] === 'look' || call['name'] === 'ask')
@@ -90,13 +94,13 @@ async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: nu
 /** Each approval has one outcome, told once, and an approved call ran at most once: exactly once unless it is UNKNOWN. */
 async function judgeApprovals(rows: Rows, crew: Crew, outside: Outside, expected: number) {
   const found =
-    await rows(`select a.id, a.status, t.status as call, t.attempt, t.arguments->>'about' as about,
+    await rows(`select a.id, a.status, case when t.error_code = 'not_sent' then 'NOT_SENT' else t.status end as call, t.attempt, t.arguments->>'about' as about,
       (select count(*)::int from events e where e.data->>'approvalId' = a.id
         and e.type in ('APPROVAL_DECIDED', 'APPROVAL_EXPIRED')) as told
     from approvals a join tool_calls t on t.approval_id = a.id`)
   expect(found).toHaveLength(expected)
   const calls: Record<string, string[]> = {
-    APPROVED: ['SUCCEEDED', 'UNKNOWN'],
+    APPROVED: ['SUCCEEDED', 'UNKNOWN', 'NOT_SENT'],
     REJECTED: ['REJECTED'],
     EXPIRED: ['EXPIRED'],
   }
@@ -124,17 +128,12 @@ async function judgeEvents(rows: Rows, crew: Crew): Promise<number> {
       or count(*) filter (where type = 'GENERATION_COMPLETED') <> 1`)
   expect(broken, 'generations whose events are not 1 to N with one completion at the end').toEqual([])
   const told =
-    await rows(`select project_id, generation_id, seq, commit_order::float8 as commit_order, id::float8 as id from events
-    where type in (${feedTypes.map((type) => `'${type}'`).join(', ')}) order by commit_order, id`)
-  const cursors = told.map((row) =>
-    encodeCursor({
-      projectId: row['project_id'],
-      generationId: row['generation_id'],
-      seq: row['seq'],
-      commitOrder: row['commit_order'],
-      id: row['id'],
-    }),
-  )
+    await rows(`select project_id as "projectId", generation_id as "generationId", seq, commit_order::float8 as "commitOrder",
+      id::float8 as id, position::float8 as position, (extract(epoch from created_at) * 1000)::float8 as "createdMs",
+      (select incarnation from installation) as incarnation from events
+    where type in (${feedTypes.map((type) => `'${type}'`).join(', ')}) and not data ? 'descendantId' order by position`)
+  expect(told.filter((event) => event['position'] === null)).toEqual([])
+  const cursors = told.map((event) => encodeFeedCursor(event as EventPlace))
   expect(
     crew.feed.map((event) => event.cursor),
     'the feed as it was told, against the log',

@@ -17,14 +17,18 @@ export interface Outside {
   close(): Promise<void>
 }
 
-/** Answers after up to `slowestMs`, so that kills meet calls in mid-air. It repeats what it is told to: that is the point. */
-export async function startOutside(slowestMs: number): Promise<Outside> {
+/**
+ * Answers after up to `slowestMs`, so that kills meet calls in mid-air. It repeats what it is told to: that is the point.
+ * `lostAnswers`: the share of calls other than GET that are carried out and never answered.
+ */
+export async function startOutside(slowestMs: number, { lostAnswers = 0 } = {}): Promise<Outside> {
   const journal: Execution[] = []
   const loopback: Loopback = await startLoopback((request, response) => {
     const body = tryParseJson(request.body || 'null')
     const query = new URL(request.url, 'http://outside.invalid').searchParams
     const about = isJsonObject(body) ? String(body['about']) : String(query.get('about'))
     journal.push({ method: request.method, key: String(request.headers['idempotency-key']), about })
+    if (request.method !== 'GET' && Math.random() < lostAnswers) return void response.destroy()
     setTimeout(
       () => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ about })),
       Math.random() * slowestMs,

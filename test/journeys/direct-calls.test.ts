@@ -257,13 +257,17 @@ test('a call whose process went away is sent again when idempotent, and UNKNOWN 
   ])
 })
 
-test('a timeout is an error result that names it', async () => {
+test('a timeout after it was sent is an unknown outcome that names it', async () => {
   const id = await tool(
     'slow_one',
     { url: `${upstream.url}/hold`, inputSchema: objectSchema({}) },
     { timeoutMs: 50 },
   )
   const { toolCall } = await call(id, {})
-  expect(toolCall).toMatchObject({ status: 'ERRORED', errorCode: 'timeout' })
+  expect(toolCall).toMatchObject({
+    status: 'UNKNOWN',
+    errorCode: 'outcome_unknown',
+    structuredContent: { error: { reason: 'timeout' } },
+  })
   release?.()
 })

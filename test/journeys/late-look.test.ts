@@ -25,7 +25,7 @@ afterAll(async () => {
 })
 
 /** Holds back the answer of the next statement with this text and these values; `read` when the database has given it. */
-function holdNext(text: string, value: string): { read: Promise<void>; release(): void } {
+function holdNext(text: string, value: string, verb = 'select'): { read: Promise<void>; release(): void } {
   const { db } = h.app.house
   const execute = db.execute.bind(db)
   let read = () => {}
@@ -35,7 +35,7 @@ function holdNext(text: string, value: string): { read: Promise<void>; release()
   const dialect = new PgDialect()
   db.execute = (async (statement: SQL) => {
     const { sql: said, params } = dialect.sqlToQuery(statement)
-    const isIt = said.startsWith('select') && said.includes(text) && params.includes(value)
+    const isIt = said.startsWith(verb) && said.includes(text) && params.includes(value)
     if (isIt) db.execute = execute
     const rows = await execute(statement)
     if (isIt) {
@@ -45,6 +45,27 @@ function holdNext(text: string, value: string): { read: Promise<void>; release()
     return rows
   }) as typeof db.execute
   return { read: wasRead, release: () => release() }
+}
+
+/** Holds back the next statement with this text and these values, before the database sees it. */
+function delayNext(text: string, value: string): { reached: Promise<void>; release(): void } {
+  const { db } = h.app.house
+  const execute = db.execute.bind(db)
+  let reach = () => {}
+  let release = () => {}
+  const reached = new Promise<void>((resolve) => (reach = resolve))
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const dialect = new PgDialect()
+  db.execute = (async (statement: SQL) => {
+    const { sql: said, params } = dialect.sqlToQuery(statement)
+    if (said.startsWith('select') && said.includes(text) && params.includes(value)) {
+      db.execute = execute
+      reach()
+      await released
+    }
+    return execute(statement)
+  }) as typeof db.execute
+  return { reached, release: () => release() }
 }
 
 const makeTool = async (name: string, config: object, more = {}) =>
@@ -101,6 +122,44 @@ test('a call that ends while the worker reads is neither sent again nor reported
     ['pay', 'SUCCEEDED'],
     ['ask', 'SUCCEEDED'],
   ])
+})
+
+test('a toolChoice that comes with the last output holds, though it comes in the middle of a look', async () => {
+  const http = { url: `${upstream.url}/pay`, method: 'POST', inputSchema: objectSchema({}) }
+  const pay = await makeTool('pay_then', { http })
+  const ask = await makeTool('ask_then', { client: { inputSchema: objectSchema({}) } })
+  const { agent } = await h.mutate('createAgent', { name: 'chooser', toolIds: [pay, ask] }, 'agent { id }')
+  answerPay = null
+  const prompt = 'call pay_then {}\ncall ask_then {}\nthen\nsay done'
+  const { generation } = await h.mutate('startGeneration', { agentId: agent.id, prompt }, 'generation { id }')
+  const id: string = generation.id
+  while (!answerPay) await new Promise((resolve) => setImmediate(resolve))
+  const [asked] = await query<{ id: string }>(
+    h.app.house.db,
+    sql`select id from tool_calls where generation_id = ${id} and runtime_name = 'ask_then'`,
+  )
+  // The worker looks as soon as its own call is settled; the row may have been read when that look comes to the calls.
+  const paid = holdNext('update generations', id, 'with g as')
+  ;(answerPay as () => void)()
+  await paid.read
+  const look = delayNext('from "tool_calls"', id)
+  paid.release()
+  await look.reached
+  const events_ = 'subscription($id: ID!) { generationEvents(generationId: $id) { type } }'
+  await h.collect(events_, { id }, (events) => events.some((event) => event.type === 'TOOL_CALL_SETTLED'))
+  const outputs = [{ toolCallId: asked!.id, output: 'yes' }]
+  await h.mutate(
+    'submitToolOutputs',
+    { generationId: id, outputs, toolChoice: { mode: 'NONE' } },
+    'outcomes { status }',
+  )
+  look.release()
+  await h.until(id, ['COMPLETED', 'FAILED'])
+  const steps = await query<{ choice: unknown }>(
+    h.app.house.db,
+    sql`select tool_choice as choice from steps where generation_id = ${id} order by step_index`,
+  )
+  expect(steps.map((step) => step.choice)).toEqual([{ type: 'auto' }, { type: 'none' }])
 })
 
 test('no commit starts a call that is settled, whatever its worker believes', async () => {

@@ -52,7 +52,6 @@ test('a call that is not idempotent becomes UNKNOWN, is told to the model, and i
   const id = await startHanging('pay', 'POST')
   await takeAway(id)
   const end = await h.until(id, ['COMPLETED', 'FAILED'], fields)
-  held.get('/pay')!()
   expect(end).toMatchObject({
     status: 'COMPLETED',
     output: { text: 'went on' },
@@ -61,6 +60,22 @@ test('a call that is not idempotent becomes UNKNOWN, is told to the model, and i
   expect(requests('pay')).toHaveLength(1)
   const { data } = await h.gql('{ toolCalls(status: UNKNOWN) { nodes { id } } }')
   expect(data['toolCalls'].nodes).toEqual([{ id: end['toolCalls'][0].id }])
+  // Whoever sent it is still there, and hears the answer.
+  const resolved = h.collect(
+    `subscription { projectEvents(after: "0", types: [UNKNOWN_CALL_RESOLVED]) {
+      ... on UnknownCallResolvedEvent { outcome decidedBy toolCall { status attempt attempts { outcome } } } } }`,
+    {},
+    (events) => events.length === 1,
+  )
+  held.get('/pay')!()
+  expect(await resolved).toEqual([
+    {
+      outcome: 'SUCCEEDED',
+      decidedBy: 'system',
+      toolCall: { status: 'SUCCEEDED', attempt: 1, attempts: [{ outcome: 'SUCCEEDED' }] },
+    },
+  ])
+  expect(requests('pay')).toHaveLength(1)
 })
 
 test.each([

@@ -1,5 +1,7 @@
 /** The gate over the bridge, seen from the wire: who waits how, who comes back, who hangs up, and who may not decide. */
+import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
 import { callRaw, rpc, type RpcAnswer } from '../support/bridge.ts'
 import { makeGatedAgent, type GatedAgent } from '../support/gated-agent.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
@@ -87,6 +89,28 @@ describe('a plain caller', () => {
     const renewed = await callRaw(agent.url, agent.callerKey, 'pay', args)
     expect(renewed.body['result'].structuredContent.call_id).not.toBe(id)
     await agent.decide('REJECT')
+  })
+
+  test('whose outcome nobody fetched for a day is asked about anew by the same request', async () => {
+    const args = fresh()
+    const first = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    const { call_id: id } = first.body['result'].structuredContent
+    await agent.decide()
+    const age = async (hours: number) => {
+      const { db } = h.app.house
+      await query(
+        db,
+        sql`update tool_calls set settled_at = now() - ${hours}::float8 * interval '1 hour' where id = ${id}`,
+      )
+    }
+    await eventOf('TOOL_CALL_SETTLED', (event) => event.toolCall.id === id)
+    await age(25)
+    const before = agent.paid()
+    const later = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    expect(later.body['result'].structuredContent).toMatchObject({ status: 'pending_approval' })
+    expect(later.body['result'].structuredContent.call_id).not.toBe(id)
+    await agent.decide('REJECT')
+    expect(agent.paid()).toBe(before)
   })
 
   test('another caller with the same request has a call of its own, and cannot see the first', async () => {

@@ -81,6 +81,18 @@ test('a run that takes too long is a timeout in the words of S1, goes on, and is
   expect(joined.body['result']._meta['gatehouse/call_id']).toBe(id)
 })
 
+test('a run that takes too long and has no key is not to be repeated: approval_wait finds it', async () => {
+  const late = await callRaw(agent.url, agent.callerKey, 'teller', {
+    message: 'slow 400ms\nsay a b c d e f g h',
+  })
+  expect(late.body['error'].data).toMatchObject({ type: 'agent_timeout', retryable: false })
+  const id = late.body['error'].data.call_id
+  const wire = { 'mcp-protocol-version': '2025-11-25' }
+  const ended = await h.until(id, ['COMPLETED'])
+  const found = await callRaw(agent.url, agent.callerKey, 'approval_wait', { call_id: id }, wire)
+  expect(found.body['result'].content[0].text).toBe(ended['output'].text)
+})
+
 test("people's time does not count: a run that waits at the gate for longer than its limit is not late", async () => {
   const peer = await peers['SDK v1 with progress']!(agent.url, agent.callerKey)
   const call = callThrough(peer, 'teller', { message: 'call pay {"word":"slowly"}' })

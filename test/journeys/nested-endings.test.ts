@@ -35,9 +35,13 @@ async function waiting(top: object = {}) {
   return { chain, root, approvalId: requiredAction.approvals[0].id as string }
 }
 
-async function expectEnded(root: string, statuses: string[], approvalId: string): Promise<void> {
+async function expectEnded(root: string, statuses: string[], approvalId: string | null): Promise<void> {
   expect((await chainUnder(h, root)).map((run) => run['status'])).toEqual(statuses)
-  expect(await gate.approval(approvalId)).toMatchObject({ status: 'VOIDED', voidReason: 'GENERATION_ENDED' })
+  if (approvalId)
+    expect(await gate.approval(approvalId)).toMatchObject({
+      status: 'VOIDED',
+      voidReason: 'GENERATION_ENDED',
+    })
   const open = await query(
     h.app.house.db,
     sql`select t.id from tool_calls t join generations g on g.id = t.generation_id
@@ -86,12 +90,17 @@ test('a cancel in the middle ends what is under it; the run above gets an error 
 })
 
 test('the deadline of the root bounds all under it: at that moment the whole chain expires', async () => {
-  const { root, approvalId } = await waiting({ timeoutMs: 3000 })
+  const chain = await makeChain(h, 4, (level) => ({
+    ...(level === 4 ? { toolIds: [cast.tools.ask] } : {}),
+    ...(level === 1 ? { timeoutMs: 3000 } : {}),
+  }))
+  const root = await cast.start(chain.agents[0]!.id, chain.prompt('call ask {"word":"x"}\nthen\nsay never'))
+  await untilAsked(h, root, 1)
   const { data } = await h.gql('query($id: ID!) { generation(id: $id) { deadlineAt } }', { id: root })
   const runs = await chainUnder(h, root, 'deadlineAt')
   for (const run of runs) expect(run['deadlineAt']).toBe(data['generation'].deadlineAt)
   await h.until(root, terminal)
-  await expectEnded(root, all('EXPIRED'), approvalId)
+  await expectEnded(root, all('EXPIRED'), null)
 })
 
 test('a client that the root gives up on with EXPIRE ends the runs that it waits for as well', async () => {

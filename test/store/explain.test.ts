@@ -13,7 +13,8 @@ import { migrate } from '../../src/store/db/migrate.ts'
 import { auditEntries } from '../../src/store/db/tables/audit.ts'
 import { generations } from '../../src/store/db/tables/generations.ts'
 import { toolCalls } from '../../src/store/db/tables/tools.ts'
-import { newestSeqs, readFeed, readGeneration } from '../../src/store/events/log.ts'
+import { movedFeeds, movedGenerations, readFeed, readGeneration } from '../../src/store/events/read.ts'
+import { beginning } from '../../src/store/events/position.ts'
 import { claim, heartbeat } from '../../src/store/work/work.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 
@@ -54,8 +55,8 @@ async function fill(db: postgres.Sql): Promise<void> {
       case when i % 1000 = 0 then 'UNKNOWN' else 'SUCCEEDED' end, 'key_1', now() - i * interval '1 second',
       case when i % 500 = 0 then now() - interval '1 second' end
     from generate_series(1, ${n}::int) i`
-  await db`insert into events (project_id, generation_id, seq, type, data, commit_order)
-    select 'proj_' || i % 5, 'gen_' || i / 20, i % 20 + 1, 'TOOL_CALL_STARTED', '{}', i
+  await db`insert into events (project_id, generation_id, seq, type, data, commit_order, position)
+    select 'proj_' || i % 5, 'gen_' || i / 20, i % 20 + 1, 'TOOL_CALL_STARTED', '{}', i, i
     from generate_series(1, ${n}::int) i`
   await db`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details, created_at)
     select 'aud_' || i, 'proj_' || i % 5, 'key_1', 'tools:Call', 'tool/1', 'EXECUTED', '{}', now() - i * interval '1 second'
@@ -115,6 +116,24 @@ async function planOf(work: (db: Database) => Promise<unknown>): Promise<string>
 const page = { limit: 21, inverted: false }
 const place = { at: Date.now() - 5_000_000, id: 'gen_5000' }
 
+test.skipIf(!hasPostgres)(
+  'the numbering of events reads no table whole, with nothing to number and with much',
+  async () => {
+    for (const count of [0, 3000, 1]) {
+      await reader`insert into events (project_id, type, data, commit_order)
+      select 'proj_' || i % 5, 'TOOL_CREATED', '{}', i from generate_series(1, ${count}::int) i`
+      await reader.begin(async (tx) => {
+        const [numbered] = await tx`select number_events(false) as done`
+        expect(numbered!['done']).toMatchObject({ busy: false, count: Math.min(count, 2000) })
+        const [read] =
+          await tx`select seq_scan::int as n, seq_tup_read::int as rows from pg_stat_xact_user_tables where relname = 'events'`
+        expect(read).toEqual({ n: 0, rows: 0 })
+      })
+      await reader`select number_events(false)`
+    }
+  },
+)
+
 describe.skipIf(!hasPostgres)('no sequential scan and no sort of a large table', () => {
   const cases: [string, (db: Database) => Promise<unknown>, RegExp][] = [
     ['the first page of a list', (db) => listPage(db, generations, 'proj_1', page), /generations_list/],
@@ -141,8 +160,16 @@ describe.skipIf(!hasPostgres)('no sequential scan and no sort of a large table',
     ],
     ['nodes by id', (db) => loadGenerations(db, ['gen_1', 'gen_777', 'gen_none']), /generations_pkey/],
     ['the calls of some generations', (db) => loadCallsOf(db, ['gen_1', 'gen_2']), /tool_calls_place/],
-    ['the claim of generations', (db) => claimGenerations(db, 15_000, 10), /generations_wake/],
-    ['the claim of direct calls', (db) => claim(db, 'tool_calls', 15_000, 10), /tool_calls_wake/],
+    [
+      'the claim of generations',
+      (db) => claimGenerations(db, 15_000, { limit: 10, except: ['gen_held'] }),
+      /generations_wake/,
+    ],
+    [
+      'the claim of direct calls',
+      (db) => claim(db, 'tool_calls', 15_000, { limit: 10, except: ['call_held'] }),
+      /tool_calls_wake/,
+    ],
     [
       'the heartbeat',
       (db) =>
@@ -154,28 +181,33 @@ describe.skipIf(!hasPostgres)('no sequential scan and no sort of a large table',
     ],
     [
       'events of a generation',
-      (db) => readGeneration(db, 'gen_77', { major: 3, minor: 0 }, 200),
+      (db) => readGeneration(db, 'gen_77', { at: 3, event: null }, 200),
       /events_generation/,
     ],
     [
-      'the newest numbers of some generations',
-      (db) => newestSeqs(db, ['gen_1', 'gen_2', 'gen_3']),
-      /events_generation/,
+      'the generations that went on, of some',
+      (db) => movedGenerations(db, [{ id: 'gen_1', at: 3 }]),
+      /generations_pkey/,
+    ],
+    [
+      'the feeds that went on, of some',
+      (db) => movedFeeds(db, [{ id: 'proj_1', at: 3 }]),
+      /events_project_position/,
     ],
     [
       'the feed of a project',
-      (db) => readFeed(db, 'proj_1', { major: 19_000, minor: 0 }, 200),
-      /events_feed/,
+      (db) => readFeed(db, 'proj_1', { at: 19_000, event: null }, 200),
+      /events_project_position/,
     ],
     [
       'the feed from the beginning',
-      (db) => readFeed(db, 'proj_1', { major: 0, minor: 0 }, 200),
-      /events_feed/,
+      (db) => readFeed(db, 'proj_1', beginning, 200),
+      /events_project_position/,
     ],
     [
       'the feed with a filter',
-      (db) => readFeed(db, 'proj_1', { major: 0, minor: 0 }, 200, ['TOOL_CALL_STARTED']),
-      /events_feed/,
+      (db) => readFeed(db, 'proj_1', beginning, 200, ['TOOL_CALL_STARTED']),
+      /events_project_position/,
     ],
   ]
   test.each(cases)('%s', async (_name, work, index) => {

@@ -4,6 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection } from '../../src/store/db/connect.ts'
 import { atomically, query } from '../../src/store/db/database.ts'
 import { localBell } from '../../src/store/events/bell.ts'
+import { createLeases } from '../../src/store/work/leases.ts'
+import { momentNow } from '../../src/core/stopwatch.ts'
 import { claim, heartbeat, LeaseLostError, release, type Held } from '../../src/store/work/work.ts'
 import { interrupted, startWorker, type WorkerOptions } from '../../src/store/work/worker.ts'
 import { commit } from '../../src/domain/generations/commit.ts'
@@ -50,7 +52,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
       return rows[0]!
     }
 
-    const take = (limit = 100, lease = leaseMs) => claim(db(), 'generations', lease, limit)
+    const take = (limit = 100, lease = leaseMs) => claim(db(), 'generations', lease, { limit, except: [] })
     const untilDue = (id: string) =>
       expect.poll(async () => (await stateOf(id)).inMs, { timeout: 5000 }).toBeLessThan(0)
     afterEach(() => query(db(), sql`update generations set wake_at = null`))
@@ -114,11 +116,59 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
       await commit(db(), of(parked!), { wakeAt: null, release: true })
       await query(db(), sql`update generations set epoch = epoch + 1 where id = ${lost!}`)
       const before = (await stateOf(lost!)).inMs!
-      expect(await heartbeat(db(), 'generations', 10 * leaseMs, held)).toEqual(new Set([kept]))
+      const none = new Set()
+      const beat = await heartbeat(db(), 'generations', 10 * leaseMs, held)
+      expect(beat).toEqual({ renewed: new Set([kept]), locked: none })
       expect((await stateOf(kept!)).inMs).toBeGreaterThan(5 * leaseMs)
       expect((await stateOf(parked!)).inMs, 'a parked row is not woken').toBeNull()
       expect((await stateOf(lost!)).inMs).toBeLessThanOrEqual(before)
-      expect(await heartbeat(db(), 'generations', leaseMs, [])).toEqual(new Set())
+      expect(await heartbeat(db(), 'generations', leaseMs, [])).toEqual({ renewed: none, locked: none })
+    })
+
+    test('a holder takes its row anew, and what it sent before is refused; another worker is never fenced off', async () => {
+      const [own, taken] = await due(2)
+      const held = (await take()) as Held[]
+      const leases = createLeases({ db: db(), table: 'generations', leaseMs: 60_000, onError: () => {} })
+      const leaseOf = (id: string) =>
+        leases.keep(
+          held.find((row) => row.id === id)!,
+          momentNow(),
+        )
+      const [mine, lost] = [leaseOf(own!), leaseOf(taken!)]
+      const before = { ...mine.held }
+      await mine.refence(before.epoch)
+      expect(mine.held.epoch).toBe(before.epoch + 1)
+      await mine.refence(before.epoch)
+      expect(mine.held.epoch, 'the earlier statement is fenced already').toBe(before.epoch + 1)
+      await expect(commit(db(), before, { wakeAt: null })).rejects.toThrow(LeaseLostError)
+      await query(db(), sql`update generations set epoch = epoch + 1 where id = ${taken!}`)
+      await expect(lost.refence(lost.held.epoch)).rejects.toThrow(LeaseLostError)
+      expect(lost.signal.aborted).toBe(true)
+      expect((await stateOf(taken!)).epoch).toBe(lost.held.epoch + 1)
+      leases.stop()
+    })
+
+    test('a lease that may be over is not sure, and is renewed before it is acted on', async () => {
+      const [kept, gone] = await due(2)
+      const held = (await take(100, 60_000)) as Held[]
+      const leases = createLeases({ db: db(), table: 'generations', leaseMs: 60_000, onError: () => {} })
+      const longAgo = { monotonic: performance.now() - 59_000, wall: Date.now() }
+      const asleep = { monotonic: performance.now(), wall: Date.now() - 59_000 }
+      const leaseOf = (id: string, since: typeof longAgo) =>
+        leases.keep(
+          held.find((row) => row.id === id)!,
+          since,
+        )
+      const one = leaseOf(kept!, longAgo)
+      const other = leaseOf(gone!, asleep)
+      await query(db(), sql`update generations set epoch = epoch + 1 where id = ${gone!}`)
+      expect([one.isSure(), other.isSure()]).toEqual([false, false])
+      expect(leases.unsure().toSorted()).toEqual([kept, gone].toSorted())
+      await one.confirm()
+      expect(one.isSure()).toBe(true)
+      await expect(other.confirm()).rejects.toThrow(LeaseLostError)
+      await expect(other.refence(other.held.epoch)).rejects.toThrow(LeaseLostError)
+      leases.stop()
     })
 
     test('a row that is given back is due at once, for another epoch', async () => {
@@ -167,14 +217,16 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
     })
 
     describe('a worker', () => {
+      const leasesOf = (ms: number) =>
+        createLeases({ db: db(), table: 'generations', leaseMs: ms, onError: () => {} })
       const options = (more: Partial<WorkerOptions<Held>>): WorkerOptions<Held> => ({
         db: db(),
         bell: localBell(),
         table: 'generations',
         slots: 4,
-        leaseMs,
+        leases: leasesOf(leaseMs),
         sweepMs: 20,
-        claim: (limit) => take(limit),
+        claim: ({ limit }) => take(limit),
         run: async () => {},
         onError: () => {},
         ...more,
@@ -211,8 +263,8 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         const lost = new Promise<void>((resolve) => (lose = resolve))
         const worker = startWorker(
           options({
-            leaseMs: 3000,
-            claim: (limit) => take(limit, 3000),
+            leases: leasesOf(3000),
+            claim: ({ limit }) => take(limit, 3000),
             run: async (held, { signal }) => {
               begin(held)
               await new Promise((ended) => signal.addEventListener('abort', ended))
@@ -262,7 +314,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         let runs = 0
         const worker = startWorker(
           options({
-            claim: (limit) => take(limit, shortLeaseMs),
+            claim: ({ limit }) => take(limit, shortLeaseMs),
             run: async (held) => {
               if (++runs === 1) throw new Error('unexpected')
               await finish(held)

@@ -35,6 +35,7 @@ export async function cloneWaiting(stage: Stage, generationId: string, count: nu
     generation_id: fresh('generation_id'),
     tool_call_id: fresh('tool_call_id'),
   })
-  await copy('events', 'generation_id', { generation_id: fresh('generation_id') })
+  // A place in the feed is given to one event only.
+  await copy('events', 'generation_id', { generation_id: fresh('generation_id'), position: 'null' })
   await copy('generations', 'id', { id: fresh('id'), thread_id: fresh('thread_id') })
 }

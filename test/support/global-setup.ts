@@ -9,7 +9,8 @@ import { migrate } from '../../src/store/db/migrate.ts'
 export default async function setup({ provide }: { provide(key: 'dump', value: string): void }) {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-test-'))
   const client = await PGlite.create()
-  await migrate({ db: drizzle(client) as never, kind: 'pglite', sql: null, close: async () => {} })
+  const db = drizzle(client) as never
+  await migrate({ db, leaseDb: db, kind: 'pglite', openSession: null, close: async () => {} })
   const dump = await client.dumpDataDir('none')
   await client.close()
   const path = join(folder, 'migrated.tar')

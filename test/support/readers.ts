@@ -121,3 +121,49 @@ export const readByPolling: Reader = async ({ url, key, generationId, signal }) 
   }
   return cursors
 }
+
+export interface SseFeed {
+  cursors: string[]
+  /** Streams that were opened so far. */
+  streams(): number
+  close(): Promise<void>
+}
+
+const feedDocument = `subscription($after: String, $types: [EventType!]) {
+  projectEvents(after: $after, types: $types) { cursor } }`
+
+/** Follows a project's feed from its beginning by server-sent events, on any server, back again behind the last cursor. */
+export function followFeedBySse(from: { key: string; anyUrl(): string; types: string[] }): SseFeed {
+  const cursors: string[] = []
+  const abort = new AbortController()
+  let streams = 0
+  const once = async () => {
+    const response = await fetch(`${from.anyUrl()}/graphql`, {
+      method: 'POST',
+      signal: abort.signal,
+      headers: {
+        accept: 'text/event-stream',
+        'content-type': 'application/json',
+        authorization: `Bearer ${from.key}`,
+      },
+      body: JSON.stringify({
+        query: feedDocument,
+        variables: { after: cursors.at(-1) ?? '0', types: from.types },
+      }),
+    })
+    streams++
+    for await (const data of sseData(response)) {
+      const { data: told } = JSON.parse(data) as { data?: { projectEvents: { cursor: string } } }
+      // An event that could not be filled in is told again behind the cursor before it.
+      if (!told) return
+      cursors.push(told.projectEvents.cursor)
+    }
+  }
+  const following = (async () => {
+    while (!abort.signal.aborted) {
+      await once().catch(() => {})
+      await pause()
+    }
+  })()
+  return { cursors, streams: () => streams, close: () => (abort.abort(), following) }
+}

@@ -13,7 +13,8 @@ import {
   type UpstreamState,
 } from '../../src/domain/upstream/index.ts'
 import { atomically } from '../../src/store/db/database.ts'
-import { readFeed } from '../../src/store/events/log.ts'
+import { numberAll } from '../../src/store/events/numbering.ts'
+import { readFeed } from '../../src/store/events/read.ts'
 import { beginning } from '../../src/store/events/position.ts'
 
 export const projectId = 'proj_upstreams'
@@ -63,6 +64,7 @@ export function savedOf(house: House, id: string): Saved {
         ...rest,
       }),
     async events() {
+      await numberAll(house.db, house.bell)
       const page = await readFeed(house.db, projectId, beginning, 1000)
       return page.events
         .filter((event) => event.data['toolId'] === id)

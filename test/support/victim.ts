@@ -43,7 +43,7 @@ function dieAfterVerdict(db: Database): void {
     const result = await begin(async (tx) => {
       const run = tx.execute.bind(tx)
       tx.execute = ((statement: SQL) => {
-        verdict ||= dialect.sqlToQuery(statement).sql.includes('update approvals set votes')
+        verdict ||= dialect.sqlToQuery(statement).sql.includes('update approvals as p set votes')
         return run(statement)
       }) as typeof tx.execute
       return work(tx as unknown as Database)

@@ -242,7 +242,8 @@ function addVerdicts(refs: Refs, { GrantInput }: GrantTypes, { Verdict }: Enums)
           'With APPROVE: what to run instead, without presets. Validated; the model is told which were changed.',
       }),
       expectedDigest: t.string({
-        description: 'Refuses with ConflictError when something else is asked by now.',
+        description:
+          'Refuses with ConflictError when something else is asked by now; without it, an APPROVE counts for what stood there when it came in.',
       }),
       grant: t.field({ type: GrantInput, description: 'With APPROVE: remember this for some next calls.' }),
     }),

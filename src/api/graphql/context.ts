@@ -57,6 +57,8 @@ export interface GraphQLContext {
   readonly models: Models
   readonly loaders: Loaders
   readonly requestId: string
+  /** The newest place in the log of events, taken before anything was read; only for operations that ask for feedCursor. */
+  newestPosition?: number
   /** Forgets what was loaded: called for each event of a subscription, whose context lives as long as the stream. */
   renewLoaders(): void
 }

@@ -70,6 +70,8 @@ const codeMeanings: Record<ErrorCode, string> = {
   APPROVAL_ALREADY_DECIDED: 'Somebody was faster.',
   APPROVAL_EXPIRED: 'The time for the verdict is over.',
   BAD_CURSOR: 'The cursor was not issued here, or for another list.',
+  CURSOR_EXPIRED:
+    'The event of the cursor is not in the log any more; extensions.oldestCursor and newestCursor are where to go on.',
   LIMITED: 'A limit is reached; with retryAfterMs another try may succeed then.',
   EXPIRED: 'The time for it is over.',
   UPSTREAM: 'Another server failed.',
@@ -140,8 +142,9 @@ export function maskError(error: unknown, log: Log): GraphQLError {
   const original = error instanceof GraphQLError ? (error.originalError ?? null) : error
   const known = asAppError(original)
   if (known) {
+    if (known.code === 'UNAVAILABLE') log.warn({ err: known.cause }, 'a request met a database that was away')
     const status = httpStatus[known.code]
-    const retryAfterMs = known.details.retryAfterMs
+    const { retryAfterMs, oldestCursor, newestCursor } = known.details
     const headers: Record<string, string> = {
       ...(known.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}),
       ...(retryAfterMs ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {}),
@@ -151,6 +154,7 @@ export function maskError(error: unknown, log: Log): GraphQLError {
       ...(known.details.action ? { action: known.details.action } : {}),
       ...(known.details.issues ? { issues: known.details.issues } : {}),
       ...(retryAfterMs ? { retryAfterMs } : {}),
+      ...(oldestCursor ? { oldestCursor, newestCursor } : {}),
       ...(status ? { http: { status, headers } } : {}),
     }
     return at(error, known.message, extensions)

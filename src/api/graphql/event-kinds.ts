@@ -184,7 +184,8 @@ export const eventKinds: readonly EventKind[] = [
   {
     type: 'UNKNOWN_CALL_RESOLVED',
     name: 'UnknownCallResolvedEvent',
-    description: 'A person said what became of a call whose outcome was unknown.',
+    description:
+      'A person said, or an answer that came late told, what became of a call whose outcome was unknown.',
     of: 'project',
     fields: ['toolCall', 'name', 'outcome', 'decidedBy'],
   },

@@ -100,7 +100,7 @@ function addKind(refs: Refs, kind: EventKind, ofGeneration: unknown, ofProject: 
           }),
         verdict: () => text('verdict', 'The verdict.'),
         outcome: () => text('outcome', 'SUCCEEDED, FAILED or RUN_AGAIN.'),
-        decidedBy: () => id('decidedBy', 'The key that said so.'),
+        decidedBy: () => id('decidedBy', 'The key that said so; `system` for an answer that came late.'),
         approval: () =>
           t.field({
             type: refs.Approval,

@@ -1,6 +1,6 @@
 /** The types of generations and steps on the wire. */
 import {
-  encodeCursor,
+  encodeGenerationCursor,
   isTerminal,
   readEvents,
   shownStatus,
@@ -230,7 +230,10 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
         description: 'When its end was asked for.',
       }),
       cancelReason: t.exposeString('cancelReason', { nullable: true, description: 'Why, as given.' }),
-      deadlineAt: t.expose('deadlineAt', { type: 'DateTime', description: 'When it expires.' }),
+      deadlineAt: t.expose('deadlineAt', {
+        type: 'DateTime',
+        description: 'When it expires. Time for which it, or a run under it, waits for a person is added.',
+      }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
       startedAt: t.expose('startedAt', {
         type: 'DateTime',
@@ -267,7 +270,7 @@ function addLog(refs: Refs, events: EventTypes): void {
     t.field({
       type: Log,
       description:
-        'The log after a cursor: the same events and cursors as the subscription, without text on its way.',
+        'The log after a cursor: the same events and cursors as the subscription, without text on its way. CURSOR_EXPIRED as there.',
       args: {
         after: t.arg.string({ description: 'A cursor of an event; from the beginning when left out.' }),
         first: t.arg.int({ description: 'At most 100; 20 when left out.' }),
@@ -279,7 +282,7 @@ function addLog(refs: Refs, events: EventTypes): void {
       resolve: async (generation: Generation, { after, first }, { ctx }) => {
         const limit = Math.max(1, Math.min(first ?? pageSizes.default, pageSizes.maximum))
         const log = await readEvents(ctx, generation, { after: after ?? null, first: limit })
-        const nodes = log.events.map((event) => ({ ...event, cursor: encodeCursor(event) }))
+        const nodes = log.events.map((event) => ({ ...event, cursor: encodeGenerationCursor(event) }))
         return { nodes, endCursor: nodes.at(-1)?.cursor ?? null, hasMore: log.more }
       },
     }),

@@ -109,7 +109,8 @@ function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes): void {
         }),
         threadId: t.id({ description: 'Goes on from the generations of this thread that have ended.' }),
         idempotencyKey: t.string({
-          description: 'A repeat with the same key answers the first generation. Remembered for 24 hours.',
+          description:
+            'A repeat with the same key answers the first generation. Remembered until 24 hours after its end.',
         }),
         ...inputs.settings(t),
       }),

@@ -1,5 +1,6 @@
 /** Projects and the viewer on the wire. */
 import { createProject, listProjects, type Principal, type Project } from '../../domain/access/index.ts'
+import { feedCursor, newestPosition } from '../../domain/generations/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
@@ -14,6 +15,14 @@ export function addProjects(refs: Refs): void {
       id: t.exposeID('id', { description: 'Begins with proj_.' }),
       name: t.exposeString('name', { description: 'For people; need not be unique.' }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+      feedCursor: t.string({
+        nullable: true,
+        description:
+          'The end of the feed before this operation read anything. With it as after, projectEvents gives everything ' +
+          'that happened since: an answer and the feed join without a gap. Needs the permission of projectEvents.',
+        resolve: async (project, _args, { ctx, newestPosition: newest }) =>
+          feedCursor(ctx, project.id, newest ?? (await newestPosition(ctx))),
+      }),
     }),
   })
   const connection = connectionOf(refs.Project, 'Project')

@@ -1,9 +1,11 @@
 /** The two subscriptions: every stream resumes after a cursor. */
 import { onAbort } from '../../core/abort.ts'
 import {
-  encodeCursor,
+  encodeFeedCursor,
+  encodeGenerationCursor,
   watchGeneration,
   watchProject,
+  type EventRow,
   type StreamItem,
 } from '../../domain/generations/index.ts'
 import type { EventTypes } from './events.ts'
@@ -15,7 +17,8 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
     t.field({
       type: types.GenerationEvent,
       description:
-        'Every event of a generation after the cursor, then live with the text on its way, until its last event.',
+        'Every event of a generation after the cursor, then live with the text on its way, until its last event; at once ' +
+        'behind that. CURSOR_EXPIRED when the event of the cursor is not in the log any more.',
       args: {
         generationId: t.arg.id({ required: true, description: 'Begins with gen_.' }),
         after: t.arg.string({
@@ -23,19 +26,24 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
         }),
       },
       subscribe: async (_root, args, context) =>
-        endingWith(context, withCursors(await watchGeneration(context.ctx, args), args.after)) as never,
+        endingWith(
+          context,
+          withCursors(await watchGeneration(context.ctx, args), args.after, encodeGenerationCursor),
+        ) as never,
       resolve: renewed as never,
     }),
   )
   builder.subscriptionField('projectEvents', (t) =>
     t.field({
       type: types.ProjectEvent,
-      description: 'Every event of a project after the cursor, then live, without end.',
+      description:
+        'Every event of a project after the cursor, then live, without end. CURSOR_EXPIRED when the event of the cursor ' +
+        'is not in the log any more.',
       args: {
         projectId: t.arg.id({ description: "The project; the key's own when left out." }),
         after: t.arg.string({
           description:
-            'The cursor of the last event you have; "0" for the beginning, from now when left out.',
+            'The cursor of the last event you have, or feedCursor; "0" for the beginning, from now when left out.',
         }),
         types: t.arg({ type: [types.EventType], description: 'Only events of these kinds.' }),
       },
@@ -45,6 +53,7 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
           withCursors(
             await watchProject(context.ctx, args as Parameters<typeof watchProject>[1]),
             args.after,
+            encodeFeedCursor,
           ),
         ) as never,
       resolve: renewed as never,
@@ -72,6 +81,7 @@ function endingWith<T>(context: object, stream: AsyncIterableIterator<T>): Async
 function withCursors(
   stream: AsyncIterableIterator<StreamItem>,
   after: string | null | undefined,
+  encode: (event: EventRow) => string,
 ): AsyncIterableIterator<EventShape> {
   let last = after ?? ''
   const shape = (item: StreamItem): EventShape => {
@@ -79,7 +89,7 @@ function withCursors(
       const { kind: _kind, after: _after, ...delta } = item.delta
       return { ...delta, type: 'TEXT_DELTA', at: new Date(), cursor: last }
     }
-    last = encodeCursor(item.event)
+    last = encode(item.event)
     return { ...item.event, cursor: last }
   }
   return {

@@ -200,7 +200,8 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
           description: 'At most 20; an http tool gets links to them as the argument attachments.',
         }),
         idempotencyKey: t.string({
-          description: 'A repeat with the same key joins the first call. Remembered for 24 hours.',
+          description:
+            'A repeat with the same key joins the first call. Remembered until 24 hours after it is settled.',
         }),
       }),
     }),
@@ -271,7 +272,8 @@ const statusDescriptions: Record<(typeof toolCallStatuses)[number], string> = {
   SUCCEEDED: 'Done.',
   ERRORED: 'Failed, or refused with a reason.',
   INVALID: 'The arguments did not fit the schema; it was not sent.',
-  UNKNOWN: 'The server stopped while it was under way: it may have taken effect, and was not repeated.',
+  UNKNOWN:
+    'It was sent, and no final answer came, or the server stopped meanwhile: it may have taken effect, and was not repeated.',
   REJECTED: 'A person denied it; it was not sent.',
   EXPIRED: 'Nobody approved it in time; it was not sent.',
   SKIPPED: 'The generation ended with its step.',

@@ -5,9 +5,10 @@ import { maxDirectivesPlugin } from '@escape.tech/graphql-armor-max-directives'
 import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import type { IncomingMessage } from 'node:http'
-import { GraphQLError } from 'graphql'
+import { GraphQLError, type DocumentNode } from 'graphql'
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
 import type { Log } from '../../core/log.ts'
+import { newestPosition } from '../../domain/generations/index.ts'
 import type { GraphQLContext } from './context.ts'
 import { documentFault, maskError } from './errors.ts'
 import { operationGuard } from './operation-guard.ts'
@@ -68,6 +69,7 @@ export function makeYoga(options: YogaOptions) {
       blockFieldSuggestionsPlugin({ mask: '' }),
       plainFaults(),
       operationGuard(log),
+      feedCursorFirst(),
     ] as Plugin[],
   })
 }
@@ -108,6 +110,25 @@ function plainFaults(): Plugin {
       () =>
       ({ result, setResult }) =>
         setResult((result as readonly GraphQLError[]).map(documentFault)),
+  }
+}
+
+/**
+ * What an operation reads must not be older than its feedCursor, or what happened in between would be in neither. So the
+ * place is taken before the first resolver runs; without it the field fails by itself.
+ */
+function feedCursorFirst(): Plugin<GraphQLContext> {
+  return {
+    async onExecute({ args }) {
+      const { loc } = args.document as DocumentNode
+      if (!loc?.source.body.includes('feedCursor')) return
+      const context = args.contextValue as GraphQLContext
+      try {
+        context.newestPosition = await newestPosition(context.ctx)
+      } catch {
+        // Nobody is asking, or the database is away: the resolvers say so.
+      }
+    },
   }
 }
 

@@ -49,7 +49,13 @@ export interface HttpServer {
 
 /** Listens. Port 0 takes a free one. */
 export async function listen(routes: Routes, host: string, port: number): Promise<HttpServer> {
-  const server = createServer((request, response) => void handle(routes, request, response))
+  const open = new Set<ServerResponse>()
+  const server = createServer((request, response) => {
+    if (!server.listening) response.shouldKeepAlive = false
+    open.add(response)
+    response.once('close', () => open.delete(response))
+    void handle(routes, request, response)
+  })
   server.requestTimeout = arrivalMs
   server.headersTimeout = arrivalMs
   server.on('upgrade', (request, socket, head) => {
@@ -66,16 +72,26 @@ export async function listen(routes: Routes, host: string, port: number): Promis
   return {
     url: `http://${shown}:${address.port}`,
     port: address.port,
-    close: (graceMs) => close(server, graceMs),
+    close: (graceMs) => close(server, open, graceMs),
   }
 }
 
-async function close(server: Server, graceMs: number): Promise<void> {
+async function close(server: Server, open: ReadonlySet<ServerResponse>, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  // A stream of events has no end of its own; its client goes on elsewhere from its cursor.
+  for (const response of open) {
+    if (isEventStream(response)) response.destroy()
+    // A client that keeps its connection would go on with it until the grace is over and cut a request off.
+    else response.shouldKeepAlive = false
+  }
   server.closeIdleConnections()
   const timer = setTimeout(() => server.closeAllConnections(), graceMs)
   await closed
   clearTimeout(timer)
+}
+
+function isEventStream(response: ServerResponse): boolean {
+  return String(response.getHeader('content-type')).startsWith('text/event-stream')
 }
 
 function pathOf(request: IncomingMessage): string {

@@ -130,8 +130,9 @@ function holdOf({ era, times }: Visit, tells: boolean): number {
 }
 
 async function notYet(delivery: Delivery, work: Work): Promise<CallAnswer> {
-  const { visit, mcp, requestHash, round } = delivery
-  if (work.status === 'RUNNING') return withConversation(lateResult(visit, work.id), work.conversationId)
+  const { visit, mcp, requestHash, round, keyed } = delivery
+  if (work.status === 'RUNNING')
+    return withConversation(lateResult(visit, work.id, keyed), work.conversationId)
   if (visit.era === 'legacy')
     return withConversation(pendingResult(work, visit.times.progressMs), work.conversationId)
   const state = { workId: work.id, round: round + 1, requestHash }

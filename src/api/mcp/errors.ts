@@ -41,6 +41,7 @@ const table: Record<ErrorCode, Told> = {
   APPROVAL_ALREADY_DECIDED: { code: codes.conflict, status: 409 },
   APPROVAL_EXPIRED: { code: codes.conflict, status: 409 },
   BAD_CURSOR: { code: codes.invalidParams, status: 400 },
+  CURSOR_EXPIRED: { code: codes.invalidParams, status: 410 },
   LIMITED: { code: codes.limited, status: 429 },
   EXPIRED: { code: codes.conflict, status: 410 },
   UPSTREAM: { code: codes.internal, status: 502 },
@@ -84,6 +85,7 @@ export function toProtocolError(error: unknown, log: Log): ProtocolError {
   if (error instanceof ProtocolError) return error
   const known = asAppError(error)
   if (known) {
+    if (known.code === 'UNAVAILABLE') log.warn({ err: known.cause }, 'a request met a database that was away')
     const { issues, retryAfterMs, action } = known.details
     return protocolError(table[known.code].code, known.message, known.code.toLowerCase(), {
       ...(issues ? { issues } : {}),

@@ -6,7 +6,7 @@ import type { Work } from '../../domain/bridge/index.ts'
 import { codes, faultError, missingCapability, protocolError, type ProtocolFault } from './errors.ts'
 import type { Visit } from './visit.ts'
 
-/** Failures that a later try may not meet. */
+/** Failures that a later try may not meet, and after which nothing has taken effect or may do so again. */
 const retryable = new Set([
   'timeout',
   'agent_timeout',
@@ -24,7 +24,8 @@ export function doneResult(
   const missing = protocolFaultOf(result)
   if (missing?.code === missingCapability) throw faultError(missing)
   const type = errorTypeOf(result)
-  if (type === 'agent_timeout' && visit.seed) throw seedTimeout(id)
+  if (visit.seed && type === 'agent_timeout') throw seedTimeout(id, true)
+  if (visit.seed && type === 'outcome_unknown' && reasonOf(result) === 'timeout') throw seedTimeout(id, false)
   const structured = type === null ? result.structuredContent : typed(result, type, id)
   const shown = visit.era === 'modern' || isJsonObject(structured)
   return {
@@ -43,17 +44,22 @@ export function protocolFaultOf({ isError, structuredContent }: ToolResult): Pro
   return { code, message: String(message), ...(isJsonObject(data) ? { data } : {}) }
 }
 
-/** The run took longer than a caller waits; it goes on, and its outcome can be asked for. */
-export function lateResult(visit: Pick<Visit, 'seed'>, id: string): CallToolResult {
-  if (visit.seed) throw seedTimeout(id)
-  const message =
-    'Agent reply timeout. The work goes on: repeat the request with the same idempotency_key to get its outcome.'
-  const error = { type: 'agent_timeout', code: 'agent_timeout', message, retryable: true, call_id: id }
+/**
+ * The work took longer than a caller waits; it goes on, and its outcome can be asked for. With `keyed` by the same
+ * request again; without a key that would be another call.
+ */
+export function lateResult(visit: Pick<Visit, 'seed'>, id: string, keyed: boolean): CallToolResult {
+  if (visit.seed) throw seedTimeout(id, keyed)
+  const how = keyed
+    ? 'repeat the request with the same idempotency_key'
+    : `call the tool approval_wait with {"call_id": "${id}"}`
+  const message = `Agent reply timeout. The work goes on: ${how} to get its outcome.`
+  const error = { type: 'agent_timeout', code: 'agent_timeout', message, retryable: keyed, call_id: id }
   return { content: [{ type: 'text', text: message }], structuredContent: { error }, isError: true }
 }
 
-function seedTimeout(id: string) {
-  const more = { retryable: true, call_id: id }
+function seedTimeout(id: string, again: boolean) {
+  const more = { retryable: again, call_id: id }
   return protocolError(codes.timeoutSeed, 'Agent reply timeout', 'agent_timeout', more)
 }
 
@@ -104,11 +110,16 @@ function errorTypeOf({ isError, structuredContent }: ToolResult): string | null 
   return code === 'timeout' ? 'agent_timeout' : code
 }
 
+function reasonOf({ structuredContent }: ToolResult): unknown {
+  return (structuredContent as { error?: { reason?: Json } } | undefined)?.error?.reason
+}
+
 function typed({ structuredContent, content }: ToolResult, type: string, id: string): JsonObject {
   const given = (structuredContent as { error?: Json } | undefined)?.error
   const [first] = content
   const known: JsonObject = isJsonObject(given)
     ? given
     : { code: type, message: first?.type === 'text' ? first.text.slice(0, 2000) : 'The tool failed.' }
-  return { error: { ...known, type, retryable: retryable.has(type), call_id: id } }
+  const again = retryable.has(type) && known['retryable'] !== false
+  return { error: { ...known, type, retryable: again, call_id: id } }
 }

@@ -8,6 +8,7 @@ import type { Log } from '../../core/log.ts'
 import type { Blobs } from '../../store/blobs/disk.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { Bell } from '../../store/events/bell.ts'
+import type { Leases } from '../../store/work/leases.ts'
 import type { Live } from '../../store/events/live.ts'
 import type { Egress } from '../egress/index.ts'
 import type { Policy } from './policy.ts'
@@ -15,6 +16,10 @@ import type { Policy } from './policy.ts'
 /** The parts of the house that operations use. Made once, in app.ts. */
 export interface House {
   db: Database
+  /** The same database over connections that nothing else keeps busy: for claims, heartbeats and outcomes. */
+  leaseDb: Database
+  /** The leases of this process on calls outside generations. */
+  callLeases: Leases
   bell: Bell
   live: Live
   stays: Stays

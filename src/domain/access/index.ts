@@ -13,6 +13,7 @@ export {
 export { forgetExpiredKeys, rememberRequest } from './idempotency.ts'
 export { createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
 export {
+  assertStillValid,
   createAuthenticator,
   insertKey,
   principalById,

@@ -3,12 +3,12 @@ import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
-import type { Database } from '../../store/db/database.ts'
+import { query, type Database } from '../../store/db/database.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import type { House, Principal } from './context.ts'
 import type { TokenVerifier } from './oidc.ts'
 import type { Policy } from './policy.ts'
-import { subjectById } from './subjects.ts'
+import { subjectById, subjectPrefix } from './subjects.ts'
 
 export const keyPrefix = 'gh_'
 
@@ -180,6 +180,21 @@ export async function principalById(db: Database, id: string, now: number): Prom
     .where(and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt)))
   const principal = row ? principalOf(row) : null
   return principal && !hasExpired(principal, now) ? principal : null
+}
+
+/**
+ * Throws UNAUTHENTICATED when the caller's key was revoked or has expired since it was authenticated, by the database's
+ * clock. In a transaction a revocation waits until its end: what is written with the key comes before it.
+ */
+export async function assertStillValid(tx: Database, { id }: Pick<Principal, 'id'>): Promise<void> {
+  const rows = await query(
+    tx,
+    id.startsWith(subjectPrefix)
+      ? sql`select 1 from subjects where id = ${id} and expires_at > clock_timestamp()`
+      : sql`select 1 from api_keys where id = ${id} and revoked_at is null
+          and (expires_at is null or expires_at > clock_timestamp()) for share`,
+  )
+  if (rows.length === 0) throw unauthenticated()
 }
 
 export function hasExpired(principal: Principal, now: number): boolean {

@@ -6,7 +6,7 @@ import { projects, subjects } from '../../store/db/tables/access.ts'
 import type { Principal } from './context.ts'
 import { policyOfRole, type Role } from './policy.ts'
 
-const prefix = 'usr_'
+export const subjectPrefix = 'usr_'
 
 interface Subject {
   projectId: string
@@ -40,7 +40,7 @@ export async function keepSubject(db: Database, given: Subject): Promise<Princip
 
 /** The principal of a subject's id, or null when there is none. */
 export async function subjectById(db: Database, id: string): Promise<Principal | null> {
-  if (!id.startsWith(prefix)) return null
+  if (!id.startsWith(subjectPrefix)) return null
   const [row] = await db.select().from(subjects).where(eq(subjects.id, id))
   return row ? principalOf(row) : null
 }
@@ -56,5 +56,5 @@ function idOf({ issuer, subject, projectId }: Subject): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([issuer, subject, projectId]))
     .digest('hex')
-  return prefix + hash.slice(0, 32)
+  return subjectPrefix + hash.slice(0, 32)
 }

@@ -90,10 +90,19 @@ export function requested({ id, toolCallId, tool }: NewApproval): NewEvent {
   return { type: 'APPROVAL_REQUESTED', data: factsOf(id, { id: toolCallId, runtimeName }) }
 }
 
-/** Part of a statement: voids what is still pending or approved of these approvals. */
-export function voidApprovals(ids: readonly string[], reason: VoidReason): SQL {
-  return sql`update approvals set status = 'VOIDED', void_reason = ${reason}, settled_at = now(), wake_at = null
-    where id in ${[...ids]} and status in ('PENDING', 'APPROVED')`
+/**
+ * Part of a statement with a relation `g` of at most one row: voids what is still pending or approved of these approvals,
+ * and nothing when `g` is empty. `relation` is another name than `g`; `masks` are what is not shown from now on.
+ */
+export function voidApprovals(
+  ids: readonly string[],
+  reason: VoidReason,
+  { relation = sql`g`, masks = null }: { relation?: SQL; masks?: string[][] | null } = {},
+): SQL {
+  const hidden = masks ? sql`, masked = ${jsonb(masks)}` : sql``
+  return sql`update approvals as p set status = 'VOIDED', void_reason = ${reason}, settled_at = now(), wake_at = null
+    ${hidden}
+    from ${relation} where p.id in ${[...ids]} and p.status in ('PENDING', 'APPROVED')`
 }
 
 /** Part of a statement with the relation `g(id)`: voids what is pending of a generation that ends. */

@@ -7,7 +7,7 @@ import { hashJson } from '../../core/json.ts'
 import { atomically, query } from '../../store/db/database.ts'
 import type { Hint } from '../../store/events/bell.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
-import { assertMay, denied, type Ctx } from '../access/index.ts'
+import { assertMay, assertStillValid, denied, type Ctx } from '../access/index.ts'
 import {
   gateOf,
   judgeGate,
@@ -26,6 +26,7 @@ import { digestOf } from './ask.ts'
 import { decide, type Edit, type Ready } from './decision.ts'
 import { grantShape, type GrantInput } from './grants.ts'
 import { findApproval } from './read.ts'
+import { RightsChanged, whyNot } from './rights.ts'
 
 const maxBatch = 50
 
@@ -54,8 +55,10 @@ export interface DecideApprovalInput {
  * requester. APPROVE with `arguments` edits them: they are validated, the presets merged and the gates asked anew, which
  * may want more now; INVALID leaves the approval pending. One REJECT settles it, an APPROVE once the quorum is reached;
  * an edit starts the votes anew. Verdict, call, event, audit, grant and the wake of whoever waits are one transaction.
- * APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for whoever comes later, CONFLICT for a second vote of the same key,
- * for a voided approval and when `expectedDigest` is not what is being asked any more.
+ * A verdict counts for what its author read, with the rights its author has when it is written: under the lock the key,
+ * the roles and the digest are checked again. APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for whoever comes later,
+ * CONFLICT for a second vote of the same key, for a voided approval, and when `expectedDigest`, or without it what stood
+ * there when an APPROVE came in, is not what is being asked any more. A REJECT without it stands: it is a no to any edit.
  */
 export async function decideApproval(ctx: Ctx, input: DecideApprovalInput): Promise<Approval> {
   const ready = await prepare(ctx, input, ['input'])
@@ -82,7 +85,7 @@ export async function decideApprovals(
   return decideAll(ctx, ready)
 }
 
-/** Everything that can be said without the lock: shape, permission, roles, edited arguments. */
+/** Everything that can be said without the lock: shape, permission, roles, edited arguments. What can change is checked again under it. */
 async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready> {
   const given = check(decision, input, root)
   const approval = await findApproval(ctx, given.approvalId)
@@ -102,16 +105,6 @@ async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready>
   const refusedEdit = edit ? whyNot(ctx, { ...approval, requirement: edit.requirement }) : null
   if (refusedEdit) throw await denied(ctx, what, refusedEdit)
   return { given, approval, owner: ownerOf({ ...approval, id: approval.toolCallId }), edit, root }
-}
-
-function whyNot(ctx: Ctx, { requirement, requestedBy, escalatedAt }: Approval): string | null {
-  const { id, role } = ctx.principal
-  if (requirement.excludeRequester && requestedBy === id)
-    return 'Who asked for this call may not decide about it: another key must.'
-  const missing = requirement.approvers.find(
-    (list) => !list.some((one) => one === role) && !(escalatedAt !== null && role === 'admin'),
-  )
-  return missing ? `Only keys with the role ${missing.join(' or ')} decide about this call.` : null
 }
 
 async function editOf(
@@ -157,11 +150,12 @@ async function agentGates(ctx: Ctx, { generationId, agentGate: placed }: ToolCal
 }
 
 async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {
-  const done = await atomically(ctx.db, async (tx) => {
+  const deciding = atomically(ctx.db, async (tx) => {
     await lockOwners(
       tx,
       ready.map((one) => one.owner),
     )
+    await assertStillValid(tx, ctx.principal)
     const hints: Hint[] = []
     const decided: Approval[] = []
     for (const one of ready) {
@@ -170,6 +164,12 @@ async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {
       decided.push(made.approval)
     }
     return { decided, hints }
+  })
+  const done = await deciding.catch(async (error: unknown) => {
+    if (!(error instanceof RightsChanged)) throw error
+    const { projectId, toolId } = error.approval
+    const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
+    throw await denied(ctx, what, error.message)
   })
   ctx.bell.ring(done.hints)
   return done.decided

@@ -14,6 +14,7 @@ import { approvalOf, currentArguments, type Approval, type Verdict, type Vote } 
 import { isOutdated } from './drift.ts'
 import { insertGrant, type CheckedGrant } from './grants.ts'
 import { outcomeOf, type Outcome } from './outcome.ts'
+import { RightsChanged, whyNot } from './rights.ts'
 
 /** A checked decision, ready to be tried under the lock. */
 export interface Ready {
@@ -49,7 +50,7 @@ export interface Decision {
   grant?: CheckedGrant | null | undefined
 }
 
-/** Decides; the owner must be locked. Answers the approval as it is now, and what to ring after the commit. */
+/** Decides; the owner must be locked, and the key valid. Answers the approval as it is now, and what to ring after the commit. */
 export async function decide(
   tx: Database,
   ctx: Ctx,
@@ -66,8 +67,11 @@ export async function decide(
   const approval = approvalOf(plain)
   const now = new Date(nowMs)
   assertOpen(approval, late)
+  const refusal = whyNot(ctx, approval)
+  if (refusal) throw new RightsChanged(approval, refusal)
   const edit = changes(ready.edit, approval) ? ready.edit : null
-  if (given.expectedDigest && given.expectedDigest !== approval.digest)
+  const read = given.expectedDigest || (given.verdict === 'APPROVE' ? ready.approval.digest : null)
+  if (read && read !== approval.digest)
     throw conflict(
       approval,
       'The arguments were edited since you read them. Read the approval again and decide then.',
@@ -162,8 +166,7 @@ async function write(tx: Database, ctx: Ctx, { owner, edit: given }: Ready, made
   const call =
     changed.length === 0
       ? sql``
-      : sql`c as (update tool_calls set ${sql.join(changed, sql`, `)}
-          where id = ${approval.toolCallId} and approval_id = ${approval.id} and status = 'AWAITING_APPROVAL'),`
+      : sql`c as (update tool_calls set ${sql.join(changed, sql`, `)} where id in (select tool_call_id from a)),`
   const entry = entryOf(ctx, {
     projectId: approval.projectId,
     action: 'approvals:Decide',
@@ -176,13 +179,16 @@ async function write(tx: Database, ctx: Ctx, { owner, edit: given }: Ready, made
       ...(given?.dropped.length ? { droppedPresetKeys: given.dropped } : {}),
     },
   })
-  const told = telling(owner, outcome.events, outcome.wake)
+  const told = telling(owner, outcome.events, outcome.wake, sql`a`)
   const rows = await query<Told>(
     tx,
-    sql`with a as (update approvals set votes = ${jsonb(votes)} ${edited} ${closed} where id = ${approval.id}),
+    sql`with a as (update approvals as p set votes = ${jsonb(votes)} ${edited} ${closed}
+        from tool_calls as t where p.id = ${approval.id} and p.status = 'PENDING' and t.id = p.tool_call_id
+          and t.approval_id = p.id and t.status = 'AWAITING_APPROVAL' returning p.tool_call_id),
       ${call} ${told.parts}, l as (${insertEntries([entry])}) ${told.answer}`,
   )
-  return hintsOf(told, rows[0]!)
+  if (!rows[0]) throw conflict(approval, 'The call of this approval does not wait for it any more.')
+  return hintsOf(told, rows[0])
 }
 
 /** What becomes of the call's row. One without a generation is its own work row, so it is woken here. */

@@ -7,6 +7,7 @@ import {
   gateOf,
   judgeGate,
   loadTools,
+  maskedPaths,
   prepareCall,
   withAttachments,
   type Callable,
@@ -23,6 +24,8 @@ export interface Drift {
   /** The tool as it is now. */
   tool: Callable | null
   again: NewApproval | null
+  /** What is not shown from now on, in the arguments of the call and in those of the approval; null without a tool. */
+  masks: { call: string[][]; approval: string[][] } | null
 }
 
 /**
@@ -40,9 +43,10 @@ export async function driftOf(
     currentCallable(house, call),
   ])
   if (tool && isSame(approval!, tool, call)) return null
-  if (!tool) return { reason: 'TOOL_DELETED', tool: null, again: null }
+  if (!tool) return { reason: 'TOOL_DELETED', tool: null, again: null, masks: null }
+  const masks = masksOf(tool, call, approval!)
   const prepared = prepareCall(tool, call.arguments)
-  if (!prepared.ok) return { reason: 'TOOL_CHANGED', tool, again: null }
+  if (!prepared.ok) return { reason: 'TOOL_CHANGED', tool, again: null, masks }
   const merged = withAttachments(prepared.merged, call.attachments)
   const policies = [gateOf(tool), ...agentGates]
   const question = {
@@ -55,7 +59,19 @@ export async function driftOf(
     clientTimeoutMs: approval!.clientTimeoutMs,
     requestedBy: call.requestedBy,
   }
-  return { reason: 'TOOL_CHANGED', tool, again: newApproval(question) }
+  return { reason: 'TOOL_CHANGED', tool, again: newApproval(question), masks }
+}
+
+/** What the tool marks now, added to what it marked when the call was proposed: nothing is shown that was hidden. */
+function masksOf({ inputSchema }: Callable, call: ToolCall, approval: Approval): Drift['masks'] {
+  const { arguments: asked, editedArguments: edited } = approval
+  return {
+    call: [...(call.masked ?? []), ...maskedPaths(inputSchema, call.arguments)],
+    approval: [
+      ...(approval.masked ?? []),
+      ...[asked, edited].flatMap((args) => maskedPaths(inputSchema, args)),
+    ],
+  }
 }
 
 /** Whether the tool is not any more what was asked about. */

@@ -94,7 +94,8 @@ const facts = sql`own as (
     from a cross join lateral (
       select 1 as n, 'APPROVAL_EXPIRED' as type, jsonb_build_object('approvalId', a.id) as more
         where a.status = 'EXPIRED'
-      union all select 2, 'TOOL_CALL_SETTLED', '{"status": "EXPIRED"}'::jsonb where a.status = 'EXPIRED'
+      union all select 2, 'TOOL_CALL_SETTLED', '{"status": "EXPIRED"}'::jsonb
+        where a.status = 'EXPIRED' and a.tool_call_id in (select id from c)
       union all select 1, 'APPROVAL_ESCALATED', jsonb_build_object('approvalId', a.id) where a.status = 'PENDING'
     ) as e
   ), told as (
@@ -130,6 +131,7 @@ function statement() {
       error_code = 'approval_expired', settled_at = now()
     from a where t.id = a.tool_call_id and a.status = 'EXPIRED' and t.approval_id = a.id
       and t.status = 'AWAITING_APPROVAL'
+    returning t.id
   ), ${facts},
   g as (
     update generations as o set last_seq = o.last_seq + f.n,

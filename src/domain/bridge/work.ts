@@ -5,7 +5,7 @@ import { kindOfId } from '../../core/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Ctx } from '../access/index.ts'
 import { loadApprovals, loadPendingUnder, type Approval } from '../approvals/index.ts'
-import { answerCall, cancelCall, noteFetched, waitFor, type Patience } from '../calls/index.ts'
+import { answerCall, cancelCall, loadTogether, noteFetched, waitFor, type Patience } from '../calls/index.ts'
 import { cancelGeneration, getGenerations, isTerminal, type Generation } from '../generations/index.ts'
 import { isOpen, type Caller, type ToolCall } from '../tools/index.ts'
 import { findOwnCall } from './call.ts'
@@ -41,7 +41,12 @@ export async function readWork(ctx: Ctx, id: string): Promise<Work> {
 
 /** Looks until it is enough or the time is over; answers the work as it stands then. */
 export function waitForWork(ctx: Ctx, work: Work, patience: Patience<Work>): Promise<Work> {
-  return waitFor(ctx, work.projectId, () => readWork(ctx, work.id), patience)
+  // Who may see it was asked when it was read first.
+  const read = async () =>
+    kindOfId(work.id) === 'generation'
+      ? readTalk(ctx, work.id)
+      : readCall(ctx, await loadTogether(ctx, work.id))
+  return waitFor(ctx, work, read, patience)
 }
 
 /** Ends the work: what waits is withdrawn, what runs is told to stop. Idempotent. */
@@ -60,11 +65,10 @@ export async function fetched(ctx: Ctx, work: Work): Promise<void> {
 async function readCall(ctx: Ctx, call: ToolCall): Promise<Work> {
   const waits = call.status === 'AWAITING_APPROVAL'
   const [approval] = waits && call.approvalId ? await loadApprovals(ctx.db, [call.approvalId]) : [null]
-  const cancelled = call.status === 'CANCELLED' || call.cancelRequestedAt !== null
   return {
     id: call.id,
     projectId: call.projectId,
-    status: cancelled ? 'CANCELLED' : waits ? 'WAITING' : openStatus(call),
+    status: wasCutOff(call) ? 'CANCELLED' : waits ? 'WAITING' : openStatus(call),
     pending: pendingOf(approval ? [approval] : []),
     asked: openStatus(call) === 'ASKS' ? unanswered(call) : null,
     result: call.result,
@@ -95,6 +99,13 @@ async function readTalk(ctx: Ctx, id: string): Promise<Work> {
   }
 }
 
+/** Withdrawn before it ran, or cut off. What ran to its end is told as what it was, though somebody asked to stop it. */
+function wasCutOff({ status, settledAt, cancelRequestedAt, errorCode }: ToolCall): boolean {
+  return (
+    status === 'CANCELLED' || (settledAt !== null && cancelRequestedAt !== null && errorCode === 'cancelled')
+  )
+}
+
 function openStatus(call: ToolCall): WorkStatus {
   if (!isOpen(call)) return 'DONE'
   return call.status === 'AWAITING_CLIENT' && call.asked ? 'ASKS' : 'RUNNING'
@@ -119,10 +130,9 @@ export async function answerWork(
   return call.asked ? answerCall(ctx, call, answers, caller) : null
 }
 
-function statusOf({ storedStatus, cancelRequestedAt }: Generation, asks: boolean): WorkStatus {
+function statusOf({ storedStatus }: Generation, asks: boolean): WorkStatus {
   if (storedStatus === 'CANCELLED') return 'CANCELLED'
   if (isTerminal(storedStatus)) return 'DONE'
-  if (cancelRequestedAt) return 'CANCELLED'
   return asks ? 'WAITING' : 'RUNNING'
 }
 
@@ -134,12 +144,14 @@ function pendingOf(approvals: readonly Approval[]): Work['pending'] {
 
 /** The final text, and with an output schema its object; a run that failed is an error with its code. */
 function resultOf(generation: Generation): ToolResult {
-  const { storedStatus, error, output, threadId, id } = generation
+  const { storedStatus, error, output, threadId, id, stepCount } = generation
   if (storedStatus !== 'COMPLETED') {
     const code = error?.code.toLowerCase() ?? `agent_${storedStatus.toLowerCase()}`
     return errorResult(code, error?.message ?? 'The run of the agent ended without an answer.', {
       conversation_id: threadId,
       generation_id: id,
+      // Its calls would be made again.
+      ...(stepCount > 0 ? { retryable: false } : {}),
     })
   }
   const text = output?.text ?? (output?.object ? JSON.stringify(output.object) : '')

@@ -16,7 +16,6 @@ import {
 } from '../tools/index.ts'
 import type { Order } from './order.ts'
 import { placeCall } from './place.ts'
-import { leaseMarginMs } from './row.ts'
 import { runPlaced } from './send.ts'
 import { isAnswered, waitForCall } from './wait.ts'
 
@@ -27,6 +26,9 @@ const shape = z.object({
   attachments: z.unknown().optional(),
   idempotencyKey: text(200, 1).nullish(),
 })
+
+/** Time for a worker to take up a call whose lease has ended, in milliseconds. */
+const takeOverMs = 2000
 
 export interface CallToolInput {
   toolId: string
@@ -69,7 +71,8 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
   if (placed.call.status === 'AWAITING_APPROVAL') return placed.call
   if (!placed.joined) return runPlaced(ctx, order, placed)
   return waitForCall(ctx, placed.call, {
-    maxMs: timeoutOf(ctx, tool) + leaseMarginMs,
+    // Whoever runs it may vanish at any moment: then its lease ends, and another takes it up.
+    maxMs: timeoutOf(ctx, tool) + ctx.limits.leaseMs + takeOverMs,
     enough: isAnswered,
   })
 }

@@ -5,16 +5,9 @@ import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { NewEvent } from '../../store/events/log.ts'
 import type { Ctx } from '../access/index.ts'
 import { covers, findGrants, insertApprovals, newApproval, requested, takeUse } from '../approvals/index.ts'
-import {
-  newAttempt,
-  timeoutOf,
-  toolCallOf,
-  type Callable,
-  type Requirement,
-  type ToolCall,
-} from '../tools/index.ts'
+import { newAttempt, toolCallOf, type Callable, type Requirement, type ToolCall } from '../tools/index.ts'
 import { requestHash, requirementOf, whole, type Order, type Via } from './order.ts'
-import { leaseMarginMs, started } from './row.ts'
+import { started } from './row.ts'
 
 type Row = typeof toolCalls.$inferInsert
 type GateRow = Partial<Row> & { status: string }
@@ -47,7 +40,7 @@ export function sent(ctx: Ctx, tool: Callable, id: string, grantId: string | nul
     attempts: sql`jsonb_build_array(${newAttempt(sql`1`, sql`${id}::text`)})`,
     grantId,
     startedAt: sql`now()`,
-    wakeAt: nowPlus(timeoutOf(ctx, tool) + leaseMarginMs),
+    wakeAt: nowPlus(ctx.limits.leaseMs),
   }
   return row as never
 }
@@ -98,13 +91,23 @@ async function takeGrant(
   )
 }
 
+/** How long an outcome that was not fetched is what the same request gets, counted from the moment it was settled. */
+const awaitedMs = 24 * 60 * 60 * 1000
+
+/** The caller's same request that still waits, or whose outcome it has not fetched within a day. */
 async function findAwaited(tx: Database, ctx: Ctx, order: Order, via: Via): Promise<ToolCall | null> {
   const t = toolCalls
   const hash = requestHash(order, via)
   const [row] = await tx
     .select()
     .from(t)
-    .where(and(eq(t.requestedBy, ctx.principal.id), eq(t.requestHash, hash), sql`awaited`))
+    .where(
+      and(
+        eq(t.requestedBy, ctx.principal.id),
+        eq(t.requestHash, hash),
+        sql`awaited and (settled_at is null or settled_at > ${nowPlus(-awaitedMs)})`,
+      ),
+    )
     .orderBy(desc(t.createdAt))
     .limit(1)
   return row ? toolCallOf(row) : null

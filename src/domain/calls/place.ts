@@ -1,9 +1,13 @@
 /** Placing a call outside any generation: the intent or the question is committed, or an earlier call is joined. */
 import { sql } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
-import { atomically, type Database } from '../../store/db/database.ts'
+import { momentNow } from '../../core/stopwatch.ts'
+import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
+import { isStorageError, isUnavailable } from '../../store/db/storage-error.ts'
+import type { Lease } from '../../store/work/leases.ts'
+import { whenAnswered } from '../../store/work/read-back.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { writtenRows } from '../../store/db/rows.ts'
+import { selectRows, writtenRows } from '../../store/db/rows.ts'
 import { appendProjectEvents, insertProjectEvents } from '../../store/events/log.ts'
 import { entryOf, recordChange, rememberRequest, type AuditedChange, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
@@ -16,6 +20,8 @@ export interface Placed {
   call: ToolCall
   /** Somebody placed it before; whoever did runs it. */
   joined: boolean
+  /** The hold on a call that is to be sent now, by whoever placed it; null else. */
+  lease: Lease | null
 }
 
 /**
@@ -25,15 +31,44 @@ export interface Placed {
  */
 export async function placeCall(ctx: Ctx, order: Order): Promise<Placed> {
   const id = newId('toolCall')
-  const { projectId } = order.tool
-  if (!order.memory && !requirementOf(order)) {
-    const call = await placeAtOnce(ctx, order, id)
-    ringNews(ctx, projectId)
-    return { call, joined: false }
+  const since = momentNow()
+  const atOnce = !order.memory && !requirementOf(order)
+  const place = atOnce ? () => placeAtOnce(ctx, order, id) : () => placeWhole(ctx, order, id)
+  const placed = await placeSurely(ctx, id, place)
+  if (!placed.joined) ringNews(ctx, order.tool.projectId)
+  const isSent = !placed.joined && placed.call.status === 'EXECUTING'
+  return { ...placed, lease: isSent ? ctx.callLeases.keep({ id, epoch: 0 }, since) : null }
+}
+
+type Standing = Omit<Placed, 'lease'>
+
+/**
+ * When the answer of the database is lost, the row says whether the call was placed: the same id is never placed twice,
+ * and nobody else can have taken it up within the time that this tries.
+ */
+async function placeSurely(ctx: Ctx, id: string, place: () => Promise<Standing>): Promise<Standing> {
+  const patienceMs = ctx.limits.leaseMs / 2
+  const start = performance.now()
+  for (;;) {
+    try {
+      return await place()
+    } catch (error) {
+      const lost = isStorageError(error) && (isUnavailable(error) || isUniqueViolation(error))
+      if (!lost || performance.now() - start > patienceMs) throw error
+    }
+    const [row] = await whenAnswered(
+      () => selectRows(ctx.leaseDb, toolCalls, sql`where id = ${id}`),
+      patienceMs,
+    )
+    if (row) return { call: toolCallOf(row), joined: false }
   }
-  const placed = await atomically(ctx.db, async (tx) => {
+}
+
+function placeWhole(ctx: Ctx, order: Order, id: string): Promise<Standing> {
+  const { projectId } = order.tool
+  return atomically(ctx.db, async (tx) => {
     const earlier = order.memory && (await remembered(tx, ctx, projectId, order.memory, id))
-    if (earlier) return { call: await loadCall(tx, earlier), joined: true }
+    if (earlier) return { call: await loadCall(tx, earlier), joined: earlier !== id }
     const gate = await passGate(tx, ctx, order, id)
     if ('known' in gate) return { call: gate.known, joined: true }
     const [row] = await tx
@@ -44,24 +79,22 @@ export async function placeCall(ctx: Ctx, order: Order): Promise<Placed> {
     await appendProjectEvents(tx, projectId, [gate.event])
     return { call: toolCallOf(row!), joined: false }
   })
-  if (!placed.joined) ringNews(ctx, projectId)
-  return placed
 }
 
 /** A call that nothing holds back and nobody repeats: row, event and audit in one statement. */
-async function placeAtOnce(ctx: Ctx, order: Order, id: string): Promise<ToolCall> {
+async function placeAtOnce(ctx: Ctx, order: Order, id: string): Promise<Standing> {
   const { tool, prepared } = order
   const values = { ...rowOf(ctx, order, id), ...sent(ctx, tool, id, null) }
   const insert = ctx.db.insert(toolCalls).values(values).returning()
   const event = started(id, tool.runtimeName, 1)
   const [row] = await writtenRows(ctx.db, toolCalls, [
     sql`g as (${insert.getSQL()})`,
-    sql`e as (${insertProjectEvents(tool.projectId, [event])})`,
+    sql`e as (${insertProjectEvents(tool.projectId, [event], sql`g`)})`,
     ...(prepared.dropped.length > 0
       ? [sql`a as (${insertEntries([entryOf(ctx, droppedOf(order, id))])})`]
       : []),
   ])
-  return toolCallOf(row!)
+  return { call: toolCallOf(row!), joined: false }
 }
 
 /** What the audit tells of preset keys that had no effect. */

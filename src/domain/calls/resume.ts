@@ -1,10 +1,13 @@
 /** What a worker does with the row of a call: an approved one runs, one that was left behind is repeated or given up. */
 import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
-import { atomically, query } from '../../store/db/database.ts'
+import { atomically, jsonb, query } from '../../store/db/database.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
-import { LeaseLostError, type Held } from '../../store/work/work.ts'
+import { isStorageError } from '../../store/db/storage-error.ts'
+import { whenAnswered } from '../../store/work/read-back.ts'
+import { LeaseLostError, release, type Held } from '../../store/work/work.ts'
+import type { Reins } from '../../store/work/worker.ts'
 import type { House } from '../access/index.ts'
 import {
   driftOf,
@@ -16,33 +19,42 @@ import {
   type Drift,
 } from '../approvals/index.ts'
 import {
+  givenUpResult,
   goneResult,
+  isGivenUp,
   isIdempotent,
   loadCall,
+  mayStillRun,
+  notValidResult,
   prepareCall,
   proposedCallable,
   runTool,
   unknownResult,
+  WithheldError,
   type ToolCall,
 } from '../tools/index.ts'
-import { markSent, ringNews, settle } from './row.ts'
+import { notSent } from './late.ts'
+import { ringNews, settle } from './row.ts'
+import { markSentSurely, settleSurely } from './surely.ts'
 import { withdrawAbandoned } from './withdraw.ts'
 
 /**
  * Works on a claimed call. APPROVED runs, after a look whether it is still what was agreed to; PROPOSED is one that a
  * person lets run again. EXECUTING was left behind by a process that went away: an idempotent one runs again under the
- * same key, any other becomes UNKNOWN and is never sent twice. One that waits for a person is due when its caller hung
+ * same key, a few times, any other becomes UNKNOWN and is never sent twice. One that waits for a person is due when its caller hung
  * up: it is withdrawn.
  */
-export async function workOnCall(house: House, held: Held, signal: AbortSignal): Promise<void> {
-  const call = await loadCall(house.db, held.id)
+export async function workOnCall(house: House, held: Held, reins: Reins): Promise<void> {
+  const call = await whenAnswered(() => loadCall(house.db, held.id), house.limits.leaseMs, true)
+  // A process that stops begins nothing new.
+  if (reins.isDraining() && startable.has(call.status)) return release(house.leaseDb, 'tool_calls', [held])
   if (call.status === 'APPROVED') {
     const drift = await driftOf(house, call, call.agentGate ? [call.agentGate] : [])
     if (drift) return askAgain(house, held, call, drift)
   } else if (call.status === 'EXECUTING') {
     const callable = await proposedCallable(house, call)
-    if (!callable || !isIdempotent(callable))
-      return void (await settle(house, held, call, unknownResult(), 'UNKNOWN'))
+    if (!callable || !isIdempotent(callable)) return settleLeftBehind(house, held, call)
+    if (isGivenUp(call)) return void (await settle(house, held, call, givenUpResult()))
   } else if (call.status === 'AWAITING_APPROVAL') {
     await withdrawAbandoned(house, call)
     return forget(house, held)
@@ -50,10 +62,21 @@ export async function workOnCall(house: House, held: Held, signal: AbortSignal):
     const result = errorResult('client_timeout', 'The caller gave no answer to what the tool asked in time.')
     return void (await settle(house, held, call, result))
   } else if (call.status !== 'PROPOSED') return forget(house, held)
-  await send(house, held, call, signal)
+  await send(house, held, call, reins)
 }
 
-async function send(house: House, held: Held, call: ToolCall, signal: AbortSignal): Promise<void> {
+/** Settles a call as UNKNOWN whose outcome nobody heard, if it is still ours. */
+export async function settleLeftBehind(
+  house: Pick<House, 'db' | 'leaseDb' | 'bell'>,
+  held: Held,
+  call: ToolCall,
+): Promise<void> {
+  await settle(house, held, call, unknownResult(), 'UNKNOWN')
+}
+
+const startable = new Set<ToolCall['status']>(['PROPOSED', 'APPROVED', 'EXECUTING'])
+
+async function send(house: House, held: Held, call: ToolCall, { signal, lease }: Reins): Promise<void> {
   const callable = await proposedCallable(house, call)
   if (!callable) return void (await settle(house, held, call, goneResult()))
   const prepared = prepareCall(callable, call.arguments)
@@ -61,9 +84,11 @@ async function send(house: House, held: Held, call: ToolCall, signal: AbortSigna
     const result = errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
     return void (await settle(house, held, call, result))
   }
-  const sent = await markSent(house, held)
+  if (!(await mayStillRun(house, call.requestedBy)))
+    return void (await settle(house, held, call, notValidResult()))
+  const sent = await markSentSurely(house, lease, call)
   if (!sent) return
-  const result = await runTool(house, {
+  const ran = await runTool(house, {
     projectId: call.projectId,
     callable,
     merged: prepared.merged,
@@ -72,14 +97,19 @@ async function send(house: House, held: Held, call: ToolCall, signal: AbortSigna
     requestedBy: call.requestedBy,
     // What may take effect is heard out also when this process stops: its outcome must be known.
     signal: isIdempotent(callable) ? signal : new AbortController().signal,
+    mayStart: lease.isSure,
+  }).catch((error: unknown) => {
+    if (error instanceof WithheldError || isStorageError(error)) return notSent
+    throw error
   })
-  if (result.isError && signal.aborted && isIdempotent(callable)) return
-  await settle(house, held, sent, result)
+  if (ran.result.isError && signal.aborted && isIdempotent(callable)) return
+  await settleSurely(house, held, sent, ran)
 }
 
 /** Voids the approval and asks anew, or settles the call when it cannot be asked any more. */
 async function askAgain(house: House, held: Held, call: ToolCall, drift: Drift): Promise<void> {
-  const { again, reason } = drift
+  const { again, reason, masks } = drift
+  const hidden = masks ? sql`, masked = ${jsonb(masks.call)}` : sql``
   await atomically(house.db, async (tx) => {
     await lockOwners(tx, [ownerOf(call)])
     const changed = again
@@ -88,9 +118,9 @@ async function askAgain(house: House, held: Held, call: ToolCall, drift: Drift):
       : sql`wake_at = wake_at`
     const rows = await query(
       tx,
-      sql`with g as (update tool_calls set ${changed} where id = ${held.id} and epoch = ${held.epoch} and status = 'APPROVED'
+      sql`with g as (update tool_calls set ${changed} ${hidden} where id = ${held.id} and epoch = ${held.epoch} and status = 'APPROVED'
           returning null::text as id, project_id, agent_id, thread_id),
-        v as (${voidApprovals([call.approvalId!], reason)})
+        v as (${voidApprovals([call.approvalId!], reason, { masks: masks?.approval ?? null })})
         ${again ? sql`, n as (${insertApprovals([again])})` : sql``} select 1 from g`,
     )
     if (rows.length === 0) throw new LeaseLostError(held.id)

@@ -7,7 +7,9 @@ import { atomically, jsonb, nowPlus, query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents, insertEvents, type NewEvent } from '../../store/events/log.ts'
+import type { Lease } from '../../store/work/leases.ts'
 import type { Held } from '../../store/work/work.ts'
+import { momentNow } from '../../core/stopwatch.ts'
 import { insertEntries, type NewAuditEntry } from '../audit/index.ts'
 import { reachable, type Ctx, type House } from '../access/index.ts'
 import {
@@ -19,9 +21,6 @@ import {
   type AskedBack,
   type ToolCall,
 } from '../tools/index.ts'
-
-/** The lease of a call that a request waits for is its timeout and this, so nobody takes a call that can still be running. */
-export const leaseMarginMs = 15_000
 
 /** The call when it exists for the caller and belongs to no generation, else NOT_FOUND. Checks no permission. */
 export async function findCall(ctx: Ctx, id: string): Promise<ToolCall> {
@@ -61,21 +60,20 @@ export async function markSent(house: House, held: Held): Promise<ToolCall | nul
 }
 
 /**
- * Writes the outcome if the call is still ours, with its event and audit entry, in one statement; answers the call as it
- * stands.
+ * Writes the outcome if the call is still ours, with its event and audit entry, in one statement. Safe to repeat. Returns
+ * the call as it stands.
  */
 export async function settle(
-  house: House,
+  house: Pick<House, 'db' | 'leaseDb' | 'bell'>,
   held: Held,
   call: ToolCall,
   result: ToolResult,
-  as?: 'UNKNOWN',
+  status: 'SUCCEEDED' | 'ERRORED' | 'UNKNOWN' = result.isError ? 'ERRORED' : 'SUCCEEDED',
 ): Promise<ToolCall> {
-  const status = as ?? (result.isError ? 'ERRORED' : 'SUCCEEDED')
   const errorCode = codeOf(result)
   const told = { toolCallId: call.id, name: call.runtimeName, status }
   const rows = await query<Pick<ToolCall, 'result' | 'attempt' | 'attempts'> & { settledMs: number }>(
-    house.db,
+    house.leaseDb,
     sql`with g as (update tool_calls set status = ${status}, result = ${jsonb(result)},
         is_error = ${result.isError}::boolean, error_code = ${errorCode}::text, settled_at = now(), wake_at = null, asked = null,
         attempts = ${attemptEnds(sql`${status}::text`, sql`${errorCode}::text`)}
@@ -114,14 +112,14 @@ export async function askBack(house: House, held: Held, call: ToolCall, asked: A
 
 /**
  * Adds answers to what was asked of the caller. Null when some are missing still, or nothing is asked any more; else the
- * call is sent on by whoever gets this, under this epoch, within `timeoutMs`.
+ * call is sent on by whoever gets this, who keeps the lease.
  */
 export async function goOnAsked(
   ctx: Ctx,
   { id, projectId }: ToolCall,
   answers: JsonObject,
-  timeoutMs: number,
-): Promise<{ call: ToolCall; asked: AskedBack; epoch: number } | null> {
+): Promise<{ call: ToolCall; asked: AskedBack; lease: Lease } | null> {
+  const since = momentNow()
   const gone = await atomically(ctx.db, async (tx) => {
     const t = toolCalls
     const [row] = await tx
@@ -145,7 +143,7 @@ export async function goOnAsked(
               attempts: attemptBegins(sql`id`),
               epoch: sql`${t.epoch} + 1`,
               deadlineAt: null,
-              wakeAt: nowPlus(timeoutMs + leaseMarginMs),
+              wakeAt: nowPlus(ctx.limits.leaseMs),
             }
           : { asked },
       )
@@ -155,7 +153,9 @@ export async function goOnAsked(
     return complete ? { call: toolCallOf(changed!), asked, epoch: changed!.epoch } : null
   })
   ringNews(ctx, projectId)
-  return gone
+  if (!gone) return null
+  const { epoch, ...more } = gone
+  return { ...more, lease: ctx.callLeases.keep({ id, epoch }, since) }
 }
 
 function executed({ id, projectId, requestedBy, toolId, attempt }: ToolCall, status: string): NewAuditEntry {

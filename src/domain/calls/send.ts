@@ -1,6 +1,10 @@
 /** Sending a call for a caller who waits: it is settled, or parked while its upstream wants to know something. */
 import { errorResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { isStorageError } from '../../store/db/storage-error.ts'
+import type { Lease } from '../../store/work/leases.ts'
+import { whenAnswered } from '../../store/work/read-back.ts'
+import { LeaseLostError } from '../../store/work/work.ts'
 import type { Ctx } from '../access/index.ts'
 import {
   goneResult,
@@ -8,23 +12,27 @@ import {
   prepareCall,
   proposedCallable,
   runToolFor,
-  timeoutOf,
+  known,
+  WithheldError,
   type Callable,
   type Caller,
+  type Run,
   type ToolCall,
 } from '../tools/index.ts'
 import type { Order } from './order.ts'
 import type { Placed } from './place.ts'
-import { askBack, goOnAsked, settle } from './row.ts'
+import { notSent } from './late.ts'
+import { askBack, goOnAsked } from './row.ts'
+import { settleSurely } from './surely.ts'
 
 /**
  * Sends a call that was just placed. When its caller asks for the end meanwhile, an idempotent one is cut off; what may
  * take effect is heard out, because its outcome must be known. Answers the call as it is then: settled, or as
  * AWAITING_CLIENT with what its upstream wants to know, which only a `caller` can be asked.
  */
-export function runPlaced(ctx: Ctx, order: Order, { call }: Placed): Promise<ToolCall> {
+export function runPlaced(ctx: Ctx, order: Order, { call, lease }: Placed): Promise<ToolCall> {
   const { tool, prepared, attachments, caller = null } = order
-  return send(ctx, tool, call, { merged: prepared.merged, attachments }, caller, 0)
+  return send(ctx, tool, call, { merged: prepared.merged, attachments }, caller, lease!)
 }
 
 /**
@@ -39,15 +47,16 @@ export async function answerCall(
   caller: Caller,
 ): Promise<{ running: Promise<ToolCall> } | null> {
   const callable = await proposedCallable(ctx, call)
-  const gone = await goOnAsked(ctx, call, answers, callable ? timeoutOf(ctx, callable) : 0)
+  const gone = await goOnAsked(ctx, call, answers)
   if (!gone) return null
-  const { call: taken, asked, epoch } = gone
+  const { call: taken, asked, lease } = gone
   const prepared = callable ? prepareCall(callable, taken.arguments) : null
   if (!callable || !prepared?.ok) {
     const result = callable
       ? errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
       : goneResult()
-    return { running: settle(ctx, { id: taken.id, epoch }, taken, result) }
+    const running = settleSurely(ctx, lease.held, taken, known(result)).finally(lease.end)
+    return { running }
   }
   const relay = {
     clientCapabilities: caller.relay?.clientCapabilities ?? {},
@@ -57,7 +66,7 @@ export async function answerCall(
   }
   const { merged } = prepared
   const what = { merged, attachments: taken.attachments }
-  return { running: send(ctx, callable, taken, what, { ...caller, relay }, epoch) }
+  return { running: send(ctx, callable, taken, what, { ...caller, relay }, lease) }
 }
 
 async function send(
@@ -66,7 +75,7 @@ async function send(
   call: ToolCall,
   what: { merged: JsonObject; attachments: ToolCall['attachments'] | Order['attachments'] },
   caller: Caller | null,
-  epoch: number,
+  lease: Lease,
 ): Promise<ToolCall> {
   const abort = new AbortController()
   const stop = ctx.bell.listen((hint) => {
@@ -75,16 +84,29 @@ async function send(
   })
   try {
     const { projectId, id: callId, requestedBy } = call
-    const run = { ...what, projectId, callable: tool, callId, requestedBy, signal: abort.signal }
-    const ran = await runToolFor(ctx, run, caller)
-    const held = { id: call.id, epoch }
-    if ('result' in ran) return await settle(ctx, held, call, ran.result)
+    const { signal } = abort
+    const run = { ...what, projectId, callable: tool, callId, requestedBy, signal, mayStart: lease.isSure }
+    const ran = await sendHeld(ctx, lease, run, caller)
+    if ('result' in ran) return await settleSurely(ctx, lease.held, call, ran)
     const round = (call.asked?.round ?? 0) + 1
     const { inputRequests, requestState } = ran.inputRequired
     const asked = { inputRequests: ourKeys(inputRequests, round), requestState, answers: {}, round }
-    return await askBack(ctx, held, call, asked)
+    return await whenAnswered(() => askBack(ctx, lease.held, call, asked), ctx.limits.leaseMs, true)
   } finally {
     stop()
+    lease.end()
+  }
+}
+
+/** Sends while the row is surely held. What the database refuses or the lease forbids was surely not sent. */
+async function sendHeld(ctx: Ctx, lease: Lease, run: Run, caller: Caller | null) {
+  try {
+    await lease.confirm()
+    return await runToolFor(ctx, run, caller)
+  } catch (error) {
+    if (error instanceof LeaseLostError || error instanceof WithheldError || isStorageError(error))
+      return notSent
+    throw error
   }
 }
 

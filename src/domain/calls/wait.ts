@@ -1,13 +1,9 @@
-/** Waiting for what somebody else runs: woken by the bell, certain by looking. */
-import { setTimeout as pause } from 'node:timers/promises'
+/** Waiting for what somebody else runs: hints make it fast, looking at the rows makes it certain. */
 import { onAbort } from '../../core/abort.ts'
 import type { House } from '../access/index.ts'
-import { isOpen, loadCall, type ToolCall } from '../tools/index.ts'
-
-/** How often to look when no bell rings, in milliseconds. */
-const lookMs = 1000
-/** News may come by the hundred: not more than one look in so many milliseconds. */
-const calmMs = 25
+import { isOpen, type ToolCall } from '../tools/index.ts'
+import { loadTogether } from './load-together.ts'
+import { rowWatch, type WatchedRow } from './row-watch.ts'
 
 export interface Patience<T> {
   maxMs: number
@@ -27,58 +23,63 @@ export function waitForCall(
   call: ToolCall,
   patience: Patience<ToolCall>,
 ): Promise<ToolCall> {
-  return waitFor(house, call.projectId, () => loadCall(house.db, call.id), patience)
+  return waitFor(house, call, () => loadTogether(house, call.id), patience)
 }
 
-/** The same for anything that changes with the news of a project. */
+/**
+ * The same for anything that changes with a row of tool_calls or generations. It is read at the beginning, when the row
+ * has changed, and at the end; in between all who wait in this process share the looks at their rows.
+ */
 export async function waitFor<T>(
-  { bell }: Pick<House, 'bell'>,
-  projectId: string,
+  house: Pick<House, 'db' | 'bell'>,
+  row: WatchedRow,
   read: () => Promise<T>,
   patience: Patience<T>,
 ): Promise<T> {
   const until = Date.now() + patience.maxMs
-  const nap = napping(patience.signal ?? null)
-  const stop = bell.listen((hint) => {
-    if (hint.kind === 'reconnected' || (hint.kind === 'news' && hint.projectId === projectId)) nap.wake()
-  })
+  const isOver = () => Date.now() >= until || patience.signal?.aborted === true
+  let seen = await read()
+  if (patience.enough(seen) || isOver()) return seen
+  const changes = changesOf(house, row, patience.signal ?? null)
   try {
     for (;;) {
-      nap.begin()
-      const seen = await read()
-      const left = until - Date.now()
-      if (patience.enough(seen) || left <= 0 || patience.signal?.aborted) return seen
-      await pause(Math.min(calmMs, left))
-      await nap.sleep(Math.min(lookMs, until - Date.now()))
+      await changes.next(until)
+      seen = await read()
+      if (patience.enough(seen) || isOver()) return seen
     }
   } finally {
-    stop()
-    nap.end()
+    changes.end()
   }
 }
 
-/** Sleep that a bell or a signal ends, also one that came since `begin`. */
-function napping(signal: AbortSignal | null) {
-  let woken = false
-  let resolve: (() => void) | null = null
-  const wake = () => {
-    woken = true
-    resolve?.()
-  }
-  const end = onAbort(signal, wake)
+/** `next` resolves when the row has another version than at the last time, when the signal fires, or at that moment. */
+function changesOf(house: Pick<House, 'db' | 'bell'>, row: WatchedRow, signal: AbortSignal | null) {
+  let version: string | null = null
+  let changed = false
+  let wake = () => {}
+  const stop = rowWatch(house)({ id: row.id, projectId: row.projectId }, (now) => {
+    // The first version may be newer than what was read before it.
+    if (now === version) return
+    version = now
+    changed = true
+    wake()
+  })
+  const forget = onAbort(signal, () => wake())
   return {
-    wake,
-    begin: () => void (woken = false),
-    async sleep(ms: number): Promise<void> {
-      if (woken || ms <= 0 || signal?.aborted) return
-      let timer: NodeJS.Timeout | undefined
-      await new Promise<void>((done) => {
-        resolve = done
-        timer = setTimeout(done, ms)
-      })
-      clearTimeout(timer)
-      resolve = null
+    async next(until: number): Promise<void> {
+      if (!changed && !signal?.aborted) {
+        let timer: NodeJS.Timeout | undefined
+        await new Promise<void>((resolve) => {
+          wake = resolve
+          timer = setTimeout(resolve, Math.min(Math.max(0, until - Date.now()), 2 ** 31 - 1))
+        })
+        clearTimeout(timer)
+      }
+      changed = false
     },
-    end,
+    end() {
+      stop()
+      forget()
+    },
   }
 }

@@ -76,7 +76,7 @@ async function withdraw(tx: Database, call: ToolCall, onlyGone: boolean): Promis
     sql`with c as (update tool_calls set status = 'CANCELLED', result = ${jsonb(withdrawnResult)}, is_error = true,
         error_code = 'cancelled', settled_at = now(), awaited = false, wake_at = null, epoch = epoch + 1
         where id = ${call.id} and status in ('AWAITING_APPROVAL', 'APPROVED', 'AWAITING_CLIENT') ${gone} returning id),
-      v as (${voidApprovals([call.approvalId ?? ''], 'WITHDRAWN')} and exists (select 1 from c)) select 1 from c`,
+      v as (${voidApprovals([call.approvalId ?? ''], 'WITHDRAWN', { relation: sql`c` })}) select 1 from c`,
   )
   if (rows.length === 0) return null
   const data = { toolCallId: call.id, name: call.runtimeName, status: 'CANCELLED' }

@@ -8,6 +8,7 @@ type EgressCode =
   | 'TOO_MANY_REDIRECTS'
   | 'CONNECT'
   | 'ABORTED'
+  | 'WITHHELD'
   | 'NETWORK'
 
 /**

@@ -4,13 +4,13 @@ import { readUpTo } from './body.ts'
 import { createConnector, lookupBySystem, type Lookup } from './connector.ts'
 import { startDeadline } from './deadline.ts'
 import { EgressError, toEgressError } from './egress-error.ts'
-import type { Trace } from './exchange.ts'
-import { createFetch } from './fetch.ts'
+import type { SendGuard, Trace } from './exchange.ts'
+import { createFetch, type GuardedFetch } from './fetch.ts'
 import { createFollow, type Follow } from './follow.ts'
 import { ownHeaders, webHeaders } from './headers.ts'
 import { createGuard, type EgressPolicy } from './policy.ts'
 
-interface EgressRequest {
+interface EgressRequest extends SendGuard {
   method: string
   url: string | URL
   headers?: Record<string, string>
@@ -37,7 +37,7 @@ export interface Egress {
    * or with the signal's reason when the caller aborted. Request bodies are buffered, so that a redirect can repeat them.
    * There is no time limit of its own beyond silence of 5 minutes: give a signal.
    */
-  fetch: typeof globalThis.fetch
+  fetch: GuardedFetch
   /** Why this URL can be refused without asking anybody (no URL, wrong scheme, private literal), or null. For saving. */
   checkUrl(url: string | URL): string | null
   /**
@@ -73,7 +73,7 @@ export function createEgress(policy: EgressPolicy, options: EgressOptions = {}):
 
 async function boundedRequest(follow: Follow, input: EgressRequest): Promise<EgressOutcome> {
   const { method, url, timeoutMs, maxBytes, maxRedirects = 5, sensitiveHeaders = [] } = input
-  const trace: Trace = { sent: false }
+  const trace: Trace = { sent: false, mayStart: input.mayStart }
   const deadline = startDeadline(timeoutMs, input.signal ?? null)
   try {
     const first = { url, method, headers: ownHeaders(input.headers ?? {}), body: bytesOf(input.body) }

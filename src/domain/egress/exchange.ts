@@ -5,8 +5,14 @@ import { onAbort } from '../../core/abort.ts'
 import { EgressError } from './egress-error.ts'
 import type { Hop } from './redirects.ts'
 
+/** For a request that may be sent only while something holds. */
+export interface SendGuard {
+  /** Asked when the first byte is about to leave. With false nothing leaves, and the error is WITHHELD. */
+  mayStart?: (() => boolean) | undefined
+}
+
 /** Written when the first byte is about to leave, and never unwritten: one trace spans all redirects of a request. */
-export interface Trace {
+export interface Trace extends SendGuard {
   sent: boolean
 }
 
@@ -65,7 +71,13 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#failure) return controller.abort(new Error('abandoned before it was sent'))
-    this.#options.trace.sent = true
+    const { trace } = this.#options
+    if (!trace.sent && trace.mayStart?.() === false) {
+      const withheld = new EgressError('WITHHELD', 'The request was withheld; nothing was sent.', false)
+      this.#fail(withheld)
+      return controller.abort(withheld)
+    }
+    trace.sent = true
     this.#controller = controller
   }
 

@@ -2,21 +2,27 @@
 import { Readable } from 'node:stream'
 import { capped, hasNoBody } from './body.ts'
 import { EgressError, toEgressError } from './egress-error.ts'
-import type { Reply, Trace } from './exchange.ts'
+import type { Reply, SendGuard, Trace } from './exchange.ts'
 import type { Follow } from './follow.ts'
 import { ownHeaders, webHeaders } from './headers.ts'
 import type { Guard } from './policy.ts'
 
+/** The platform's `fetch`, which asks before it sends. */
+export type GuardedFetch = (
+  input: string | URL | Request,
+  init?: RequestInit & SendGuard,
+) => Promise<Response>
+
 const maxRedirects = 5
 
 /** A body that grows beyond `maxBytes` fails with TOO_LARGE while it is read. */
-export function createFetch(guard: Guard, follow: Follow, maxBytes: number): typeof globalThis.fetch {
+export function createFetch(guard: Guard, follow: Follow, maxBytes: number): GuardedFetch {
   return async (input, init) => {
     // The platform's own message about a bad URL would repeat the credentials in it.
     guard.accept(input instanceof Request ? input.url : String(input))
     const signal = init?.signal ?? (input instanceof Request ? input.signal : null)
     const request = new Request(input, { ...init, signal: null })
-    const trace: Trace = { sent: false }
+    const trace: Trace = { sent: false, mayStart: init?.mayStart }
     try {
       const body = request.body === null ? null : new Uint8Array(await request.arrayBuffer())
       const headers = {

@@ -107,13 +107,18 @@ export async function receiveFile(
         .where(and(eq(files.id, id), eq(files.status, 'PENDING')))
         .returning()
       if (!ready) throw new AppError('CONFLICT', 'This file has its bytes already.')
-      // Under the row's lock, and before anybody can read that it is ready.
-      await draft.keep(id)
+      // Before anybody can read that it is ready. The lock may be lost by now: the key is that of these very bytes.
+      await draft.keep(blobKey(id, sha256))
       return ready as StoredFile
     })
   } finally {
     await draft.drop()
   }
+}
+
+/** Bytes that were brought for a file have their hash in their key, so that no others come in their place. */
+function blobKey(id: string, sha256: string): string {
+  return `${id}_${sha256.slice(0, 32)}`
 }
 
 /** The bytes of a file, by a link that was checked; null when there are none. */
@@ -122,8 +127,10 @@ export async function openFile(
   id: string,
 ): Promise<{ file: StoredFile; stream: Readable; size: number } | null> {
   const [file] = await loadFiles(house.db, [id])
-  const blob = file?.status === 'READY' ? await house.blobs.read(id) : null
-  return blob && { file: file!, ...blob }
+  if (file?.status !== 'READY') return null
+  // Files of earlier versions have their bytes under the id alone.
+  const blob = (await house.blobs.read(blobKey(id, file.sha256!))) ?? (await house.blobs.read(id))
+  return blob && { file, ...blob }
 }
 
 /** A link that gives the bytes with GET for an hour. */
@@ -200,6 +207,7 @@ export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<S
     await tx.delete(files).where(eq(files.id, fileId))
     await recordChange(tx, ctx, { projectId, action: 'files:Delete', resource: `file/${fileId}` })
   })
+  if (file.sha256) await ctx.blobs.remove(blobKey(fileId, file.sha256))
   await ctx.blobs.remove(fileId)
   return file
 }

@@ -112,7 +112,8 @@ async function settleCall(
     sql`with ${told.parts},
       c as (update tool_calls set status = ${status}, result = ${jsonb(result)}, is_error = ${result.isError}::boolean,
         error_code = ${errorCode}::text, settled_at = now(),
-        attempts = ${attemptEnds(sql`${status}::text`, sql`${errorCode}::text`)} where id = ${callId}),
+        attempts = ${attemptEnds(sql`${status}::text`, sql`${errorCode}::text`)}
+        where id = ${callId} and generation_id in (select id from g) and settled_at is null),
       l as (${insertEntries([entry])}) ${told.answer}`,
   )
   return hintsOf(told, rows[0]!)

@@ -18,7 +18,7 @@ import { gatesOf } from '../agents/index.ts'
 import { asksAgent, gateOf, judgeGate, resourceOf, type Callable } from '../tools/index.ts'
 import type { PreparedRequest } from './attempt.ts'
 import { completed, failed } from './closing.ts'
-import { commit, type Change, type NewCallRow } from './commit.ts'
+import { commit, unlessCancelled, type Change, type NewCallRow } from './commit.ts'
 import type { Generation } from './generation.ts'
 import { judge, type Judgement } from './judge.ts'
 import { callsOf, type AssistantPart } from './message.ts'
@@ -89,7 +89,9 @@ function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Chang
   const { plan, port, tools, prepared, answer, parts, judgement } = made
   const { settings } = generation
   const questions = questionsOf(step, calls)
-  const started = startNow(calls, settings.parallelToolCalls)
+  // A process that stops begins nothing: whoever takes the row sends them.
+  const started = step.isDraining() ? new Set<string>() : startNow(calls, settings.parallelToolCalls)
+  for (const id of started) step.unsent.set(id, 1)
   const rows = calls.map((call, i): NewCallRow => ({
     ...call,
     stepIndex: plan.stepIndex,
@@ -270,7 +272,7 @@ function endingOf(
   return {
     ...goOn,
     set: [...goOn.set, sql`status = 'WAITING'`],
-    wakeAt,
+    wakeAt: unlessCancelled(wakeAt),
     release: true,
     events,
     outcome: 'parked',

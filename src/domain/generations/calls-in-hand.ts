@@ -8,6 +8,8 @@ export interface CallsInHand {
   add(calls: ToolCall[], lanes: number, run: (call: ToolCall) => Promise<void>): void
   /** Resolves when nothing is in hand. Rejects with the first failure, after what was under way has ended. */
   idle(): Promise<void>
+  /** Forgets the failure: the calls that it stopped are looked at again. */
+  forgive(): void
 }
 
 export function callsInHand(): CallsInHand {
@@ -38,6 +40,7 @@ export function callsInHand(): CallsInHand {
   }
   return {
     ids,
+    forgive: () => void (failure = null),
     add(calls, most, run) {
       lanes = most
       for (const call of calls) {

@@ -16,6 +16,7 @@ import {
   type AgentMessage,
   type ToolCall,
 } from '../tools/index.ts'
+import { endOfTime } from './clock.ts'
 import { commit, type Change } from './commit.ts'
 import { ownThreadId, type Generation } from './generation.ts'
 import { nestingLimits } from './nesting.ts'
@@ -82,7 +83,7 @@ function insertRun(parent: Generation, callId: string, run: NewGeneration): SQL[
         requested_by, parent_id, parent_call_id, root_id, depth, last_seq, deadline_at, wake_at)
       select ${run.id}, g.project_id, ${agent.id}, ${agent.version}::int, ${threadId}, 'QUEUED', ${jsonb(settings)},
         ${jsonb(run.messages)}, g.requested_by, g.id, ${callId}, ${parent.rootId ?? parent.id},
-        ${parent.depth + 1}::int, 1, least(g.deadline_at, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
+        ${parent.depth + 1}::int, 1, least(${endOfTime(sql`g.id`, sql`g.deadline_at`)}, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
     insertEvents(sql`select g.project_id, ${run.id}::text as generation_id, 1 as seq, 'GENERATION_QUEUED' as type,
       ${queued} as data from g`),
   ]

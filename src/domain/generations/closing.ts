@@ -5,12 +5,15 @@ import { errorResult, textResult, type ToolResult } from '../../core/content.ts'
 import { isJsonObject, type Json } from '../../core/json.ts'
 import type { NewEvent } from '../../store/events/log.ts'
 import { voidPending, voided } from '../approvals/index.ts'
-import { isOpen, type ToolCall } from '../tools/index.ts'
+import { isOpen, unknownResult, type ToolCall } from '../tools/index.ts'
 import type { RunEnd } from './above.ts'
 import type { CallChange, Change } from './commit.ts'
 import type { FailureCode } from './generation.ts'
 
-/** Settles every open call as CANCELLED with a result that says why, voids what is asked, appends the closing event. */
+/**
+ * Settles every open call with a result that says why, voids what is asked, appends the closing event. What was not
+ * sent is CANCELLED; what was sent and not heard out is UNKNOWN.
+ */
 function closeOpenCalls(
   calls: ToolCall[],
   code: string,
@@ -19,15 +22,22 @@ function closeOpenCalls(
 ): { calls: CallChange[]; events: NewEvent[]; also: SQL[] } {
   const open = calls.filter(isOpen)
   const asked = open.filter((call) => call.status === 'AWAITING_APPROVAL')
-  const result = errorResult(code, message)
+  const cancelled = { status: 'CANCELLED' as const, result: errorResult(code, message), errorCode: code }
+  const unknown = { status: 'UNKNOWN' as const, result: unknownResult(), errorCode: 'outcome_unknown' }
+  const endOf = (call: ToolCall) => (call.status === 'EXECUTING' && !call.childId ? unknown : cancelled)
   return {
-    calls: open.map((call) => ({ id: call.id, status: 'CANCELLED', result, errorCode: code })),
+    calls: open.map((call) => ({ id: call.id, ...endOf(call) })),
     also: asked.length > 0 ? [voidPending()] : [],
     events: [
       ...asked.map((call) => voided(call, 'GENERATION_ENDED')),
       ...open.map((call) => ({
         type: 'TOOL_CALL_SETTLED',
-        data: { toolCallId: call.id, name: call.runtimeName, stepIndex: call.stepIndex, status: 'CANCELLED' },
+        data: {
+          toolCallId: call.id,
+          name: call.runtimeName,
+          stepIndex: call.stepIndex,
+          status: endOf(call).status,
+        },
       })),
       closingEvent,
     ],

@@ -38,6 +38,8 @@ export interface CallChange {
   approvalId?: string
   toolVersion?: number
   definitionHash?: string | null
+  /** Places in the arguments that are not shown from now on. */
+  masked?: string[][]
 }
 
 export interface NewStepRow {
@@ -96,6 +98,11 @@ export interface Change {
 export interface Committed {
   seq: number
   hints: Hint[]
+}
+
+/** When a row that is given back is looked at: then, or at once when somebody has asked for its end since the last look. */
+export function unlessCancelled(wakeAt: SQL): SQL {
+  return sql`case when cancel_requested_at is null then ${wakeAt} else now() end`
 }
 
 /**
@@ -216,6 +223,7 @@ function updateCalls(calls: CallChange[]): SQL {
     version: call.toolVersion ?? null,
     definition: call.definitionHash ?? null,
     child: call.childId ?? null,
+    masked: call.masked ?? null,
   }))
   return sql`update tool_calls as t set status = x.status, result = x.result, is_error = (x.result->>'isError')::boolean,
       error_code = x.error, attempt = t.attempt + case when x.starts then 1 else 0 end,
@@ -224,9 +232,10 @@ function updateCalls(calls: CallChange[]): SQL {
       attempts = case when x.starts then ${attemptBegins(sql`t.id`)}
         when x.result is not null then ${attemptEnds(sql`x.status`, sql`x.error`)} else attempts end,
       approval_id = coalesce(x.approval, t.approval_id), tool_version = coalesce(x.version, t.tool_version),
-      definition_hash = coalesce(x.definition, t.definition_hash), child_id = coalesce(x.child, t.child_id)
+      definition_hash = coalesce(x.definition, t.definition_hash), child_id = coalesce(x.child, t.child_id),
+      masked = coalesce(x.masked, t.masked)
     from g, jsonb_to_recordset(${jsonb(rows)})
       as x(id text, status text, result jsonb, error text, starts boolean, hash text, approval text, version int,
-        definition text, child text)
+        definition text, child text, masked jsonb)
     where t.id = x.id and t.generation_id = g.id and t.settled_at is null`
 }

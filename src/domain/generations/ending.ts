@@ -4,6 +4,7 @@ import { atomically, nowPlus, query } from '../../store/db/database.ts'
 import type { House } from '../access/index.ts'
 import { isOpen, loadCallsOf, type ToolCall } from '../tools/index.ts'
 import { askToEnd } from './cancel.ts'
+import { endOfTime } from './clock.ts'
 import { commit } from './commit.ts'
 import { waitsForRun } from './nesting.ts'
 import { lockOwn, type Turn } from './turn.ts'
@@ -20,8 +21,8 @@ export async function askRunsToEnd(house: House, calls: readonly ToolCall[]): Pr
   if (ids.length === 0) return
   const rows = await query<{ id: string }>(
     house.db,
-    sql`select id from generations where id in ${ids} and finished_at is null and cancel_requested_at is null
-      and deadline_at > now()`,
+    sql`select id from generations as o where id in ${ids} and finished_at is null and cancel_requested_at is null
+      and (deadline_at > now() or ${endOfTime(sql`o.id`, sql`o.deadline_at`)} > now())`,
   )
   for (const { id } of rows) {
     const { hints } = await atomically(house.db, (tx) =>

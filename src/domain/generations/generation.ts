@@ -107,6 +107,7 @@ export interface Generation {
   lastSeq: number
   cancelRequestedAt: Date | null
   cancelReason: string | null
+  /** Time that it waits for a person does not count: see clock.ts. */
   deadlineAt: Date
   createdAt: Date
   startedAt: Date | null

@@ -1,4 +1,5 @@
 /** The front door of generations. */
+export { endAllLeases, settleInterruptedCalls } from './after-restore.ts'
 export { cancelGeneration } from './cancel.ts'
 export {
   failureCodes,
@@ -22,14 +23,8 @@ export {
   type Provider,
   type SetProviderInput,
 } from './providers.ts'
-export {
-  getGenerations,
-  getSteps,
-  listGenerations,
-  readEvents,
-  watchGeneration,
-  watchProject,
-} from './read.ts'
+export { feedCursor, newestPosition, readEvents, watchGeneration, watchProject } from './follow.ts'
+export { getGenerations, getSteps, listGenerations } from './read.ts'
 export { startGeneration, type StartGenerationInput } from './start.ts'
 export {
   submitToolOutputs,
@@ -40,6 +35,6 @@ export {
 export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './tree.ts'
 export { closeThread, isThreadClosed, openThread } from './threads.ts'
 export { startWorkers, type Workers } from './worker.ts'
-export { encodeCursor } from '../../store/events/position.ts'
-export type { EventRow } from '../../store/events/log.ts'
+export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'
+export type { EventRow } from '../../store/events/read.ts'
 export type { StreamItem } from '../../store/events/stream.ts'

@@ -1,17 +1,20 @@
 /** The hands of the loop: looks at a generation, asks `next` what to do, does it, until the row is given back. */
-import { DrizzleQueryError, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { isStorageError } from '../../store/db/storage-error.ts'
 import { generations } from '../../store/db/tables/generations.ts'
 import { LeaseLostError } from '../../store/work/work.ts'
 import { interrupted, type Nudge, type Reins } from '../../store/work/worker.ts'
 import type { House } from '../access/index.ts'
-import { isOpen, loadCallsOf, type ToolCall } from '../tools/index.ts'
+import { notSent, settleLate } from '../calls/index.ts'
+import { callsAsJson, callsOfJson, isOpen, loadCallsOf, type ToolCall } from '../tools/index.ts'
 import { callsInHand } from './calls-in-hand.ts'
 import { cancelChange, completed, expiry, failed } from './closing.ts'
-import { commit, type Change } from './commit.ts'
+import { commit, unlessCancelled, type Change } from './commit.ts'
 import type { HeldGeneration } from './claim.ts'
+import { readEndOfTime } from './clock.ts'
 import { askRunsToEnd, endRuns } from './ending.ts'
 import { generationOf, isTerminal, type Generation } from './generation.ts'
 import { loadStepsOf } from './history.ts'
@@ -23,22 +26,27 @@ import { lanesOf, runServerCall } from './server-calls.ts'
 import { modelStep } from './step.ts'
 import { chainBudgets } from './tree.ts'
 import { lockOwn, tell, write, type Turn, type TurnOutcome } from './turn.ts'
+import { reclaim } from './write-surely.ts'
 
 /**
  * Works on a claimed generation until it is parked or terminal. Safe to run again from any point after a crash: every
- * turn starts from the rows. Ends quietly when the signal fires for another reason than an interrupt.
+ * turn starts from the rows. When the database does not answer it waits for it and reads the rows again, as long as the
+ * lease is surely its own. Ends quietly when the signal fires for another reason than an interrupt.
  */
 export async function runGeneration(
   house: House,
   models: Models,
   held: HeldGeneration,
-  { signal, nudge }: Reins,
+  { signal, nudge, lease, isDraining }: Reins,
 ): Promise<void> {
   const inHand = callsInHand()
+  const run: Run = { house, models, held, signal, inHand, lease, isDraining, unsent: new Map() }
   try {
-    await turns({ house, models, held, signal, inHand }, nudge)
+    await turnsOverOutages(run, nudge)
   } catch (error) {
-    if (signal.aborted || error instanceof LeaseLostError || error instanceof DrizzleQueryError) throw error
+    // What is under way is heard out first: a call that was sent is not ended by somebody else's fault.
+    await inHand.idle().catch(() => {})
+    if (signal.aborted || error instanceof LeaseLostError || isStorageError(error)) throw error
     // A fault of ours would come back at every try: the generation ends, and the log says why.
     house.log.error({ err: error, generationId: held.id }, 'a generation failed by a fault of the server')
     const calls = await loadCallsOf(house.db, [held.id])
@@ -47,12 +55,37 @@ export async function runGeneration(
   } finally {
     // Nothing of this run may still be under way when the row is given back.
     await inHand.idle().catch(() => {})
+    // Whoever has the row now cannot know that these were not sent.
+    for (const [id, attempt] of run.unsent) void settleLate(house, { id, attempt }, notSent)
   }
 }
 
-async function turns(run: Omit<Turn, 'generation' | 'calls'>, nudge: Nudge): Promise<void> {
+type Run = Omit<Turn, 'generation' | 'calls'>
+
+async function turnsOverOutages(run: Run, nudge: Nudge): Promise<void> {
+  const { house, held, signal, inHand } = run
+  for (;;) {
+    const { epoch } = held
+    const isOver = () => signal.aborted && signal.reason !== interrupted
+    try {
+      return await turns(run, nudge)
+    } catch (error) {
+      const fenced = error instanceof LeaseLostError && held.epoch > epoch
+      if (isOver() || (!fenced && !isStorageError(error))) throw error
+      house.log.warn(
+        { err: error, generationId: held.id },
+        'the database did not answer; the rows are read again',
+      )
+    }
+    await reclaim(run)
+    inHand.forgive()
+    // A model's answer may have been cut off in the middle.
+    held.was = 'RUNNING'
+  }
+}
+
+async function turns(run: Run, nudge: Nudge): Promise<void> {
   const { held, house, signal, inHand } = run
-  let justAnswered = false
   for (let first = true; ; first = false) {
     if (signal.aborted && signal.reason !== interrupted) return
     // Before the look: who decides between look and wait is heard.
@@ -64,11 +97,14 @@ async function turns(run: Omit<Turn, 'generation' | 'calls'>, nudge: Nudge): Pro
     if (isTerminal(generation.storedStatus)) return
     const step: Turn = { ...run, generation, calls }
     let decision = next(state.situation)
+    if (run.isDraining()) {
+      const drained = await drain(step, decision)
+      if (drained === 'givenBack') return
+      if (drained === 'goOn') continue
+    }
     if (first && held.was === 'RUNNING' && decision.do === 'model') await tellReset(step)
     if (decision.do === 'run') {
-      // What a step commit marked as sent has not left yet: this worker is the one to send it.
-      const fresh = justAnswered
-      inHand.add(decision.calls, lanesOf(step), (call) => runServerCall(step, call, fresh))
+      start(step, decision.calls)
       for (const call of decision.calls) mine.add(call.id)
       decision = next(state.situation)
     }
@@ -79,24 +115,46 @@ async function turns(run: Omit<Turn, 'generation' | 'calls'>, nudge: Nudge): Pro
       throw error
     })
     if (outcome !== 'goOn') return
-    justAnswered = decision.do === 'model'
   }
 }
 
+function start(step: Turn, calls: ToolCall[]): void {
+  step.inHand.add(calls, lanesOf(step), (call) => runServerCall(step, call))
+}
+
+/**
+ * What a process that stops still does: calls that are committed as sent leave and are heard out, and a row that would
+ * begin something new is given back at once. `act`: the decision begins nothing.
+ */
+async function drain(step: Turn, decision: Decision): Promise<'act' | 'goOn' | 'givenBack'> {
+  const { house, held, inHand, unsent } = step
+  if (decision.do !== 'run' && decision.do !== 'model') return 'act'
+  const begun =
+    decision.do === 'run' ? decision.calls.filter((call) => unsent.get(call.id) === call.attempt) : []
+  if (begun.length > 0) start(step, begun)
+  if (inHand.ids.size > 0) {
+    await inHand.idle()
+    return 'goOn'
+  }
+  await write(step, { set: [sql`status = 'QUEUED'`], wakeAt: sql`now()`, release: true })
+  house.bell.ring([{ kind: 'work', table: 'generations' }])
+  house.log.debug({ generationId: held.id }, 'given back: this process stops')
+  return 'givenBack'
+}
+
 async function look(db: Database, held: HeldGeneration, inHand: ReadonlySet<string>) {
-  const found = selectRows<typeof generations, { now: number }>(
+  // Row and calls in one snapshot: an output that settles a call may bring what holds for the next step.
+  const [row] = await selectRows<typeof generations, { now: number; calls: object[] }>(
     db,
     generations,
     sql`where id = ${held.id} and epoch = ${held.epoch}`,
-    sql`, (extract(epoch from now()) * 1000)::float8 as now`,
+    sql`, (extract(epoch from now()) * 1000)::float8 as now, ${callsAsJson(held.id)} as calls`,
   )
-  // Before its first step it has no calls.
-  const hadSteps = held.stepCount > 0
-  const [[row], known] = await Promise.all([found, hadSteps ? loadCallsOf(db, [held.id]) : []])
   if (!row) throw new LeaseLostError(held.id)
   const generation = generationOf(row)
-  held.stepCount = generation.stepCount
-  const calls = hadSteps || held.stepCount === 0 ? known : await loadCallsOf(db, [held.id])
+  const calls = callsOfJson(row.calls)
+  if (generation.deadlineAt.getTime() <= row.now)
+    generation.deadlineAt = new Date(await readEndOfTime(db, held.id, generation.deadlineAt))
   held.lastSeq = Math.max(held.lastSeq, generation.lastSeq)
   // A run alone pays for no look at others.
   const inChain = generation.rootId !== null || calls.some((call) => call.childId !== null)
@@ -219,7 +277,7 @@ async function park({ house, held, generation }: Turn): Promise<'goOn' | 'parked
     const until = lookAgainAt(open, generation.deadlineAt.getTime())
     await commit(tx, held, {
       set: [sql`status = 'WAITING'`],
-      wakeAt: sql`to_timestamp(${until / 1000}::float8)`,
+      wakeAt: unlessCancelled(sql`to_timestamp(${until / 1000}::float8)`),
       release: true,
     })
     return true

@@ -1,15 +1,11 @@
-/** Reading generations, their steps and their log. */
+/** Reading generations and their steps. */
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { generations, steps } from '../../store/db/tables/generations.ts'
-import { readFeed, readGeneration, type EventPage } from '../../store/events/log.ts'
-import { feedSource, generationSource } from '../../store/events/live.ts'
-import { feedPosition, generationPosition } from '../../store/events/position.ts'
-import { openStream, type StreamItem } from '../../store/events/stream.ts'
-import { assertMay, eachSeen, projectOf, reachable, unauthenticated, type Ctx } from '../access/index.ts'
+import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'
 import { generationOf, stepOf, type Generation, type GenerationStatus, type Step } from './generation.ts'
 
 /** Generations by id, null for what does not exist for the caller. Action `generations:Get` on each. */
@@ -80,103 +76,4 @@ export async function getSteps(ctx: Ctx, ids: readonly string[]): Promise<(Step 
   const stored = ids.length > 0 ? await selectRows(ctx.db, steps, sql`where id in ${[...ids]}`) : []
   const rows = stored.map((row) => stepOf(row))
   return eachSeen(ctx, ids, rows, 'generations:Get', (step) => `generation/${step.generationId}`)
-}
-
-/** The log of a generation after a cursor, for callers that poll. Action `generations:Get`. */
-export async function readEvents(
-  ctx: Ctx,
-  generation: Generation,
-  input: { after: string | null; first: number },
-): Promise<EventPage> {
-  await assertMay(ctx, 'generations:Get', generation.projectId, `generation/${generation.id}`)
-  return readGeneration(ctx.db, generation.id, generationPosition(input.after, generation.id), input.first)
-}
-
-const last = new Set([
-  'GENERATION_COMPLETED',
-  'GENERATION_FAILED',
-  'GENERATION_CANCELLED',
-  'GENERATION_EXPIRED',
-])
-
-/**
- * Every event of a generation after the cursor (null: from the beginning), then live with the text on its way, until
- * its last event. Action `events:Subscribe` on the generation, checked before the stream opens.
- */
-export async function watchGeneration(
-  ctx: Ctx,
-  input: { generationId: string; after?: string | null },
-): Promise<AsyncIterableIterator<StreamItem>> {
-  const { id, projectId } = await findGeneration(ctx, input.generationId)
-  await assertMay(ctx, 'events:Subscribe', projectId, `generation/${id}`)
-  const stream = openStream(ctx.live, {
-    source: generationSource(ctx.db, id),
-    after: generationPosition(input.after, id),
-    deltas: true,
-    isLast: (event) => last.has(event.type),
-  })
-  return whileWelcome(ctx, stream)
-}
-
-/**
- * Every event of a project after the cursor, then live, without end. Without a cursor it begins now, with "0" at the
- * beginning of the log. Action `events:Subscribe` on the project.
- */
-export async function watchProject(
-  ctx: Ctx,
-  input: { projectId?: string | null; after?: string | null; types?: readonly string[] | null },
-): Promise<AsyncIterableIterator<StreamItem>> {
-  const projectId = projectOf(ctx, input.projectId)
-  await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
-  const after = input.after ? feedPosition(input.after, projectId) : await endOfFeed(ctx, projectId)
-  const stream = openStream(ctx.live, {
-    source: feedSource(ctx.db, projectId),
-    after,
-    types: input.types,
-    deltas: false,
-  })
-  return whileWelcome(ctx, stream)
-}
-
-/** The stream until its end, or until the caller's key is revoked or expires: then it fails as any request would. */
-function whileWelcome<T>(ctx: Ctx, stream: AsyncIterableIterator<T>): AsyncIterableIterator<T> {
-  let welcome = true
-  const forget = ctx.stays.keep(ctx.principal, () => {
-    welcome = false
-    void stream.return?.()
-  })
-  return {
-    async next() {
-      try {
-        const item = await stream.next()
-        if (!welcome) throw unauthenticated()
-        if (item.done) forget()
-        return item
-      } catch (error) {
-        // Nobody calls return() after a failure.
-        forget()
-        throw error
-      }
-    },
-    async return() {
-      forget()
-      await stream.return?.()
-      return { done: true, value: undefined }
-    },
-    async throw(error) {
-      forget()
-      await stream.return?.()
-      throw error
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
-  }
-}
-
-/** Beyond every settled event: whatever is committed from now on comes after it. */
-async function endOfFeed(ctx: Ctx, projectId: string) {
-  const far = { major: Number.MAX_SAFE_INTEGER, minor: 0 }
-  const page = await readFeed(ctx.db, projectId, far, 1)
-  return page.bound
 }

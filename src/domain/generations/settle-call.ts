@@ -1,15 +1,17 @@
 /** The outcome of one call of a generation: what its commit writes. */
 import type { ToolResult } from '../../core/content.ts'
 import { nowPlus } from '../../store/db/database.ts'
-import { codeOf, resourceOf, type ToolCall } from '../tools/index.ts'
+import type { House } from '../access/index.ts'
+import { codeOf, loadCall, resourceOf, type ToolCall } from '../tools/index.ts'
 import type { Change } from './commit.ts'
-import { write, type Turn } from './turn.ts'
+import type { Turn } from './turn.ts'
+import { writeSurely } from './write-surely.ts'
 
 type Outcome = 'SUCCEEDED' | 'ERRORED' | 'UNKNOWN'
 
 /** The change that settles a call, with its event and audit entry. */
 export function outcomeOf(
-  { house }: Pick<Turn, 'house'>,
+  { house }: { house: { limits: Pick<House['limits'], 'leaseMs'> } },
   call: ToolCall,
   result: ToolResult,
   status: Outcome,
@@ -31,14 +33,21 @@ export function outcomeOf(
   }
 }
 
-/** Settles a call. LeaseLostError when the generation is another worker's. */
+/**
+ * Settles a call, however often the database does not answer. LeaseLostError when the generation is, or may be, another
+ * worker's.
+ */
 export async function settleCall(
   turn: Turn,
   call: ToolCall,
   result: ToolResult,
   status: Outcome,
 ): Promise<void> {
-  await write(turn, outcomeOf(turn, call, result, status))
+  await writeSurely(
+    turn,
+    outcomeOf(turn, call, result, status),
+    async (db) => (await loadCall(db, call.id)).settledAt !== null,
+  )
 }
 
 /** What every event about a call tells. */

@@ -266,8 +266,8 @@ async function write(
       u as (update tool_calls as t set status = case when (x.result->>'isError')::boolean then 'ERRORED' else 'SUCCEEDED' end,
           result = x.result, is_error = (x.result->>'isError')::boolean, error_code = x.error, output_hash = x.hash,
           settled_at = now()
-        from jsonb_to_recordset(${jsonb(changes)}) as x(id text, result jsonb, hash text, error text)
-        where t.id = x.id)
+        from g, jsonb_to_recordset(${jsonb(changes)}) as x(id text, result jsonb, hash text, error text)
+        where t.id = x.id and t.generation_id = g.id and t.settled_at is null)
       select last_seq as seq from g`,
   )
   return rows[0]!.seq

@@ -6,7 +6,7 @@ import { toolCalls } from '../../store/db/tables/tools.ts'
 import { toolCallOf, type ToolCall } from '../tools/index.ts'
 
 /** The recursive relation `tree(top, id)`: each of these generations with itself and all runs under it. */
-function treeOf(tops: SQL): SQL {
+export function treeOf(tops: SQL): SQL {
   return sql`tree as (${tops} union all
     select tree.top, c.id from tree join generations as c on c.parent_id = tree.id)`
 }

@@ -1,6 +1,7 @@
 /** One turn of the loop: what its acts share, and the write that every one of them ends with. */
 import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
+import type { Lease } from '../../store/work/leases.ts'
 import { LeaseLostError } from '../../store/work/work.ts'
 import type { House } from '../access/index.ts'
 import type { ToolCall } from '../tools/index.ts'
@@ -22,14 +23,26 @@ export interface Turn {
   calls: ToolCall[]
   signal: AbortSignal
   inHand: CallsInHand
+  lease: Lease
+  /** The process stops: what was begun is ended, and nothing new is begun. */
+  isDraining(): boolean
+  /**
+   * Calls that this worker has asked to be committed as EXECUTING and has not sent, each with the attempt. Whatever
+   * became of the commit, nobody has sent them: their outcome is never unknown.
+   */
+  unsent: Map<string, number>
 }
 
 /** `parked`: the row was given back in the same commit. */
 export type TurnOutcome = 'goOn' | 'parked' | 'terminal'
 
 /** Commits and rings. Keeps the newest event number for the deltas that follow. */
-export async function write(turn: Pick<Turn, 'house' | 'held'>, change: Change): Promise<void> {
-  const made = await commit(turn.house.db, turn.held, change)
+export async function write(
+  turn: Pick<Turn, 'house' | 'held'>,
+  change: Change,
+  db: Database = turn.house.db,
+): Promise<void> {
+  const made = await commit(db, turn.held, change)
   if (change.events?.length) tell(turn, made)
 }
 

@@ -41,7 +41,19 @@ export {
   type CreateToolInput,
   type UpdateToolInput,
 } from './registry.ts'
-export { checkOutput, codeOf, goneResult, runTool, runToolFor, timeoutOf, unknownResult } from './run.ts'
+export { givenUpResult, isGivenUp, known, statusOf, unknownResult, type Finished } from './outcome.ts'
+export {
+  checkOutput,
+  codeOf,
+  goneResult,
+  WithheldError,
+  mayStillRun,
+  notValidResult,
+  runTool,
+  runToolFor,
+  timeoutOf,
+  type Run,
+} from './run.ts'
 export type { Caller } from './kinds/mcp.ts'
 export { collisions, isToolName, runtimeName } from './names.ts'
 export {
@@ -56,10 +68,13 @@ export {
   type ToolKind,
 } from './tool.ts'
 export {
+  callsAsJson,
+  callsOfJson,
   getToolCalls,
   isOpen,
   listToolCalls,
   loadCall,
+  loadCalls,
   loadCallsOf,
   resolutions,
   toolCallOf,

@@ -2,7 +2,7 @@
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
-import type { House } from '../access/index.ts'
+import { principalById, type House } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
 import { fillSecrets, openSecrets, secretNames } from '../secrets/index.ts'
 import type { InputRequired } from '../upstream/index.ts'
@@ -11,6 +11,7 @@ import type { Callable } from './callable.ts'
 import { runHttpTool, type HttpToolConfig } from './kinds/http.ts'
 import { runMcpTool, type Caller } from './kinds/mcp.ts'
 import { runPlatformTool } from './kinds/platform.ts'
+import { judged, known, type Finished, type Sending } from './outcome.ts'
 import type { CallDefinition } from './tool.ts'
 
 export interface Run {
@@ -25,19 +26,48 @@ export interface Run {
   /** Who asked for the call. */
   requestedBy: string
   signal: AbortSignal
+  /**
+   * Asked when the call is about to leave; with false nothing does. Whoever sends says so only while the row that stands
+   * for the call is surely theirs: another process may have reported it UNKNOWN, and a person may have run it again.
+   */
+  mayStart(): boolean
 }
 
-/** Runs the call to its end or its timeout. Never throws: a failure of the tool is a result with `isError`. */
-export async function runTool(house: House, run: Run): Promise<ToolResult> {
+/**
+ * Runs the call to its end or its timeout. A failure of the tool is a result with `isError`. The outcome says whether
+ * anybody can know what became of it. Throws for two reasons only, both before anything was sent: WithheldError when
+ * `mayStart` said no, and what the database throws.
+ */
+export async function runTool(house: House, run: Run): Promise<Finished> {
   const ran = await runToolFor(house, run, null)
-  return 'result' in ran ? ran.result : notAsked
+  return 'result' in ran ? ran : known(notAsked)
 }
 
 /** The same for a caller who can hear and be asked while it runs: an upstream may want to know something first. */
 export async function runToolFor(house: House, run: Run, caller: Caller | null): Promise<Ran> {
+  let withheld = false
+  const mayStart = () => {
+    const may = run.mayStart()
+    withheld = !may
+    return may
+  }
+  const ran = await runGuarded(house, { ...run, mayStart }, caller)
+  if (withheld) throw new WithheldError(run.callId)
+  return ran
+}
+
+/** The call was not sent, because its row may be another worker's by now. */
+export class WithheldError extends Error {
+  constructor(callId: string) {
+    super(`The call ${callId} was not sent: its lease may be over.`)
+    this.name = 'WithheldError'
+  }
+}
+
+async function runGuarded(house: House, run: Run, caller: Caller | null): Promise<Ran> {
   const { callable } = run
-  if (callable.mcp && callable.action !== null)
-    return runMcpTool(house, {
+  if (callable.mcp && callable.action !== null) {
+    const ran = await runMcpTool(house, {
       toolId: callable.id,
       projectId: run.projectId,
       action: callable.action,
@@ -45,16 +75,22 @@ export async function runToolFor(house: House, run: Run, caller: Caller | null):
       callId: run.callId,
       timeoutMs: timeoutOf(house, callable),
       signal: run.signal,
+      mayStart: run.mayStart,
       caller,
     })
-  return { result: await runHere(house, run) }
+    return 'result' in ran ? judged(callable, ran) : ran
+  }
+  return judged(callable, await runHere(house, run))
 }
 
-export type Ran = { result: ToolResult } | { inputRequired: InputRequired }
+type Ran = Finished | { inputRequired: InputRequired }
 
-async function runHere(house: House, run: Run): Promise<ToolResult> {
+async function runHere(house: House, run: Run): Promise<Sending> {
   const { callable } = run
-  if (callable.http) return checkOutput(callable, await runHttp(house, run, callable.http))
+  if (callable.http) {
+    const { result, lost } = await runHttp(house, run, callable.http)
+    return { result: checkOutput(callable, result), lost }
+  }
   if (callable.platform && callable.action !== null)
     return runPlatformTool(house, {
       action: callable.action,
@@ -62,8 +98,13 @@ async function runHere(house: House, run: Run): Promise<ToolResult> {
       requestedBy: run.requestedBy,
       callId: run.callId,
       timeoutMs: timeoutOf(house, callable),
+      mayStart: run.mayStart,
     })
-  return errorResult('not_runnable', 'This tool runs in the calling application, not here.')
+  return unsent('not_runnable', 'This tool runs in the calling application, not here.')
+}
+
+function unsent(code: string, message: string): Sending {
+  return { result: errorResult(code, message), lost: false }
 }
 
 /** What an upstream asked, when nobody is there to answer it. */
@@ -72,11 +113,11 @@ const notAsked = errorResult(
   'The server wants to ask its caller something, and nobody can answer.',
 )
 
-async function runHttp(house: House, run: Run, config: HttpToolConfig): Promise<ToolResult> {
+async function runHttp(house: House, run: Run, config: HttpToolConfig): Promise<Sending> {
   const filled = await withSecrets(house, run.projectId, config)
   if ('missing' in filled)
-    return errorResult('secret_missing', `The secret ${filled.missing} that this tool needs does not exist.`)
-  const { result } = await runHttpTool({
+    return unsent('secret_missing', `The secret ${filled.missing} that this tool needs does not exist.`)
+  return runHttpTool({
     config: filled,
     args: withLinks(run.merged, run.attachments, (fileId) => downloadUrl(house, fileId)),
     egress: house.egress,
@@ -84,8 +125,8 @@ async function runHttp(house: House, run: Run, config: HttpToolConfig): Promise<
     timeoutMs: timeoutOf(house, run.callable),
     maxBytes: house.limits.maxResponseBytes,
     signal: run.signal,
+    mayStart: run.mayStart,
   })
-  return result
 }
 
 /** Time for one call of the tool, in milliseconds. */
@@ -131,16 +172,17 @@ export function codeOf(result: ToolResult): string | null {
   return result.isError && typeof error?.code === 'string' ? error.code.slice(0, 100) : null
 }
 
+/** Whether the key or subject that asked for the call may still have it done. One that is revoked or over may not. */
+export async function mayStillRun(house: Pick<House, 'db' | 'clock'>, requestedBy: string): Promise<boolean> {
+  return (await principalById(house.db, requestedBy, house.clock.now())) !== null
+}
+
+/** What the model or caller is told of a call whose requester is not valid any more. */
+export function notValidResult(): ToolResult {
+  return errorResult('forbidden', 'The key that asked for this call is not valid any more; it was not run.')
+}
+
 /** What the model or caller is told when the tool no longer has the action that was called. */
 export function goneResult(): ToolResult {
   return errorResult('action_gone', 'The tool does not have this action any more; nothing was run.')
-}
-
-/** What the model or caller is told when nobody can know whether the call took effect. */
-export function unknownResult(): ToolResult {
-  return errorResult(
-    'outcome_unknown',
-    'The server stopped while this call was under way, so its outcome is unknown: it may have taken effect. ' +
-      'It was not repeated. Check the other side before you try again.',
-  )
 }

@@ -1,11 +1,11 @@
 /** What a tool call is: one request to run a tool, inside a generation or outside. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
-import { selectRows } from '../../store/db/rows.ts'
+import { rowsAsJson, rowsOfJson, selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Attachment } from '../files/index.ts'
 import { assertMay, eachSeen, projectOf, type Ctx } from '../access/index.ts'
@@ -139,8 +139,7 @@ export function toolCallOf(row: typeof toolCalls.$inferSelect): ToolCall {
 
 /** Calls by id, null for what does not exist for the caller. Action `toolCalls:Get` on each. */
 export async function getToolCalls(ctx: Ctx, ids: readonly string[]): Promise<(ToolCall | null)[]> {
-  const stored = ids.length > 0 ? await selectRows(ctx.db, toolCalls, sql`where id in ${[...ids]}`) : []
-  const rows = stored.map((row) => toolCallOf(row))
+  const rows = await loadCalls(ctx.db, ids)
   return eachSeen(ctx, ids, rows, 'toolCalls:Get', (call) => `toolCall/${call.id}`)
 }
 
@@ -169,13 +168,27 @@ export async function loadCall(db: Database, id: string): Promise<ToolCall> {
   return toolCallOf(row!)
 }
 
+/** Calls by id, in no order. Checks nothing. */
+export async function loadCalls(db: Database, ids: readonly string[]): Promise<ToolCall[]> {
+  if (ids.length === 0) return []
+  return (await selectRows(db, toolCalls, sql`where id in ${[...ids]}`)).map(toolCallOf)
+}
+
 /** The calls of some generations in step and call order. Checks nothing. */
 export async function loadCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
   if (generationIds.length === 0) return []
-  const rows = await selectRows(
-    db,
-    toolCalls,
-    sql`where generation_id in ${[...generationIds]} order by generation_id, step_index, call_index`,
-  )
-  return rows.map(toolCallOf)
+  return (await selectRows(db, toolCalls, ofGenerations(generationIds))).map(toolCallOf)
+}
+
+function ofGenerations(ids: readonly string[]): SQL {
+  return sql`where generation_id in ${[...ids]} order by generation_id, step_index, call_index`
+}
+
+/** The same calls of one generation as a value of a larger statement, in its snapshot. Read it with `callsOfJson`. */
+export function callsAsJson(generationId: string): SQL {
+  return rowsAsJson(toolCalls, ofGenerations([generationId]))
+}
+
+export function callsOfJson(value: readonly object[]): ToolCall[] {
+  return rowsOfJson(toolCalls, value).map(toolCallOf)
 }

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json.ts'
 import type { House } from '../access/index.ts'
 import { askUpstream, type Asking, type InputRequired, type SendOptions } from './ask.ts'
 import type { UpstreamTool } from './catalog.ts'
-import { faultOf, UpstreamFault } from './fault.ts'
+import { faultOf, isAnswer, UpstreamFault } from './fault.ts'
 import type { Link } from './link.ts'
 import { relayedInput, relayedMeta } from './relay.ts'
 import { faultResult, resultOf } from './results.ts'
@@ -27,10 +27,16 @@ export interface UpstreamCall extends Asking {
   /** Progress starts the time anew, up to ten times of it in all. @default false */
   progressExtends?: boolean
   onProgress?(progress: UpstreamProgress): void
+  /** Asked when the call is about to leave; with false nothing does. */
+  mayStart?: (() => boolean) | undefined
 }
 
-/** `sent` is false only when the upstream has surely not acted on the call. */
-export type UpstreamAnswer = { result: ToolResult; sent: boolean } | { inputRequired: InputRequired }
+/**
+ * `sent` is false only when the upstream has surely not acted on the call; `lost` says that it was sent and that what
+ * came back, if anything, is not the upstream's word about it.
+ */
+export type UpstreamAnswer =
+  { result: ToolResult; sent: boolean; lost: boolean } | { inputRequired: InputRequired }
 
 /** More often than this nobody hears of progress, in milliseconds. */
 const progressEveryMs = 20
@@ -40,7 +46,7 @@ const progressEveryMs = 20
  * on. Without `relay` an upstream that wants to ask something back is an error `input_required`.
  */
 export async function callUpstream(house: House, call: UpstreamCall): Promise<UpstreamAnswer> {
-  const sight: Sight = { mayHaveRun: false }
+  const sight: Sight = { mayHaveRun: false, mayStart: call.mayStart }
   try {
     const { answer, tool } = await askUpstream(house, call, sight, async (link, options) => {
       const tool = await findTool(house, options.row, call.tool)
@@ -48,12 +54,13 @@ export async function callUpstream(house: House, call: UpstreamCall): Promise<Up
     })
     if (isInputRequired(answer)) return asked(call, answer)
     const result = resultOf(answer, tool?.outputSchema ?? null, house.limits.maxResponseBytes)
-    return { result, sent: true }
+    return { result, sent: true, lost: false }
   } catch (error) {
     const fault = faultOf(error)
     if (!(error instanceof UpstreamFault))
       house.log.debug({ err: error, id: call.id }, 'an upstream call failed')
-    return { result: faultResult(fault, sight.mayHaveRun), sent: sight.mayHaveRun }
+    const sent = sight.mayHaveRun
+    return { result: faultResult(fault, sent), sent, lost: sent && !isAnswer(fault) }
   }
 }
 
@@ -126,5 +133,5 @@ function asked({ relay }: UpstreamCall, answer: WireInputRequired): UpstreamAnsw
     'input_required',
     'The server wants to ask its caller something, and nobody is there to answer.',
   )
-  return { result: faultResult(fault, true), sent: true }
+  return { result: faultResult(fault, true), sent: true, lost: false }
 }

@@ -64,6 +64,21 @@ export class UpstreamFault extends Error {
   }
 }
 
+/** Faults that are an upstream's, or its authorization server's, own answer: the call was refused, or has failed. */
+const answers = new Set<FaultCode>([
+  'authorization_failed',
+  'authorization_required',
+  'input_required',
+  'insufficient_scope',
+  'issuer_mismatch',
+  'upstream_error',
+])
+
+/** Whether the fault is a final answer. A state of HTTP is none: the answer to a call is a message of MCP. */
+export function isAnswer({ code }: UpstreamFault): boolean {
+  return answers.has(code)
+}
+
 const maxWords = 1000
 
 /** Any failure below as a fault. */
@@ -102,6 +117,8 @@ function egressFault(error: EgressError): UpstreamFault {
       return new UpstreamFault('response_too_large', error.message, {}, error)
     case 'TOO_MANY_REDIRECTS':
       return new UpstreamFault('http_error', error.message, {}, error)
+    case 'WITHHELD':
+      return new UpstreamFault('cancelled', error.message, {}, error)
     case 'NETWORK':
       return new UpstreamFault('connection_lost', 'The connection to the server broke.', {}, error)
   }

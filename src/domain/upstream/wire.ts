@@ -10,6 +10,8 @@ import { EgressError, type Egress } from '../egress/index.ts'
 export interface Sight {
   /** False only when the other side has surely not acted on the call: nothing left, or everything was refused (4xx). */
   mayHaveRun: boolean
+  /** Asked before anything of the call leaves; with false nothing does. */
+  mayStart?: (() => boolean) | undefined
 }
 
 interface Watch {
@@ -86,15 +88,17 @@ export function wireFetch(egress: Egress, maxBytes: number): typeof globalThis.f
     const signal = signals.length > 1 ? AbortSignal.any(signals) : (signals[0] ?? null)
     let response: Response
     try {
-      response = await egress.fetch(input, { ...init, signal })
+      const mayStart = isPost && watch?.sight.mayHaveRun === false ? watch.sight.mayStart : undefined
+      response = await egress.fetch(input, { ...init, signal, mayStart })
     } catch (error) {
       const sent = !(error instanceof EgressError) || error.sent
       if (watch && isPost && sent) watch.sight.mayHaveRun = true
       if (!isPost) watch?.gone(true, error as Error)
       throw error
     }
-    // A request that was refused (4xx) or sent elsewhere (3xx) was not acted on.
-    if (watch && isPost && (response.status < 300 || response.status >= 500)) watch.sight.mayHaveRun = true
+    // A request that was refused (4xx) or sent elsewhere (3xx) was not acted on; by a 408 a proxy says it gave up waiting.
+    const { status } = response
+    if (watch && isPost && (status < 300 || status >= 500 || status === 408)) watch.sight.mayHaveRun = true
     return bounded(response, maxBytes, watch)
   }
 }

@@ -1,6 +1,7 @@
 /** The worker of upstreams: looks at each when its time has come, in whichever process is free. */
 import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
+import { createLeases } from '../../store/work/leases.ts'
 import { claim } from '../../store/work/work.ts'
 import { startWorker } from '../../store/work/worker.ts'
 import type { House } from '../access/index.ts'
@@ -18,14 +19,21 @@ export function startUpstreams(
 ): { stop(graceMs: number): Promise<void> } {
   const follower = createFollower(house)
   setFollower(house, follower)
+  const { leaseMs } = house.limits
+  const leases = createLeases({
+    db: house.leaseDb,
+    table: 'upstreams',
+    leaseMs,
+    onError: (error) => house.log.warn({ err: error }, 'the leases of upstreams could not be renewed'),
+  })
   const worker = startWorker({
-    db: house.db,
+    db: house.leaseDb,
     bell: house.bell,
     table: 'upstreams',
     slots,
-    leaseMs: house.limits.leaseMs,
+    leases,
     sweepMs: options.sweepMs,
-    claim: (limit) => claim(house.db, 'upstreams', house.limits.leaseMs, limit),
+    claim: (limits) => claim(house.leaseDb, 'upstreams', leaseMs, limits),
     run: (held, { signal }) => look(house, held, signal),
     onError: (error, id) =>
       house.log.error({ err: error, id }, 'an upstream could not be looked at; it is taken up again'),
@@ -35,6 +43,7 @@ export function startUpstreams(
       setFollower(house, null)
       follower.stop()
       await worker.stop(Math.min(graceMs, 2000))
+      leases.stop()
       await giveUp(house, follower.name)
     },
   }

@@ -1,17 +1,23 @@
 /** Opens the database: embedded PGlite on a directory (or in memory), or PostgreSQL by address. */
 import { PGlite } from '@electric-sql/pglite'
 import { drizzle as overPglite } from 'drizzle-orm/pglite'
-import { drizzle as overPostgres } from 'drizzle-orm/postgres-js'
-import postgres from 'postgres'
 import type { Database } from './database.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { initialiseDirectory } from './initialise.ts'
+import { databaseOver } from './postgres/client.ts'
+import { SessionPool } from './postgres/pool.ts'
+import { openSession, type Session } from './postgres/session.ts'
 
 export interface Connection {
   db: Database
+  /**
+   * The same database over connections of their own, for heartbeats, claims, outcomes and the readiness probe: however
+   * busy `db` is, they get through. On PGlite it is `db`.
+   */
+  leaseDb: Database
   kind: 'pglite' | 'postgres'
-  /** The driver beneath, for LISTEN and reserved connections; null on PGlite. */
-  sql: postgres.Sql | null
+  /** Opens a connection beside the pools, for migrations; null on PGlite. */
+  openSession: (() => Promise<Session>) | null
   close(): Promise<void>
 }
 
@@ -41,10 +47,12 @@ export async function connect(address: DatabaseAddress): Promise<Connection> {
 }
 
 function connectPglite(client: PGlite, unlock: () => Promise<void> = async () => {}): Connection {
+  const db = overPglite(client) as unknown as Database
   return {
-    db: overPglite(client) as unknown as Database,
+    db,
+    leaseDb: db,
     kind: 'pglite',
-    sql: null,
+    openSession: null,
     close: async () => {
       if (!client.closed) await client.close()
       await unlock()
@@ -52,36 +60,50 @@ function connectPglite(client: PGlite, unlock: () => Promise<void> = async () =>
   }
 }
 
-function connectPostgres(address: { url: string; poolSize: number }): Connection {
-  const sql = postgres(address.url, {
-    max: address.poolSize,
-    onnotice: () => {},
-    connect_timeout: 10, // seconds
-    // Nothing here uses arrays, and a connection that is cut while it looks up their types would end the process.
-    fetch_types: false,
-    // Seconds between tries after the server went away; short, so that a restarted database is found at once.
-    backoff: (tries) => Math.min(2, 0.05 * 2 ** tries),
-    connection: { application_name: 'gatehouse', timezone: 'UTC' },
+/**
+ * Server-side limits in milliseconds. A process that stands still in a transaction loses it, and with it its locks,
+ * before anybody who waits for them gives up.
+ */
+const limits = {
+  statement_timeout: '15000',
+  lock_timeout: '8000',
+  idle_in_transaction_session_timeout: '4000',
+}
+/** What the lease pool does is short, and late is as bad as never. */
+const leaseLimits = {
+  statement_timeout: '6000',
+  lock_timeout: '4000',
+  idle_in_transaction_session_timeout: '4000',
+}
+/** A migration may build an index for long, but never makes others wait behind it for a lock. */
+const migrationLimits = { statement_timeout: '0', lock_timeout: '2000' }
+
+/** Of all connections, those of the lease pool: a fifth, at most four. */
+const leaseConnections = (poolSize: number) => Math.min(4, Math.max(1, Math.floor(poolSize / 5)))
+const connectMs = 10_000
+/** How long a statement waits for a free connection, in milliseconds. */
+const waitMs = 10_000
+/** How long what is under way may take when everything is closed, in milliseconds. */
+const closingMs = 2000
+
+function connectPostgres({ url, poolSize }: { url: string; poolSize: number }): Connection {
+  const open = (settings: Record<string, string>, silenceMs: number | null, applicationName: string) => () =>
+    openSession({ url, settings, silenceMs, applicationName, connectMs })
+  const pool = new SessionPool({
+    open: open(limits, 18_000, 'gatehouse'),
+    max: Math.max(1, poolSize - leaseConnections(poolSize)),
+    waitMs,
+  })
+  const leasePool = new SessionPool({
+    open: open(leaseLimits, 8000, 'gatehouse lease'),
+    max: leaseConnections(poolSize),
+    waitMs: 5000,
   })
   return {
-    db: overPostgres(preparing(sql)) as unknown as Database,
+    db: databaseOver(pool),
+    leaseDb: databaseOver(leasePool),
     kind: 'postgres',
-    sql,
-    close: () => sql.end({ timeout: 2 }),
+    openSession: open(migrationLimits, null, 'gatehouse migration'),
+    close: async () => void (await Promise.all([pool.end(closingMs), leasePool.end(closingMs)])),
   }
-}
-
-/**
- * The same client, but what Drizzle runs is prepared once on each connection: one round trip instead of two, and the
- * server plans it once. Drizzle uses `unsafe`, which prepares only when it is told to.
- */
-function preparing<Client extends postgres.Sql>(sql: Client): Client {
-  const unsafe = sql.unsafe.bind(sql) as (query: string, parameters: unknown, options?: object) => unknown
-  const begin = sql.begin?.bind(sql) as unknown as
-    undefined | ((work: (tx: postgres.Sql) => unknown) => unknown)
-  return Object.assign(sql, {
-    unsafe: (query: string, parameters: unknown, options?: object) =>
-      unsafe(query, parameters, { prepare: true, ...options }),
-    ...(begin ? { begin: (work: (tx: postgres.Sql) => unknown) => begin((tx) => work(preparing(tx))) } : {}),
-  })
 }

@@ -1,6 +1,8 @@
 /** One type for both databases: the query builder of Drizzle, without schema-bound queries. */
-import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core'
+import { setTimeout as pause } from 'node:timers/promises'
+import { PgTransaction, type PgDatabase, type PgQueryResultHKT } from 'drizzle-orm/pg-core'
 import { sql, type SQL } from 'drizzle-orm'
+import { CommitUnknownError, ConnectionLostError, StorageError, isStorageError } from './storage-error.ts'
 
 /** A handle that runs statements: a connection pool or a transaction of it. */
 export type Database = PgDatabase<PgQueryResultHKT, Record<string, never>>
@@ -31,19 +33,54 @@ export function isUniqueViolation(error: unknown): boolean {
   return sqlState(error) === '23505'
 }
 
+/** Deadlock, serialization failure, and a plan that a migration has made invalid in the middle of a transaction. */
+const worthAnotherTry = new Set(['40P01', '40001', '0A000', '25P02'])
+const maxTries = 3
+
 /**
  * Runs `work` in one transaction: all of it or nothing. Never wait for the network inside; on the embedded database
- * there is one connection for everybody. A deadlock or serialization failure is tried again, twice.
+ * there is one connection for everybody. `work` runs again, twice at most, when surely nothing of it took place: after a
+ * deadlock, a serialization failure, or a connection that ended before COMMIT. Every failure of the database itself is a
+ * StorageError or DrizzleQueryError; CommitUnknownError when the transaction may have taken place.
  */
 export async function atomically<T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> {
+  // A part of a transaction cannot be tried again: it is over with the whole.
+  const most = db instanceof PgTransaction ? 1 : maxTries
   for (let tries = 1; ; tries++) {
     try {
-      return await db.transaction((tx) => work(tx as unknown as Database))
+      return await once(db, work)
     } catch (error) {
-      const state = sqlState(error)
-      if (tries >= 3 || (state !== '40P01' && state !== '40001')) throw error
+      if (tries >= most || !isWorthAnotherTry(error)) throw error
+      await pause(tries * tries * 10)
     }
   }
+}
+
+async function once<T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> {
+  let own: { error: unknown } | null = null
+  try {
+    return await db.transaction(async (tx) => {
+      try {
+        return await work(tx as unknown as Database)
+      } catch (error) {
+        own = { error }
+        throw error
+      }
+    })
+  } catch (error) {
+    if (own !== null && (own as { error: unknown }).error === error) throw error
+    // BEGIN, COMMIT or ROLLBACK failed: Drizzle hands over whatever the driver throws there.
+    throw isStorageError(error)
+      ? error
+      : new StorageError('A transaction could not be begun or ended.', error)
+  }
+}
+
+function isWorthAnotherTry(error: unknown): boolean {
+  if (worthAnotherTry.has(sqlState(error) ?? '')) return true
+  for (let e = error as { cause?: unknown } | undefined; e; e = e.cause as typeof e)
+    if (e instanceof ConnectionLostError) return !(e instanceof CommitUnknownError)
+  return false
 }
 
 /**

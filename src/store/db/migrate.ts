@@ -2,43 +2,63 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
-import { drizzle as overPostgres } from 'drizzle-orm/postgres-js'
 import { migrate as migratePglite } from 'drizzle-orm/pglite/migrator'
 import { migrate as migratePostgres } from 'drizzle-orm/postgres-js/migrator'
 import type { Connection } from './connect.ts'
-import { query, type Database } from './database.ts'
+import { openLog } from '../events/incarnation.ts'
+import { query, sqlState, type Database } from './database.ts'
+import { databaseOn } from './postgres/client.ts'
 
 /** Any constant will do; it only has to be ours. */
 const lockNumber = 4_215_203_781
 
+/** How often a migration that has to wait for a lock steps back, so that others get through, and for how long. */
+const tries = 60
+const stepBackMs = 500
+
 /**
- * Applies the committed migrations that are missing, then aligns the order of events with this cluster. On PostgreSQL
- * under an advisory lock on a connection of its own: without it three of four replicas that start together fail.
+ * Applies the committed migrations that are missing, then opens the log of events in this cluster. On PostgreSQL
+ * under an advisory lock on a connection of its own: without it three of four replicas that start together fail. A
+ * migration waits at most two seconds for a lock, since everybody else would wait behind it, and then tries again.
  */
 export async function migrate(connection: Connection): Promise<void> {
   const options = { migrationsFolder: migrationsFolder() }
-  if (!connection.sql) {
+  if (!connection.openSession) {
     await migratePglite(connection.db as never, options)
     await alignCommitOrder(connection.db)
+    await openLog(connection.db)
     return
   }
-  // postgres.js waits for ever when its very first connection is opened by a reservation without fetching types.
-  await connection.sql`select 1`
-  const reserved = await connection.sql.reserve()
+  const session = await connection.openSession()
+  const db = databaseOn(session)
   try {
-    await reserved`select pg_advisory_lock(${lockNumber})`
-    await migratePostgres(overPostgres(connection.sql), options)
-    await alignCommitOrder(connection.db)
+    await whenUnlocked(() => query(db, sql`select pg_advisory_lock(${lockNumber})`))
+    await whenUnlocked(() => migratePostgres(db as never, options))
+    await alignCommitOrder(db)
+    await openLog(db)
   } finally {
-    await reserved`select pg_advisory_unlock(${lockNumber})`.catch(() => {})
-    reserved.release()
+    // The lock ends with its connection.
+    await session.end(2000)
+  }
+}
+
+async function whenUnlocked(work: () => Promise<unknown>): Promise<void> {
+  for (let left = tries; ; left--) {
+    try {
+      await work()
+      return
+    } catch (error) {
+      if (left === 0 || sqlState(error) !== '55P03') throw error
+      await pause(stepBackMs)
+    }
   }
 }
 
 /**
- * Events are ordered by transaction id, and a database that was moved to another cluster starts its ids anew. Here the
- * shift grows so that new events come after all old ones.
+ * Replicas of the release before order events by transaction id, and a database that was moved to another cluster starts its
+ * ids anew. Here the shift grows so that new events come after all old ones.
  */
 async function alignCommitOrder(db: Database): Promise<void> {
   await query(

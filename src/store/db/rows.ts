@@ -38,16 +38,34 @@ export function writtenRows<Table extends PgTable>(
   return readRows(db, table, sql`with ${sql.join([...parts], sql`, `)} select ${columns} from g`)
 }
 
+/** The rows that the tail picks, in its order, as one JSON value of a larger statement. Read it with `rowsOfJson`. */
+export function rowsAsJson(table: PgTable, tail: SQL): SQL {
+  const { columns, from } = shapeOf(table)
+  return sql`(select coalesce(json_agg(x), '[]'::json) from (select ${columns} ${from} ${tail}) as x)`
+}
+
+/** What `rowsAsJson` gave, as Drizzle would give it. */
+export function rowsOfJson<Table extends PgTable>(
+  table: Table,
+  rows: readonly object[],
+): Table['$inferSelect'][] {
+  return withMoments(table, rows as Record<string, unknown>[]) as Table['$inferSelect'][]
+}
+
 async function readRows<Table extends PgTable, More>(
   db: Database,
   table: Table,
   statement: SQL,
 ): Promise<(Table['$inferSelect'] & More)[]> {
   const rows = await query<Record<string, unknown>>(db, statement)
+  return withMoments(table, rows) as (Table['$inferSelect'] & More)[]
+}
+
+function withMoments(table: PgTable, rows: Record<string, unknown>[]): Record<string, unknown>[] {
   for (const row of rows)
     for (const name of shapeOf(table).moments)
       if (row[name] !== null) row[name] = new Date(row[name] as number)
-  return rows as (Table['$inferSelect'] & More)[]
+  return rows
 }
 
 function shapeOf(table: PgTable): Shape {

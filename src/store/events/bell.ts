@@ -23,8 +23,16 @@ export interface Delta {
   text: string
 }
 
+/** Events of a project have got their places in its feed, up to this one. */
+export interface NumberedHint {
+  kind: 'numbered'
+  projectId: string
+  position: number
+}
+
 export type Hint =
   | News
+  | NumberedHint
   | Delta
   /** Rows of that table want a worker. */
   | { kind: 'work'; table: string }
@@ -163,9 +171,11 @@ function newest(hints: Hint[]): Hint[] {
     const key =
       hint.kind === 'news'
         ? `n:${hint.generationId ?? hint.projectId}`
-        : hint.kind === 'work'
-          ? `w:${hint.table}`
-          : null
+        : hint.kind === 'numbered'
+          ? `p:${hint.projectId}`
+          : hint.kind === 'work'
+            ? `w:${hint.table}`
+            : null
     if (key !== null && seen.has(key)) continue
     if (key !== null) seen.add(key)
     out.push(hint)

@@ -1,15 +1,27 @@
 /** The hub of one process: reads each growing stream once and hands the events to every subscriber's bounded ring. */
+import { silentLog, type Log } from '../../core/log.ts'
 import type { Bell, Delta, Hint } from './bell.ts'
 import type { Database } from '../db/database.ts'
-import { newestSeqs, readFeed, readGeneration, type EventPage, type EventRow } from './log.ts'
-import { isAfter, type Position } from './position.ts'
+import { lagOf, startNumbering, type Lag } from './numbering.ts'
+import type { EventPlace, Position } from './position.ts'
+import {
+  movedFeeds,
+  movedGenerations,
+  positionInFeed,
+  positionInGeneration,
+  readFeed,
+  readGeneration,
+  type EventPage,
+  type Reached,
+} from './read.ts'
+import { Sink } from './sink.ts'
 
 /** One stream of events: a generation's or a project's. */
 export interface Source {
   key: string
   generationId: string | null
   read(after: Position, limit: number, types?: readonly string[] | null): Promise<EventPage>
-  positionOf(event: EventRow): Position
+  positionOf(event: EventPlace): Position
 }
 
 export function generationSource(db: Database, generationId: string): Source {
@@ -17,7 +29,7 @@ export function generationSource(db: Database, generationId: string): Source {
     key: generationId,
     generationId,
     read: (after, limit) => readGeneration(db, generationId, after, limit),
-    positionOf: (event) => ({ major: event.seq!, minor: 0 }),
+    positionOf: positionInGeneration,
   }
 }
 
@@ -26,55 +38,11 @@ export function feedSource(db: Database, projectId: string): Source {
     key: projectId,
     generationId: null,
     read: (after, limit, types) => readFeed(db, projectId, after, limit, types),
-    positionOf: (event) => ({ major: event.commitOrder, minor: event.id }),
+    positionOf: positionInFeed,
   }
 }
 
-/** What lands in a ring: an event with the position before it (a gap shows), or an ephemeral delta. */
-export type LiveItem = { event: EventRow; at: Position; previous: Position } | { delta: Delta }
-
-/** Items that wait for one subscriber. When full, all are dropped and the subscriber goes back to the table. */
-const ringSize = 256
 const readSize = 200
-/** How long to wait for a running transaction that may still precede what was read, in milliseconds. */
-const settleMs = 10
-
-/** A subscriber's side of the hub. Memory is bounded whatever the subscriber does. */
-export class Sink {
-  private ring: LiveItem[] = []
-  private waiter: (() => void) | null = null
-  /** Items were dropped, or a hint came that only the table can answer. */
-  behind = false
-
-  push(item: LiveItem): void {
-    if (this.ring.length >= ringSize) {
-      this.ring = []
-      this.behind = true
-    } else this.ring.push(item)
-    this.wake()
-  }
-
-  look(): void {
-    this.behind = true
-    this.wake()
-  }
-
-  shift(): LiveItem | undefined {
-    return this.ring.shift()
-  }
-
-  /** Resolves at the next push, look or wake; at once when something is there. */
-  wait(): Promise<void> {
-    if (this.ring.length > 0 || this.behind) return Promise.resolve()
-    return new Promise((resolve) => (this.waiter = resolve))
-  }
-
-  wake(): void {
-    const waiter = this.waiter
-    this.waiter = null
-    waiter?.()
-  }
-}
 
 interface Topic {
   source: Source
@@ -82,7 +50,7 @@ interface Topic {
   /** Where the next read starts; null until a subscriber has reached the end of the table. */
   at: Position | null
   /** Between here and `at` there is no event: whoever has come this far has missed nothing. */
-  handed: Position | null
+  handed: number
   reading: boolean
   again: boolean
   deltas: Delta[]
@@ -95,17 +63,40 @@ export interface Live {
   caughtUp(source: Source, at: Position): void
   /** Streams with a subscriber, for tests and metrics. */
   topicCount(): number
+  /** Committed events that have no place in their feed yet, in the whole installation. */
+  lag(): Promise<Lag>
   close(): void
 }
 
+export interface LiveOptions {
+  /** How often it looks without a hint, in milliseconds. */
+  backstopMs?: number
+  log?: Pick<Log, 'warn'>
+}
+
 /**
- * Starts the hub. `backstopMs` is how often it looks without being rung, one statement for all generations together:
- * with every hint lost an event is that late, never missing.
+ * Starts the hub, and with it the numbering of events in this process. With every hint lost an event is as late as the
+ * backstop, never missing. An idle process sends one statement for all feeds and one for all generations in that time.
  */
-export function startLive(db: Database, bell: Bell, backstopMs = 1000): Live {
+export function startLive(db: Database, bell: Bell, options: LiveOptions = {}): Live {
+  const { backstopMs = 1000, log = silentLog } = options
   const topics = new Map<string, Topic>()
-  const stop = bell.listen((hint) => onHint(topics, hint))
-  const timer = setInterval(() => void backstop(db, topics), backstopMs)
+  const numbering = startNumbering(db, bell, log)
+  const look = backstop(db, topics)
+  const stop = bell.listen((hint) => {
+    onHint(topics, hint)
+    if (hint.kind === 'news' && topics.has(hint.projectId)) numbering.poke()
+    if (hint.kind === 'reconnected') numbering.poke()
+  })
+  let looking = false
+  const timer = setInterval(() => {
+    if (looking) return
+    looking = true
+    void numbering
+      .run()
+      .then(look)
+      .finally(() => (looking = false))
+  }, backstopMs)
   timer.unref()
   return {
     attach(source) {
@@ -113,6 +104,8 @@ export function startLive(db: Database, bell: Bell, backstopMs = 1000): Live {
       topics.set(source.key, topic)
       const sink = new Sink()
       topic.sinks.add(sink)
+      // What was committed before anybody followed may not have its place yet.
+      if (source.generationId === null) numbering.poke()
       return sink
     },
     detach(source, sink) {
@@ -122,11 +115,15 @@ export function startLive(db: Database, bell: Bell, backstopMs = 1000): Live {
     },
     caughtUp(source, at) {
       const topic = topics.get(source.key)
-      if (topic?.at === null) topic.at = topic.handed = at
+      if (topic?.at !== null || !topic) return
+      topic.at = at
+      topic.handed = at.at
     },
     topicCount: () => topics.size,
+    lag: () => lagOf(db),
     close() {
       stop()
+      numbering.close()
       clearInterval(timer)
       for (const topic of topics.values()) for (const sink of topic.sinks) sink.wake()
       topics.clear()
@@ -135,16 +132,17 @@ export function startLive(db: Database, bell: Bell, backstopMs = 1000): Live {
 }
 
 function newTopic(source: Source): Topic {
-  return { source, sinks: new Set(), at: null, handed: null, reading: false, again: false, deltas: [] }
+  return { source, sinks: new Set(), at: null, handed: 0, reading: false, again: false, deltas: [] }
 }
 
 function onHint(topics: Map<string, Topic>, hint: Hint): void {
   if (hint.kind === 'news') {
     const generation = hint.generationId === null ? undefined : topics.get(hint.generationId)
-    if (generation && !(generation.at && hint.seq !== null && hint.seq <= generation.at.major))
+    if (generation && !(generation.at && hint.seq !== null && hint.seq <= generation.at.at))
       void follow(generation)
+  } else if (hint.kind === 'numbered') {
     const project = topics.get(hint.projectId)
-    if (project) void follow(project)
+    if (project && !(project.at && hint.position <= project.at.at)) void follow(project)
   } else if (hint.kind === 'delta') {
     const topic = topics.get(hint.generationId)
     if (!topic) return
@@ -158,10 +156,7 @@ function onHint(topics: Map<string, Topic>, hint: Hint): void {
 
 /** Reads what is new and hands it round. One read at a time for each stream; news during a read causes another. */
 async function follow(topic: Topic): Promise<void> {
-  if (topic.at === null) {
-    for (const sink of topic.sinks) sink.look()
-    return
-  }
+  if (topic.at === null) return lookAgain(topic)
   if (topic.reading) {
     topic.again = true
     return
@@ -173,10 +168,13 @@ async function follow(topic: Topic): Promise<void> {
       const page = await topic.source.read(topic.at, readSize)
       handRound(topic, page)
       if (page.more) topic.again = true
-      else if (page.unsettled) setTimeout(() => void follow(topic), settleMs)
     } while (topic.again && topic.sinks.size > 0)
-  } catch {
-    // The database is away: the backstop, or the bell when it is back, makes the next try.
+  } catch (error) {
+    // Else the database is away: the backstop, or the bell when it is back, makes the next try.
+    if (isExpired(error)) {
+      topic.at = null
+      lookAgain(topic)
+    }
   } finally {
     topic.reading = false
     const deltas = topic.deltas
@@ -185,27 +183,56 @@ async function follow(topic: Topic): Promise<void> {
   }
 }
 
+/** Each subscriber reads the table by itself: one whose own place is lost is told so, the others go on. */
+function lookAgain(topic: Topic): void {
+  for (const sink of topic.sinks) sink.look()
+}
+
+/** The log does not hold the event any more behind which was read. */
+export function isExpired(error: unknown): boolean {
+  return (error as { code?: unknown }).code === 'CURSOR_EXPIRED'
+}
+
 function handRound(topic: Topic, page: EventPage): void {
   for (const event of page.events) {
     const at = topic.source.positionOf(event)
-    for (const sink of topic.sinks) sink.push({ event, at, previous: topic.handed! })
-    topic.handed = at
+    for (const sink of topic.sinks) sink.push({ event, at, previous: topic.handed })
+    topic.handed = at.at
   }
-  if (isAfter(page.end, topic.at!)) topic.at = page.end
+  topic.at = page.end
 }
 
 const backstopBatch = 2000
 
-async function backstop(db: Database, topics: Map<string, Topic>): Promise<void> {
-  const all = [...topics.values()]
-  for (const topic of all) if (topic.source.generationId === null || topic.at === null) void follow(topic)
-  const generations = all.filter((topic) => topic.source.generationId !== null && topic.at !== null)
-  for (let i = 0; i < generations.length; i += backstopBatch) {
-    const batch = generations.slice(i, i + backstopBatch)
-    const newest = await newestSeqs(
-      db,
-      batch.map((topic) => topic.source.key),
-    ).catch(() => new Map<string, number>())
-    for (const topic of batch) if ((newest.get(topic.source.key) ?? 0) > topic.at!.major) void follow(topic)
+/** Looks at what is followed here, given the newest position of all. Nothing moved since the last time: no statement for the feeds. */
+function backstop(db: Database, topics: Map<string, Topic>): (newest: number | null) => Promise<void> {
+  let quietAt: number | null = null
+  return async (newest) => {
+    const all = [...topics.values()]
+    for (const topic of all) if (topic.at === null) lookAgain(topic)
+    const known = all.filter((topic) => topic.at !== null)
+    const generations = known.filter((topic) => topic.source.generationId !== null)
+    const feeds = known.filter((topic) => topic.source.generationId === null)
+    await followMoved(generations, (reached) => movedGenerations(db, reached))
+    if (newest !== null && newest === quietAt) return
+    const moved = await followMoved(feeds, (reached) => movedFeeds(db, reached))
+    quietAt = moved === 0 ? newest : null
   }
+}
+
+/** Follows those whose end is not where they were read to; answers how many, or as many as there are when nobody could say. */
+async function followMoved(
+  topics: Topic[],
+  moved: (reached: Reached[]) => Promise<string[]>,
+): Promise<number> {
+  let count = 0
+  for (let i = 0; i < topics.length; i += backstopBatch) {
+    const batch = topics.slice(i, i + backstopBatch)
+    const byKey = new Map(batch.map((topic) => [topic.source.key, topic]))
+    const reached = batch.map((topic) => ({ id: topic.source.key, at: topic.at?.at ?? 0 }))
+    const keys = await moved(reached).catch(() => null)
+    count += keys?.length ?? batch.length
+    for (const key of keys ?? []) void follow(byKey.get(key)!)
+  }
+  return count
 }

@@ -1,50 +1,95 @@
-/** A place in a stream of events, and the opaque cursor that strangers hold for it. */
+/** A place in a stream of events, and the opaque cursor that clients hold for it. */
 import { badCursor } from '../../core/page.ts'
 
-/**
- * In a generation's stream: (seq, 0). In a project's feed: (commit order, row id). Compared part by part.
- */
+/** A place in a stream: right behind the event that stands there. */
 export interface Position {
-  major: number
-  minor: number
+  /** A seq in a generation's stream, a position in a project's feed; 0 is the beginning. */
+  at: number
+  /** By what the event there is recognised; null at the beginning. */
+  event: EventMark | null
 }
 
-export const beginning: Position = { major: 0, minor: 0 }
-
-export function isAfter(a: Position, b: Position): boolean {
-  return a.major > b.major || (a.major === b.major && a.minor > b.minor)
+/** What no two events of any history of the log have in common. */
+export interface EventMark {
+  id: number
+  commitOrder: number
+  /** Null in cursors of the first version. */
+  createdMs: number | null
 }
 
-/** Everything needed to find an event again in either stream; one cursor serves both. */
+export const beginning: Position = { at: 0, event: null }
+
+/** An event as far as a cursor tells of it. */
 export interface EventPlace {
   projectId: string
   generationId: string | null
   seq: number | null
+  /** Null while the event has no place in the feed yet. */
+  position: number | null
   commitOrder: number
   id: number
+  createdMs: number
+  /** The log that the event was read from. */
+  incarnation: string | null
 }
 
-export function encodeCursor(place: EventPlace): string {
-  const parts = [1, place.projectId, place.generationId, place.seq, place.commitOrder, place.id]
+/** A cursor that was read. Those that an earlier release gave out have neither `createdMs` nor `incarnation`. */
+export type CursorPlace = Omit<EventPlace, 'createdMs'> & { createdMs: number | null }
+
+export function markOf({ id, commitOrder, createdMs }: CursorPlace): EventMark {
+  return { id, commitOrder, createdMs }
+}
+
+/** Whether the event is the one that the mark was taken of. */
+export function isMarked(event: EventMark | undefined, mark: EventMark): boolean {
+  return (
+    event !== undefined &&
+    event.id === mark.id &&
+    event.commitOrder === mark.commitOrder &&
+    (mark.createdMs === null || event.createdMs === mark.createdMs)
+  )
+}
+
+/** The cursor of an event in its generation's stream. Replicas of the release before can read it. */
+export function encodeGenerationCursor(event: EventPlace): string {
+  return encode([1, ...partsOf(event)])
+}
+
+/** The cursor of an event in its project's feed. The event must have its position. */
+export function encodeFeedCursor(event: EventPlace): string {
+  return encode([2, ...partsOf(event), event.position])
+}
+
+function partsOf(event: EventPlace): unknown[] {
+  const { projectId, generationId, seq, commitOrder, id, createdMs, incarnation } = event
+  return [projectId, generationId, seq, commitOrder, id, createdMs, incarnation]
+}
+
+function encode(parts: unknown[]): string {
   return Buffer.from(JSON.stringify(parts)).toString('base64url')
 }
 
 /** What the column holds: a forged cursor beyond it must not reach the database. */
 const largestSeq = 2 ** 31 - 1
 
-/** Strict; BAD_CURSOR for anything that `encodeCursor` cannot have made. */
-function decodeCursor(cursor: string): EventPlace {
+/** Strict; BAD_CURSOR for anything that no release can have made. */
+export function decodeCursor(cursor: string): CursorPlace {
   try {
     const parts = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
-    const [version, projectId, generationId, seq, commitOrder, id] = parts
-    const numbers = [seq ?? 0, commitOrder, id].every((n) => Number.isSafeInteger(n) && (n as number) >= 0)
-    if (
-      version === 1 &&
+    const [version, projectId, generationId, seq, commitOrder, id, createdMs, incarnation, position] = parts
+    const numbers = [seq ?? 0, commitOrder, id, createdMs ?? 0, position ?? 0]
+    const valid =
+      ((version === 1 && position === undefined) || (version === 2 && typeof position === 'number')) &&
       typeof projectId === 'string' &&
-      numbers &&
+      (generationId === null || typeof generationId === 'string') &&
+      numbers.every((n) => Number.isSafeInteger(n) && (n as number) >= 0) &&
       ((seq as number | null) ?? 0) <= largestSeq
-    )
-      return { projectId, generationId, seq, commitOrder, id } as EventPlace
+    const rest = {
+      createdMs: createdMs ?? null,
+      incarnation: incarnation ?? null,
+      position: position ?? null,
+    }
+    if (valid) return { projectId, generationId, seq, commitOrder, id, ...rest } as CursorPlace
   } catch {
     // falls through to the refusal below
   }
@@ -53,23 +98,15 @@ function decodeCursor(cursor: string): EventPlace {
 
 /**
  * The position in one generation's stream. `null`, an empty text and "0" mean the beginning; a cursor of another
- * stream is BAD_CURSOR.
+ * stream is BAD_CURSOR. Whether its event is still there is found out by whoever reads after it.
  */
 export function generationPosition(cursor: string | null | undefined, generationId: string): Position {
   if (isBeginning(cursor)) return beginning
   const place = decodeCursor(cursor)
   if (place.generationId !== generationId || place.seq === null) throw badCursor()
-  return { major: place.seq, minor: 0 }
+  return { at: place.seq, event: markOf(place) }
 }
 
-/** The position in a project's feed. "0" means the beginning of the log; a cursor of another project is BAD_CURSOR. */
-export function feedPosition(cursor: string, projectId: string): Position {
-  if (isBeginning(cursor)) return beginning
-  const place = decodeCursor(cursor)
-  if (place.projectId !== projectId) throw badCursor()
-  return { major: place.commitOrder, minor: place.id }
-}
-
-function isBeginning(cursor: string | null | undefined): cursor is null | undefined | '' | '0' {
+export function isBeginning(cursor: string | null | undefined): cursor is null | undefined | '' | '0' {
   return cursor === null || cursor === undefined || cursor === '' || cursor === '0'
 }

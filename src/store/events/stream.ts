@@ -1,9 +1,10 @@
 /** One subscriber's stream: history after a position, then live, no gap and no duplicate. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Delta } from './bell.ts'
-import type { EventRow } from './log.ts'
-import type { Live, LiveItem, Source } from './live.ts'
-import { isAfter, type Position } from './position.ts'
+import { isExpired, type Live, type Source } from './live.ts'
+import type { Position } from './position.ts'
+import type { EventRow } from './read.ts'
+import type { LiveItem } from './sink.ts'
 
 export interface StreamOptions {
   source: Source
@@ -12,8 +13,8 @@ export interface StreamOptions {
   types?: readonly string[] | null
   /** Whether text on its way is wanted. */
   deltas: boolean
-  /** The stream ends after an event for which this is true. */
-  isLast?: (event: EventRow) => boolean
+  /** The stream ends behind an event of such a kind, also when it begins there. */
+  isLast?: (type: string) => boolean
   /** While the database is away: how long between tries, in milliseconds, and for how many. */
   patience?: { pauseMs: number; tries: number }
 }
@@ -25,14 +26,16 @@ const pageSize = 200
 const defaultPatience = { pauseMs: 250, tries: 240 }
 
 /**
- * Opens the stream. The sink is attached before the first read, so nothing falls between table and live. The iterator
- * is written by hand, not as `async function*`: its `return()` must end a pending `next()` at once and free the sink.
+ * Opens the stream. The sink is attached before the first read, so nothing falls between table and live. Fails with
+ * CURSOR_EXPIRED when the log has lost the event behind which it stands, at the beginning or later. The iterator is written by hand, not as `async function*`: its `return()` must end a pending `next()` at once and free the sink.
  */
 export function openStream(live: Live, options: StreamOptions): AsyncIterableIterator<StreamItem> {
   const { source, types, patience = defaultPatience } = options
   const sink = live.attach(source)
   let at = options.after
   let page: EventRow[] = []
+  /** How far the page reached: with a filter beyond its last event. */
+  let pageEnd = at
   let catchingUp = true
   let failures = 0
   let done = false
@@ -49,13 +52,14 @@ export function openStream(live: Live, options: StreamOptions): AsyncIterableIte
       const read = await source.read(at, pageSize, types)
       failures = 0
       page = read.events
+      pageEnd = read.end
+      if (page.length === 0) at = pageEnd
       if (read.more) return
       catchingUp = false
-      // With a filter the last event is not the end of what was looked at.
-      if (page.length === 0) at = isAfter(read.end, at) ? read.end : at
-      live.caughtUp(source, read.end)
+      if (page.length === 0 && read.endType !== null && options.isLast?.(read.endType)) finish()
+      else live.caughtUp(source, read.end)
     } catch (error) {
-      if (++failures > patience.tries) {
+      if (isExpired(error) || ++failures > patience.tries) {
         finish()
         throw error
       }
@@ -66,26 +70,32 @@ export function openStream(live: Live, options: StreamOptions): AsyncIterableIte
   const accept = (event: EventRow, place: Position): StreamItem | null => {
     at = place
     if (types && !types.includes(event.type)) return null
-    if (options.isLast?.(event)) finish()
+    if (options.isLast?.(event.type)) finish()
     return { event }
   }
 
   const fromRing = (item: LiveItem): StreamItem | null => {
-    if ('delta' in item) return options.deltas && item.delta.after === at.major ? item : null
-    if (!isAfter(item.at, at)) return null
-    if (isAfter(item.previous, at)) {
+    if ('delta' in item) return options.deltas && item.delta.after === at.at ? item : null
+    if (item.at.at <= at.at) return null
+    if (item.previous > at.at) {
       catchingUp = true
       return null
     }
     return accept(item.event, item.at)
   }
 
+  const fromPage = (event: EventRow): StreamItem | null => {
+    const place = source.positionOf(event)
+    const item = place.at > at.at ? accept(event, place) : null
+    if (page.length === 0 && pageEnd.at > at.at) at = pageEnd
+    return item
+  }
+
   const next = async (): Promise<IteratorResult<StreamItem>> => {
     while (!done) {
       const event = page.shift()
-      const place = event && source.positionOf(event)
       let item: StreamItem | null = null
-      if (event && place) item = isAfter(place, at) ? accept(event, place) : null
+      if (event) item = fromPage(event)
       else if (catchingUp) await fillPage()
       else {
         const live = sink.shift()

@@ -64,14 +64,22 @@ export interface Told {
  * The part of a statement that appends the events to the owner's log and wakes it when it is parked: now, at an SQL
  * moment, or not at all with null. A generation that a worker holds keeps its lease. The root of a run within a run hears
  * of its questions in the same statement. A call outside any is its own owner: whoever changes its row sets its wake.
- * The owner and its root must be locked.
+ * With `when`, a relation of at most one row, nothing is written and no row answered when that is empty. The owner and
+ * its root must be locked.
  */
-export function telling(owner: Owner, events: NewEvent[], wake: 'now' | SQL | null): Telling {
+export function telling(
+  owner: Owner,
+  events: NewEvent[],
+  wake: 'now' | SQL | null,
+  when: SQL | null = null,
+): Telling {
+  const only = when ? sql`exists (select 1 from ${when})` : sql`true`
   if (owner.table === 'tool_calls')
     return {
       owner,
-      parts: sql`g as (select null::text as id, null::int as seq, null::text as status),
-        e as (${insertProjectEvents(owner.projectId, events)})`,
+      parts: sql`g as (select null::text as id, null::int as seq,
+          null::text as status where ${only}),
+        e as (${insertProjectEvents(owner.projectId, events, sql`g`)})`,
       answer: sql`select seq, status, null::text as "rootId", null::int as "rootSeq" from g`,
     }
   const parked = sql`status = 'WAITING'`
@@ -85,7 +93,7 @@ export function telling(owner: Owner, events: NewEvent[], wake: 'now' | SQL | nu
   return {
     owner,
     parts: sql`g as (update generations set last_seq = last_seq + ${events.length}::int ${woken}
-        where id = ${owner.id} returning id, project_id, root_id, last_seq, last_seq as seq, status),
+        where id = ${owner.id} and ${only} returning id, project_id, root_id, last_seq, last_seq as seq, status),
       e as (${insertGenerationEvents(events)}), ${tellRoot(copiesForRoot(events, owner.id))}`,
     answer: sql`select g.seq, g.status, r.id as "rootId", r.last_seq as "rootSeq" from g left join r on true`,
   }

@@ -30,14 +30,15 @@ export function claim<Row extends Held = Held>(
   db: Database,
   table: WorkTable,
   leaseMs: number,
-  limit: number,
+  { limit, except }: ClaimLimits,
   also: ClaimAlso = {},
 ): Promise<Row[]> {
   const t = sql.raw(table)
   const columns = sql.raw(['id', 'status', ...(also.keep ?? [])].join(', '))
+  const others = except.length > 0 ? sql`and not ${jsonb(except)} ? id` : sql``
   return query<Row>(
     db,
-    sql`with due as (select ${columns} from ${t} where wake_at <= now()
+    sql`with due as (select ${columns} from ${t} where wake_at <= now() ${others}
         order by wake_at limit ${limit} for update skip locked),
       g as (update ${t} as t set epoch = t.epoch + 1, wake_at = ${nowPlus(leaseMs)}
         ${also.set ? sql`, ${also.set}` : sql``} from due where t.id = due.id
@@ -45,6 +46,12 @@ export function claim<Row extends Held = Held>(
       ${also.after ? sql`, done as (${also.after})` : sql``}
       select id, epoch, project_id as "projectId", was ${also.select ? sql`, ${also.select}` : sql``} from g`,
   )
+}
+
+export interface ClaimLimits {
+  limit: number
+  /** Rows that are left alone: this process holds them, although their lease may be over. */
+  except: readonly string[]
 }
 
 /** What a claim does in the same statement. `due` holds the rows as they were, `g` as they are now. */
@@ -59,23 +66,56 @@ export interface ClaimAlso {
   select?: SQL
 }
 
+/** What a heartbeat has found: rows whose lease runs anew, and rows that are ours and that somebody has locked now. */
+export interface Beat {
+  renewed: Set<string>
+  locked: Set<string>
+}
+
 /**
- * Renews the leases of all held rows in one statement and answers the ids that are still ours. A row that was parked
- * or taken has another epoch and is never touched.
+ * Renews the leases of all held rows in one statement. It never waits: a row that somebody has locked keeps its lease as
+ * it is, and is told apart from one that another worker has taken, which is in neither set.
  */
 export async function heartbeat(
   db: Database,
   table: WorkTable,
   leaseMs: number,
   held: Held[],
-): Promise<Set<string>> {
-  if (held.length === 0) return new Set()
-  const rows = await query<{ id: string }>(
+): Promise<Beat> {
+  if (held.length === 0) return { renewed: new Set(), locked: new Set() }
+  const t = sql.raw(table)
+  const rows = await query<{ id: string; renewed: boolean }>(
     db,
-    sql`with mine as (${lockHeld(table, held)})
-      update ${sql.raw(table)} as t set wake_at = ${nowPlus(leaseMs)} from mine where t.id = mine.id returning t.id`,
+    sql`with h as (select * from ${heldRows(held)}),
+      mine as (select t.id from ${t} as t join h on t.id = h.id and t.epoch = h.epoch for update of t skip locked),
+      done as (update ${t} as t set wake_at = ${nowPlus(leaseMs)} from mine where t.id = mine.id returning t.id)
+      select t.id, t.id in (select id from done) as renewed
+      from ${t} as t join h on t.id = h.id and t.epoch = h.epoch`,
   )
-  return new Set(rows.map((row) => row.id))
+  const idsOf = (renewed: boolean) =>
+    new Set(rows.filter((row) => row.renewed === renewed).map((row) => row.id))
+  return { renewed: idsOf(true), locked: idsOf(false) }
+}
+
+/**
+ * Raises the epoch of a row that surely nobody else can have claimed, and renews its lease. `lostAnswers`: how often this
+ * was tried since the epoch was known without hearing what became of it. Answers the new epoch; null when the row is
+ * another worker's, or nobody's.
+ */
+export async function refence(
+  db: Database,
+  table: WorkTable,
+  leaseMs: number,
+  { id, epoch }: Held,
+  lostAnswers: number,
+): Promise<number | null> {
+  const rows = await query<{ epoch: number }>(
+    db,
+    sql`update ${sql.raw(table)} set epoch = epoch + 1, wake_at = ${nowPlus(leaseMs)}
+      where id = ${id} and epoch between ${epoch}::int and ${epoch + lostAnswers}::int and wake_at is not null
+      returning epoch`,
+  )
+  return rows[0]?.epoch ?? null
 }
 
 /** Gives rows back at once, for a process that stops: whoever looks next continues them. */
@@ -90,9 +130,11 @@ export async function release(db: Database, table: WorkTable, held: Held[]): Pro
 
 /** Locks what is still ours in the order in which everybody locks several rows: see lockOwners. */
 function lockHeld(table: WorkTable, held: Held[]): SQL {
-  const own = jsonb(held.map(({ id, epoch }) => ({ id, epoch })))
   const order = table === 'generations' ? sql`t.depth desc, t.id` : sql`t.id`
-  return sql`select t.id from ${sql.raw(table)} as t
-    join jsonb_to_recordset(${own}) as h(id text, epoch int) on t.id = h.id and t.epoch = h.epoch
+  return sql`select t.id from ${sql.raw(table)} as t join ${heldRows(held)} on t.id = h.id and t.epoch = h.epoch
     order by ${order} for update of t`
+}
+
+function heldRows(held: Held[]): SQL {
+  return sql`jsonb_to_recordset(${jsonb(held.map(({ id, epoch }) => ({ id, epoch })))}) as h(id text, epoch int)`
 }

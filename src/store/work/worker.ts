@@ -1,8 +1,11 @@
 /** Runs due rows of one table in this process: claims on the bell and on a sweep, keeps the leases, stops cleanly. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { onAbort } from '../../core/abort.ts'
 import type { Bell } from '../events/bell.ts'
+import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Database } from '../db/database.ts'
-import { heartbeat, release, LeaseLostError, type Held, type WorkTable } from './work.ts'
+import type { Lease, Leases } from './leases.ts'
+import { release, LeaseLostError, type ClaimLimits, type Held, type WorkTable } from './work.ts'
 
 export interface WorkerOptions<Row extends Held> {
   db: Database
@@ -10,12 +13,12 @@ export interface WorkerOptions<Row extends Held> {
   table: WorkTable
   /** Rows worked on at once. */
   slots: number
-  /** How long a row stays ours without a heartbeat, in milliseconds; must exceed the longest stall of the process. */
-  leaseMs: number
+  /** The leases of that table, which others of this process may share. */
+  leases: Leases
   /** How often to look without being rung, in milliseconds. */
   sweepMs: number
-  /** Takes at most so many due rows. */
-  claim(limit: number): Promise<Row[]>
+  /** Takes due rows. */
+  claim(limits: ClaimLimits): Promise<Row[]>
   /**
    * Works on one row. The signal fires when the row was lost or the process stops, and with the reason `interrupted`
    * when what is under way should be cut off but the row stays ours.
@@ -32,6 +35,9 @@ export const interrupted = 'interrupt'
 export interface Reins {
   signal: AbortSignal
   nudge: Nudge
+  lease: Lease
+  /** Whether the process stops: what was begun is ended, and nothing new is begun. */
+  isDraining(): boolean
 }
 
 /** Tells the work to look at its row again without cutting anything off. */
@@ -47,39 +53,46 @@ export interface Worker {
   interrupt(id: string): void
   /** Rows in hand. */
   busy(): number
-  /** Stops claiming, lets the work end for `graceMs`, then gives the rest back. */
+  /** Claims nothing more, and tells the work to begin nothing new. */
+  drain(): void
+  /** Drains, lets the work end for `graceMs`, then gives the rest back. */
   stop(graceMs: number): Promise<void>
 }
 
 interface Task {
   held: Held
+  lease: Lease
   abort: AbortController
   nudge(): void
   done: Promise<void>
 }
 
 export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Worker {
-  const { db, table, leaseMs } = options
+  const { db, table, leases } = options
   const tasks = new Map<string, Task>()
   let stopping = false
   let claiming = false
   let again = false
 
-  const start = (held: Row) => {
+  const start = (held: Row, since: Moment) => {
     const abort = new AbortController()
     const bell = makeNudge()
+    const lease = leases.keep(held, since)
+    const forget = onAbort(lease.signal, () => abort.abort())
     const done = options
-      .run(held, { signal: abort.signal, nudge: bell })
+      .run(held, { signal: abort.signal, nudge: bell, lease, isDraining: () => stopping })
       .catch((error: unknown) => {
         if (!(error instanceof LeaseLostError) && !abort.signal.aborted) options.onError(error, held.id)
       })
       .finally(() => {
+        forget()
+        lease.end()
         // A row can be back here with a new epoch before the old task has unwound.
         if (tasks.get(held.id)?.held === held) tasks.delete(held.id)
         if (again || tasks.size === options.slots - 1) void look()
       })
     tasks.get(held.id)?.abort.abort()
-    tasks.set(held.id, { held, abort, done, nudge: bell.ring })
+    tasks.set(held.id, { held, lease, abort, done, nudge: bell.ring })
   }
 
   const look = async () => {
@@ -91,8 +104,10 @@ export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Work
         const free = options.slots - tasks.size
         if (free <= 0) return
         again = false
-        const rows = await options.claim(free)
-        rows.forEach(start)
+        await leases.beatIfUnsure()
+        const since = momentNow()
+        const rows = await options.claim({ limit: free, except: leases.unsure() })
+        for (const row of rows) start(row, since)
         if (rows.length === free) again = true
       }
     } catch (error) {
@@ -103,25 +118,20 @@ export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Work
     }
   }
 
-  const beat = async () => {
-    const held = [...tasks.values()].map((task) => task.held)
-    try {
-      const kept = await heartbeat(db, table, leaseMs, held)
-      for (const row of held) {
-        const task = tasks.get(row.id)
-        if (!kept.has(row.id) && task?.held === row) task.abort.abort()
-      }
-    } catch (error) {
-      options.onError(error, null)
-    }
-  }
-
   const unlisten = options.bell.listen((hint) => {
     if ((hint.kind === 'work' && hint.table === table) || hint.kind === 'reconnected') void look()
   })
   const sweepTimer = setInterval(() => void look(), options.sweepMs)
-  const beatTimer = setInterval(() => void beat(), leaseMs / 3)
   void look()
+
+  const drain = () => {
+    if (stopping) return
+    stopping = true
+    unlisten()
+    clearInterval(sweepTimer)
+    // Whoever waits for a person or a model hears of it.
+    for (const task of tasks.values()) task.nudge()
+  }
 
   return {
     interrupt(id) {
@@ -130,19 +140,18 @@ export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Work
     },
     nudge: (id) => tasks.get(id)?.nudge(),
     busy: () => tasks.size,
+    drain,
     async stop(graceMs) {
-      stopping = true
-      unlisten()
-      clearInterval(sweepTimer)
+      drain()
       const all = [...tasks.values()]
       await Promise.race([
         Promise.all(all.map((task) => task.done)),
         pause(graceMs, undefined, { ref: false }),
       ])
-      clearInterval(beatTimer)
       const rest = [...tasks.values()]
       for (const task of rest) task.abort.abort()
       await Promise.race([Promise.all(rest.map((task) => task.done)), pause(500, undefined, { ref: false })])
+      for (const task of rest) task.lease.end()
       await release(
         db,
         table,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isInterfaceType } from 'graphql'
 import { idPrefixes } from '../../../src/core/ids.ts'
 import { query } from '../../../src/store/db/database.ts'
+import { numberAll } from '../../../src/store/events/numbering.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
 import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
@@ -48,7 +49,9 @@ function missing(id: string): string {
 
 /** Everything that the foreign project has in any table. */
 async function holdings(): Promise<string> {
-  const { db } = h.app.house
+  const { db, bell } = h.app.house
+  // Events get their positions in the background.
+  await numberAll(db, bell)
   const tables = await query<{ name: string }>(
     db,
     sql`select table_name as name from information_schema.columns

@@ -489,6 +489,7 @@ describe('runHttpTool', () => {
         },
       }),
       sent: true,
+      lost: true,
     })
   })
 

@@ -46,6 +46,7 @@ describe.each(['streamableHttp', 'sse'] as const)('server-everything over %s', (
     expect(await one.call('echo', { message: 'hello' })).toEqual({
       result: { content: [{ type: 'text', text: 'Echo: hello' }], isError: false },
       sent: true,
+      lost: false,
     })
     const image = await one.call('get-tiny-image')
     expect(image.result.content.map((block: any) => block.type)).toEqual(['text', 'image', 'text'])

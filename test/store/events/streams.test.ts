@@ -1,11 +1,10 @@
 /** A writer at full speed, readers of three kinds, and somebody who cuts every wire: nobody misses an event. */
-import { sql } from 'drizzle-orm'
 import { Redis } from 'ioredis'
 import postgres from 'postgres'
 import type { WebSocket } from 'ws'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { query } from '../../../src/store/db/database.ts'
-import { encodeCursor } from '../../../src/store/events/position.ts'
+import { beginning, encodeGenerationCursor } from '../../../src/store/events/position.ts'
+import { readGeneration } from '../../../src/store/events/read.ts'
 import { startCuttable } from '../../support/cuttable.ts'
 import { hasPostgres, hasRedis, postgresDatabase } from '../../support/databases.ts'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
@@ -76,12 +75,8 @@ async function truthOf(h: Harness, id: string): Promise<string[]> {
 }
 
 async function cursorsInTable(h: Harness, id: string): Promise<string[]> {
-  const rows = await query<Parameters<typeof encodeCursor>[0]>(
-    h.app.house.db,
-    sql`select project_id as "projectId", generation_id as "generationId", seq, id::float8 as id,
-      commit_order::float8 as "commitOrder" from events where generation_id = ${id} order by seq`,
-  )
-  return rows.map((row) => encodeCursor(row))
+  const { events } = await readGeneration(h.app.house.db, id, beginning, 100_000)
+  return events.map(encodeGenerationCursor)
 }
 
 /** Writes through one server, reads through another by a wire that is cut, and compares with the table. */

@@ -11,6 +11,18 @@ export interface HttpToolAnswer {
   truncated: boolean
 }
 
+/** Statuses by which a proxy says that it lost the service's answer, or never got it. */
+const ofGateways = new Set([408, 502, 504, 520, 521, 522, 523, 524, 598, 599])
+
+/**
+ * Whether an HTTP answer is the service's own word. A gateway's is not: 408, 502, 504 and the kin of 504. A 503 is one
+ * when it has a body or says when to come back.
+ */
+export function isFinalAnswer(answer: HttpToolAnswer): boolean {
+  if (answer.status === 503) return answer.bytes.length > 0 || answer.headers.has('retry-after')
+  return !ofGateways.has(answer.status)
+}
+
 /** A failed service tells its reason in the first lines. */
 const errorBodyBytes = 4096
 
@@ -25,7 +37,7 @@ export function readHttpAnswer(
   if (truncated)
     return errorResult(
       'response_too_large',
-      `The answer is larger than the limit of ${limits.maxBytes} bytes.`,
+      `The call took effect, but its answer is larger than the limit of ${limits.maxBytes} bytes.`,
       { status },
     )
   if (bytes.length === 0) return textResult(`The service answered with status ${status} and no content.`)

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import type { Egress, EgressError } from '../../egress/index.ts'
 import { isHeaderValue } from './http-check.ts'
 import { buildHttpRequest, isUnusable, type UnusableArguments } from './http-request.ts'
-import { readHttpAnswer } from './http-response.ts'
+import { isFinalAnswer, readHttpAnswer } from './http-response.ts'
 import type { HttpToolConfig } from './http-template.ts'
 
 export { checkHttpConfig } from './http-check.ts'
@@ -21,16 +21,22 @@ export interface HttpToolRun {
   timeoutMs: number
   maxBytes: number
   signal: AbortSignal
+  /** Asked when the request is about to leave; with false nothing does. */
+  mayStart?: (() => boolean) | undefined
 }
 
 /**
  * Never throws. `sent` is false only when surely no byte of the request has left, so the call surely did not happen;
- * `status` is the final answer's, when there was one.
+ * `lost` when it was sent and no whole answer of the service came (a head alone is none); `status` is the answer's.
  */
 export async function runHttpTool(
   run: HttpToolRun,
-): Promise<{ result: ToolResult; sent: boolean; status?: number }> {
-  const unsent = (code: string, message: string) => ({ result: errorResult(code, message), sent: false })
+): Promise<{ result: ToolResult; sent: boolean; lost: boolean; status?: number }> {
+  const unsent = (code: string, message: string) => ({
+    result: errorResult(code, message),
+    sent: false,
+    lost: false,
+  })
   const own = Object.keys(run.config.headers)
   const illegal = own.find((name) => !isHeaderValue(run.config.headers[name]!))
   if (illegal !== undefined)
@@ -44,14 +50,19 @@ export async function runHttpTool(
     timeoutMs: run.timeoutMs,
     maxBytes: run.maxBytes,
     signal: run.signal,
+    mayStart: run.mayStart,
     // Any of them may hold a secret, whatever its name.
     sensitiveHeaders: own,
   })
-  if (!outcome.ok) return { result: failure(outcome.error, run.timeoutMs), sent: outcome.error.sent }
+  if (!outcome.ok) {
+    const { sent } = outcome.error
+    return { result: failure(outcome.error, run.timeoutMs), sent, lost: sent }
+  }
   const uri = `gatehouse://tool-calls/${encodeURIComponent(run.idempotencyKey)}/content`
   return {
     result: readHttpAnswer(outcome, { maxBytes: run.maxBytes, uri }),
     sent: true,
+    lost: !isFinalAnswer(outcome),
     status: outcome.status,
   }
 }
@@ -82,6 +93,7 @@ function failure({ code, message }: EgressError, timeoutMs: number): ToolResult 
       return errorResult('unreachable', 'The service could not be reached.')
     case 'TOO_LARGE':
       return errorResult('response_too_large', message)
+    case 'WITHHELD':
     case 'BLOCKED_ADDRESS':
     case 'BAD_URL':
     case 'TOO_MANY_REDIRECTS':

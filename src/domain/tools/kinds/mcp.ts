@@ -1,8 +1,8 @@
 /** Runs a tool of a foreign MCP server: the upstream is asked, and whatever it says is the result. */
-import type { ToolResult } from '../../../core/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { House } from '../../access/index.ts'
 import { callUpstream, type InputRequired, type Relay, type UpstreamProgress } from '../../upstream/index.ts'
+import type { Sending } from '../outcome.ts'
 
 export interface McpRun {
   toolId: string
@@ -14,6 +14,8 @@ export interface McpRun {
   /** Milliseconds, connecting included. */
   timeoutMs: number
   signal: AbortSignal
+  /** Asked when the call is about to leave; with false nothing does. */
+  mayStart(): boolean
   caller: Caller | null
 }
 
@@ -27,7 +29,7 @@ export interface Caller {
 export async function runMcpTool(
   house: House,
   run: McpRun,
-): Promise<{ result: ToolResult } | { inputRequired: InputRequired }> {
+): Promise<Sending | { inputRequired: InputRequired }> {
   const { toolId, action, args, caller, ...more } = run
   const onProgress = caller?.onProgress
   return callUpstream(house, {

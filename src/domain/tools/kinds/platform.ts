@@ -3,6 +3,7 @@ import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { principalById, type House } from '../../access/index.ts'
+import type { Sending } from '../outcome.ts'
 
 export interface PlatformRun {
   action: string
@@ -13,20 +14,34 @@ export interface PlatformRun {
   callId: string
   /** Milliseconds to wait for the answer. */
   timeoutMs: number
+  /** Asked when the operation is about to begin; with false it does not. */
+  mayStart(): boolean
 }
 
-/** Never throws: a refusal, a fault of the arguments and a timeout are results with `isError`. */
-export async function runPlatformTool(house: House, run: PlatformRun): Promise<ToolResult> {
+/**
+ * Never throws: a refusal, a fault of the arguments and a timeout are results with `isError`. `lost` after a timeout and
+ * a fault of our own: what the operation wrote may stand.
+ */
+export async function runPlatformTool(house: House, run: PlatformRun): Promise<Sending> {
   const principal = await principalById(house.db, run.requestedBy, house.clock.now())
   if (!principal)
-    return errorResult('forbidden', 'The key that asked for this call is not valid any more; it was not run.')
+    return {
+      result: errorResult(
+        'forbidden',
+        'The key that asked for this call is not valid any more; it was not run.',
+      ),
+      lost: false,
+    }
   const ctx = { ...house, principal, requestId: run.callId, remoteAddress: null }
+  if (!run.mayStart())
+    return { result: errorResult('withheld', 'The operation was withheld; nothing was run.'), lost: false }
   try {
     return await within(run.timeoutMs, house.actions.run(ctx, run.action, run.args))
   } catch (error) {
-    if (error instanceof AppError) return refusalOf(error)
+    if (error instanceof AppError) return { result: refusalOf(error), lost: false }
     house.log.error({ err: error, callId: run.callId }, 'a platform action failed by a fault of the server')
-    return errorResult('internal', 'The server made an unexpected mistake. It has been logged.')
+    const result = errorResult('internal', 'The server made an unexpected mistake. It has been logged.')
+    return { result, lost: true }
   }
 }
 
@@ -37,14 +52,13 @@ export function refusalOf({ code, message, details }: AppError): ToolResult {
 }
 
 /** An operation cannot be cut off: after the time it is left to itself, and the caller is told so. */
-async function within(timeoutMs: number, running: Promise<ToolResult>): Promise<ToolResult> {
+async function within(timeoutMs: number, running: Promise<ToolResult>): Promise<Sending> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<ToolResult>((resolve) => {
-    timer = setTimeout(
-      () => resolve(errorResult('timeout', `No answer within ${timeoutMs} ms. It may still take effect.`)),
-      timeoutMs,
-    )
+  const late = new Promise<Sending>((resolve) => {
+    const result = errorResult('timeout', `No answer within ${timeoutMs} ms. It may still take effect.`)
+    timer = setTimeout(() => resolve({ result, lost: true }), timeoutMs)
   })
-  running.catch(() => {})
-  return Promise.race([running, late]).finally(() => clearTimeout(timer))
+  const done = running.then((result) => ({ result, lost: false }))
+  done.catch(() => {})
+  return Promise.race([done, late]).finally(() => clearTimeout(timer))
 }

@@ -1,6 +1,6 @@
 /** Tenants, their API keys and the memory of idempotent requests. */
 import { sql } from 'drizzle-orm'
-import { boolean, index, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { bigint, boolean, index, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { createdAt, moment, projectId } from './columns.ts'
 
 export const projects = pgTable('projects', {
@@ -74,4 +74,10 @@ export const installation = pgTable('installation', {
   commitShift: text('commit_shift')
     .notNull()
     .default(sql`'0'`),
+  /** A random name of this log, which every cursor carries; null until positions were given out for the first time. */
+  incarnation: text('incarnation'),
+  /** The database cluster and timeline in which the log was opened last. */
+  fingerprint: text('fingerprint'),
+  /** New positions are greater than this one: nothing is ever given a position that a lost future may have used. */
+  positionFloor: bigint('position_floor', { mode: 'number' }).notNull().default(0),
 })

@@ -14,13 +14,25 @@ export const events = pgTable(
     type: text('type').notNull(),
     data: jsonb('data').notNull(),
     createdAt: createdAt(),
-    /** The transaction's id plus the installation's shift: the feed's order. See store/events/log.ts. */
+    /** The transaction's id plus the installation's shift: the feed's order for replicas of the release before. */
     commitOrder: bigint('commit_order', { mode: 'number' }).notNull(),
+    /** The place in the feed, given to committed events only and never changed. See store/events/numbering.ts. */
+    position: bigint('position', { mode: 'number' }),
   },
   (t) => [
     uniqueIndex('events_generation')
       .on(t.generationId, t.seq)
       .where(sql`generation_id is not null`),
     index('events_feed').on(t.projectId, t.commitOrder, t.id),
+    // For the newest of all. Spelled so that a read of one project, which may be quiet, never walks through it.
+    uniqueIndex('events_position')
+      .on(sql`(position + 0)`)
+      .where(sql`position is not null`),
+    index('events_project_position')
+      .on(t.projectId, t.position)
+      .where(sql`position is not null`),
+    index('events_unnumbered')
+      .on(t.id)
+      .where(sql`position is null`),
   ],
 )

@@ -1,0 +1,79 @@
+/** An outcome that became known after the call was reported as UNKNOWN: its sender was slower than its lease. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'drizzle-orm'
+import { errorResult } from '../../core/content.ts'
+import { jsonb, query } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { insertEvents } from '../../store/events/log.ts'
+import { insertEntries } from '../audit/index.ts'
+import type { House } from '../access/index.ts'
+import { codeOf, isOpen, known, statusOf, toolCallOf, type Finished, type ToolCall } from '../tools/index.ts'
+import { ringNews } from './row.ts'
+
+/** How long whoever has taken the row over may need to say that the outcome is unknown, in leases. */
+const patienceLeases = 3
+const everyMs = 250
+
+/** For an attempt that surely was not sent. */
+export const notSent = known(
+  errorResult(
+    'not_sent',
+    'The server could not hold on to this call until it was sent; it was not run. Try again.',
+  ),
+)
+
+/** An attempt of a call: the first has the number 1. */
+type Attempt = Pick<ToolCall, 'id' | 'attempt'>
+
+/**
+ * Settles the attempt when it stands as UNKNOWN, with event and audit entry, in one statement. Waits for that while
+ * another worker has the call. Nothing happens when the call was settled otherwise, was sent again, or a person has said
+ * what became of it. Never throws.
+ */
+export async function settleLate(house: House, { id, attempt }: Attempt, finished: Finished): Promise<void> {
+  if (finished.outcome === 'unknown') return
+  const until = performance.now() + patienceLeases * house.limits.leaseMs
+  while (performance.now() < until) {
+    try {
+      const [row] = await selectRows(house.leaseDb, toolCalls, sql`where id = ${id}`)
+      const call = row ? toolCallOf(row) : null
+      if (call?.attempt !== attempt) return
+      if (call.status === 'UNKNOWN') return void (await settleUnknown(house, call, finished))
+      if (!isOpen(call)) return
+    } catch (error) {
+      house.log.warn({ err: error, callId: id }, 'a late outcome could not be written; it is tried again')
+    }
+    await pause(everyMs, undefined, { ref: false })
+  }
+}
+
+async function settleUnknown(house: House, call: ToolCall, finished: Finished): Promise<void> {
+  const { result } = finished
+  const status = statusOf(finished)
+  const errorCode = codeOf(result)
+  const outcome = result.isError ? 'FAILED' : 'SUCCEEDED'
+  const told = { toolCallId: call.id, name: call.runtimeName, outcome, decidedBy: 'system', late: true }
+  const entry = {
+    projectId: call.projectId,
+    principalId: call.requestedBy,
+    action: 'tools:Call',
+    resource: `tool/${call.toolId ?? ''}`,
+    outcome: 'EXECUTED' as const,
+    details: { toolCallId: call.id, status, attempt: call.attempt, late: true },
+  }
+  const rows = await query(
+    house.leaseDb,
+    sql`with g as (update tool_calls set status = ${status}, result = ${jsonb(result)},
+        is_error = ${result.isError}::boolean, error_code = ${errorCode}::text,
+        attempts = (attempts - -1) || jsonb_build_array((attempts->-1) || jsonb_build_object(
+          'endedAt', now(), 'outcome', ${status}::text, 'errorCode', ${errorCode}::text))
+        where id = ${call.id} and status = 'UNKNOWN' and resolution is null and attempt = ${call.attempt}::int
+        returning project_id),
+      e as (${insertEvents(sql`select project_id, null::text as generation_id, null::int as seq,
+        'UNKNOWN_CALL_RESOLVED' as type, ${jsonb(told)} as data from g`)}),
+      a as (${insertEntries([entry])})
+      select 1 from g`,
+  )
+  if (rows.length > 0) ringNews(house, call.projectId)
+}

@@ -1,0 +1,39 @@
+/** Calls that several ask for in the same moment, read by one statement. */
+import type { House } from '../access/index.ts'
+import { loadCalls, type ToolCall } from '../tools/index.ts'
+
+interface Asking {
+  id: string
+  resolve(call: ToolCall): void
+  reject(error: unknown): void
+}
+
+const asking = new WeakMap<object, Asking[]>()
+
+/** A call that is known to exist. Those who ask before the process comes to other work share a statement. Checks nothing. */
+export function loadTogether({ db }: Pick<House, 'db'>, id: string): Promise<ToolCall> {
+  return new Promise((resolve, reject) => {
+    const others = asking.get(db)
+    if (others) return void others.push({ id, resolve, reject })
+    const all = [{ id, resolve, reject }]
+    asking.set(db, all)
+    setImmediate(() => {
+      asking.delete(db)
+      void answer(db, all)
+    })
+  })
+}
+
+async function answer(db: House['db'], all: readonly Asking[]): Promise<void> {
+  try {
+    const calls = await loadCalls(db, [...new Set(all.map(({ id }) => id))])
+    const byId = new Map(calls.map((call) => [call.id, call]))
+    for (const { id, resolve, reject } of all) {
+      const call = byId.get(id)
+      if (call) resolve(call)
+      else reject(new Error(`The call ${id} does not exist.`))
+    }
+  } catch (error) {
+    for (const { reject } of all) reject(error)
+  }
+}

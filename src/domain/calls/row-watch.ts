@@ -1,0 +1,102 @@
+/**
+ * The rows that requests of this process wait for: one look for all of them, at most every 25 ms, however many wait. News
+ * of a project is a reason to look at its rows; without any they are looked at every second.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'drizzle-orm'
+import { jsonb, query } from '../../store/db/database.ts'
+import type { House } from '../access/index.ts'
+
+/** Between two looks, in milliseconds. */
+const calmMs = 25
+/** How often to look when no hint comes, in milliseconds. */
+const lookMs = 1000
+
+/** A row of tool_calls or generations that somebody waits for. */
+export interface WatchedRow {
+  id: string
+  projectId: string
+}
+
+/** Calls back with each version that a look finds, until it is ended. The first comes soon. */
+type Watch = (row: WatchedRow, seen: (version: string) => void) => () => void
+
+const watches = new WeakMap<object, Watch>()
+
+/** The one watch of this process. */
+export function rowWatch(house: Pick<House, 'db' | 'bell'>): Watch {
+  const known = watches.get(house.bell)
+  if (known) return known
+  const made = makeWatch(house)
+  watches.set(house.bell, made)
+  return made
+}
+
+interface Waiter extends WatchedRow {
+  seen(version: string): void
+}
+
+function makeWatch({ db, bell }: Pick<House, 'db' | 'bell'>): Watch {
+  const waiters = new Set<Waiter>()
+  /** Ids to look at next. */
+  const due = new Set<string>()
+  let looking = false
+  let end: (() => void) | null = null
+
+  const mark = (which: (waiter: Waiter) => boolean) => {
+    for (const waiter of waiters) if (which(waiter)) due.add(waiter.id)
+    if (due.size > 0 && !looking) void look()
+  }
+  const look = async () => {
+    looking = true
+    while (due.size > 0 && waiters.size > 0) {
+      const ids = [...due]
+      due.clear()
+      // A look that fails is made up for by the next.
+      const versions = await readVersions(db, ids).catch(() => new Map<string, string>())
+      for (const waiter of waiters) {
+        const version = versions.get(waiter.id)
+        if (version !== undefined) waiter.seen(version)
+      }
+      await pause(calmMs)
+    }
+    due.clear()
+    looking = false
+  }
+  const begin = () => {
+    const stop = bell.listen((hint) => {
+      if (hint.kind === 'reconnected') mark(() => true)
+      else if (hint.kind === 'news') mark((waiter) => waiter.projectId === hint.projectId)
+    })
+    const timer = setInterval(() => mark(() => true), lookMs)
+    timer.unref()
+    return () => {
+      stop()
+      clearInterval(timer)
+    }
+  }
+  return (row, seen) => {
+    const waiter = { ...row, seen }
+    waiters.add(waiter)
+    end ??= begin()
+    mark((one) => one === waiter)
+    return () => {
+      waiters.delete(waiter)
+      if (waiters.size > 0) return
+      end?.()
+      end = null
+    }
+  }
+}
+
+/** What changes with everything that somebody may wait for. */
+async function readVersions(db: House['db'], ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await query<{ id: string; version: string }>(
+    db,
+    sql`with asked as (select jsonb_array_elements_text(${jsonb(ids)}) as id)
+      select id, status || ' ' || attempt || ' ' || (settled_at is not null)::text
+        as version from tool_calls where id in (select id from asked)
+      union all select id, status || ' ' || last_seq from generations where id in (select id from asked)`,
+  )
+  return new Map(rows.map(({ id, version }) => [id, version]))
+}

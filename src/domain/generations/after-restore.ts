@@ -1,0 +1,70 @@
+/** After a restore nobody knows what became of the calls that were under way when the backup was made: they are told so. */
+import { sql } from 'drizzle-orm'
+import { query, type Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import type { House } from '../access/index.ts'
+import { settleLeftBehind } from '../calls/index.ts'
+import { isIdempotent, proposedCallable, toolCallOf, unknownResult, type ToolCall } from '../tools/index.ts'
+import { aboveOf, commit, type HeldRun } from './commit.ts'
+import { outcomeOf } from './settle-call.ts'
+
+/** What is needed to settle calls without a server. */
+type Settler = Pick<House, 'db' | 'leaseDb' | 'bell' | 'actions'> & {
+  limits: Pick<House['limits'], 'leaseMs'>
+}
+
+const batch = 100
+
+/**
+ * Makes every EXECUTING call that is not idempotent UNKNOWN, with its event and audit entry, and answers how many. Each is
+ * settled in a statement of its own under the proof of its epoch, so a repetition goes on where it was cut and settles none
+ * twice. Idempotent ones and calls of agents are left to the workers, which repeat or follow them. No server may run.
+ */
+export async function settleInterruptedCalls(house: Settler): Promise<number> {
+  let settled = 0
+  for (let after = ''; ;) {
+    const rows = await selectRows(
+      house.db,
+      toolCalls,
+      sql`where id > ${after} and status = 'EXECUTING' and settled_at is null and child_id is null and kind is distinct from 'agent'
+        order by id limit ${batch}`,
+    )
+    for (const row of rows) {
+      const call = toolCallOf(row)
+      const callable = await proposedCallable(house, call)
+      if (callable && isIdempotent(callable)) continue
+      if (call.generationId === null) await settleLeftBehind(house, { id: call.id, epoch: row.epoch }, call)
+      else await settleInRun(house, call.generationId, call)
+      settled++
+    }
+    if (rows.length < batch) return settled
+    after = rows.at(-1)!.id
+  }
+}
+
+async function settleInRun(house: Settler, generationId: string, call: ToolCall): Promise<void> {
+  const [held] = await query<HeldRun>(
+    house.db,
+    sql`select id, epoch, ${aboveOf} from generations where id = ${generationId}`,
+  )
+  await commit(house.db, held!, {
+    ...outcomeOf({ house }, call, unknownResult(), 'UNKNOWN'),
+    wakeAt: sql`now()`,
+  })
+}
+
+/** Takes every row from whoever held it when the backup was made: its lease is over and its epoch is another. */
+export async function endAllLeases(db: Database): Promise<void> {
+  await query(
+    db,
+    sql`update generations set epoch = epoch + 1, wake_at = case when status = 'RUNNING' then now() else wake_at end
+      where finished_at is null`,
+  )
+  await query(
+    db,
+    sql`update tool_calls set epoch = epoch + 1, wake_at = case when status = 'EXECUTING' and generation_id is null
+      then now() else wake_at end where settled_at is null`,
+  )
+  await query(db, sql`update upstreams set epoch = epoch + 1`)
+}

@@ -1,0 +1,130 @@
+/**
+ * Whether the owner of a lock file lives. Process ids say nothing about processes of another container that shares the
+ * directory, so the owner listens on a socket file beside its lock: the kernel knows whether somebody listens, in
+ * whichever container, also while the owner stands still. For owners on another machine the lock's own time is watched.
+ */
+import { randomBytes } from 'node:crypto'
+import { open, readFile, rm, stat, utimes } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { hostname } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** What stands in a lock file. */
+export interface Owner {
+  pid: number
+  /** The boot of the machine; null in locks of releases that wrote nothing but their process id. */
+  boot: string | null
+  /** The name of the socket file beside the lock; null where there can be none. */
+  socket: string | null
+}
+
+/** How often an owner touches its lock, and how long an untouched one is watched, in milliseconds. */
+const beatMs = 1500
+const watchMs = 4000
+/** Addresses of sockets are short. */
+const maxPath = 100
+
+export interface Presence {
+  owner: Owner
+  end(): Promise<void>
+}
+
+/** Shows to everybody that this process owns the lock, until `end`. */
+export async function showPresence(lock: string): Promise<Presence> {
+  const name = `${basename(lock)}.${randomBytes(4).toString('hex')}`
+  const closeSocket = await listen(join(dirname(lock), name)).catch(() => null)
+  const beat = setInterval(() => {
+    const now = new Date()
+    utimes(lock, now, now).catch(() => {})
+  }, beatMs).unref()
+  return {
+    owner: { pid: process.pid, boot: await bootId(), socket: closeSocket ? name : null },
+    async end() {
+      clearInterval(beat)
+      await closeSocket?.()
+    },
+  }
+}
+
+export async function isAlive(lock: string, owner: Owner): Promise<boolean> {
+  if (owner.boot === null) return isProcess(owner.pid)
+  const listening = owner.socket ? await answers(join(dirname(lock), owner.socket)) : null
+  if (listening) return true
+  // On this machine nobody listens: the owner is gone, whatever process has its id now.
+  if (listening === false && owner.boot === (await bootId())) return false
+  return isTouched(lock)
+}
+
+/** Removes what a dead owner left beside its lock. */
+export async function clearPresence(lock: string, { socket }: Owner): Promise<void> {
+  if (socket) await rm(join(dirname(lock), socket), { force: true })
+}
+
+function isProcess(pid: number): boolean {
+  if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+async function isTouched(lock: string): Promise<boolean> {
+  const touched = () =>
+    stat(lock).then(
+      (found) => found.mtimeMs,
+      () => null,
+    )
+  const before = await touched()
+  await pause(watchMs)
+  const after = await touched()
+  return after !== null && after !== before
+}
+
+async function listen(path: string): Promise<() => Promise<void>> {
+  const { address, done } = await addressOf(path)
+  const server = createServer((socket) => socket.destroy())
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(address, resolve))
+  server.unref()
+  return async () => {
+    await new Promise<void>((resolve) => server.close(() => resolve()))
+    await rm(path, { force: true })
+    await done()
+  }
+}
+
+/** Null when that cannot be found out. */
+async function answers(path: string): Promise<boolean | null> {
+  const { address, done } = await addressOf(path)
+  try {
+    return await new Promise<boolean | null>((resolve) => {
+      const socket = connect(address)
+      socket.once('connect', () => resolve(true))
+      socket.once('error', ({ code }: NodeJS.ErrnoException) =>
+        resolve(code === 'ECONNREFUSED' || code === 'ENOENT' ? false : null),
+      )
+      socket.once('close', () => socket.destroy())
+    })
+  } finally {
+    await done()
+  }
+}
+
+/** The path as an address that a socket takes: a long one goes by way of an open directory, where the system can. */
+async function addressOf(path: string): Promise<{ address: string; done(): Promise<void> }> {
+  if (Buffer.byteLength(path) <= maxPath) return { address: path, done: async () => {} }
+  if (process.platform !== 'linux') throw new Error(`The path ${path} is too long for a socket.`)
+  const folder = await open(dirname(path))
+  return { address: `/proc/self/fd/${folder.fd}/${basename(path)}`, done: () => folder.close() }
+}
+
+let boot: Promise<string> | null = null
+
+function bootId(): Promise<string> {
+  return (boot ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+    (text) => text.trim(),
+    () => hostname(),
+  ))
+}

@@ -1,0 +1,131 @@
+/** What Drizzle sees of PostgreSQL: single statements over the pool, transactions over one connection of it. */
+import { drizzle } from 'drizzle-orm/postgres-js'
+import type postgres from 'postgres'
+import type { Database } from '../database.ts'
+import { CommitUnknownError, ConnectionLostError } from '../storage-error.ts'
+import type { SessionPool } from './pool.ts'
+import type { Manner, Session } from './session.ts'
+
+type Run = (text: string, parameters: readonly unknown[], manner: Manner) => Promise<unknown[]>
+
+/** What the session of Drizzle for postgres.js asks of its client. */
+interface Client {
+  options: { parsers: object; serializers: object }
+  unsafe(text: string, parameters?: readonly unknown[]): Statement
+  begin?<T>(work: (client: Client) => Promise<T>): Promise<T>
+  savepoint?<T>(work: (client: Client) => Promise<T>): Promise<T>
+}
+
+/** Sent when somebody waits for it, as rows or as arrays of values. */
+interface Statement extends PromiseLike<unknown[]> {
+  values(): Promise<unknown[]>
+}
+
+/** The query builder over the pool. Everything but the statements of a migration is prepared. */
+export function databaseOver(pool: SessionPool): Database {
+  return databaseOf({
+    ...statementsOver(repeatingReads(pool.run.bind(pool)), true),
+    begin: (work) => pool.withSession((session) => transaction(session, work)),
+  })
+}
+
+/** How often a read whose connection ended is sent again. */
+const maxRepeats = 3
+/** What a statement that changes something, or takes a lock, has in it. */
+const changing =
+  /\b(insert|update|delete|merge|share|lock|call|truncate|pg_notify|pg_\w*advisory\w*|number_events|nextval|setval|set_config|pg_sleep)\b/i
+
+/** A read changes nothing, so it is sent again when its connection ended; whatever else may have been carried out. */
+function repeatingReads(run: Run): Run {
+  return async (text, parameters, manner) => {
+    for (let repeats = 0; ; repeats++) {
+      try {
+        return await run(text, parameters, manner)
+      } catch (error) {
+        const isRead = /^\s*(select|with)\b/i.test(text) && !changing.test(text)
+        if (!(error instanceof ConnectionLostError) || !isRead || repeats === maxRepeats) throw error
+      }
+    }
+  }
+}
+
+/** The query builder over one connection, for migrations: nothing is prepared. */
+export function databaseOn(session: Session): Database {
+  return databaseOf({
+    ...statementsOver(session.run, false),
+    begin: (work) => transaction(session, work),
+  })
+}
+
+function databaseOf(client: Client): Database {
+  return drizzle(client as unknown as postgres.Sql) as unknown as Database
+}
+
+function statementsOver(run: Run, prepare: boolean): Pick<Client, 'options' | 'unsafe'> {
+  return {
+    options: { parsers: {}, serializers: {} },
+    unsafe: (text, parameters = []) => ({
+      // Drizzle waits for a statement once, as rows or as values; it is sent by that.
+      // oxlint-disable-next-line unicorn/no-thenable
+      then: (fulfilled, rejected) =>
+        run(text, parameters, { prepare, values: false }).then(fulfilled, rejected),
+      values: () => run(text, parameters, { prepare, values: true }),
+    }),
+  }
+}
+
+const plain: Manner = { prepare: false, values: false }
+
+/**
+ * One transaction on a connection of its own. A statement that failed fails the transaction, also when `work` went on
+ * after it. ConnectionLostError when the connection ended before COMMIT was sent: then nothing of it took place.
+ * CommitUnknownError when it ended after that.
+ */
+async function transaction<T>(session: Session, work: (client: Client) => Promise<T>): Promise<T> {
+  const scope = { over: false, failure: null as { error: unknown } | null, savepoints: 0 }
+  const run: Run = async (text, parameters, manner) => {
+    if (scope.over) throw new ConnectionLostError('The transaction of this statement is over.')
+    try {
+      return await session.run(text, parameters, manner)
+    } catch (error) {
+      scope.failure ??= { error }
+      throw error
+    }
+  }
+  const client: Client = {
+    ...statementsOver(run, true),
+    async savepoint(inner) {
+      const name = `s${++scope.savepoints}`
+      await run(`savepoint ${name}`, [], plain)
+      try {
+        const result = await inner(client)
+        await run(`release savepoint ${name}`, [], plain)
+        return result
+      } catch (error) {
+        await run(`rollback to savepoint ${name}`, [], plain)
+        scope.failure = null
+        throw error
+      }
+    },
+  }
+  await session.run('begin', [], plain)
+  try {
+    const result = await work(client)
+    if (scope.failure) throw scope.failure.error
+    scope.over = true
+    await commit(session)
+    return result
+  } catch (error) {
+    scope.over = true
+    if (!session.isClosed()) await session.run('rollback', [], plain).catch(session.destroy)
+    throw error
+  }
+}
+
+async function commit(session: Session): Promise<void> {
+  try {
+    await session.run('commit', [], plain)
+  } catch (error) {
+    throw error instanceof ConnectionLostError ? new CommitUnknownError(error) : error
+  }
+}

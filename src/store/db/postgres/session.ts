@@ -1,0 +1,223 @@
+/**
+ * One connection to PostgreSQL, from its opening to its end. It never reconnects: postgres.js 3.4.9 loses its place when
+ * a connection that is in use ends (it writes to a socket that is gone, or keeps half a message for the next server), so
+ * every connection here is a client of its own that is thrown away with its socket. See docs/decisions/0016.
+ */
+import { connect as connectSocket, type Socket } from 'node:net'
+import { drizzle } from 'drizzle-orm/postgres-js'
+import postgres from 'postgres'
+import { ConnectionLostError, NoConnectionError } from '../storage-error.ts'
+
+/** How one statement is sent. */
+export interface Manner {
+  /** Parsed and planned once for each connection. */
+  prepare: boolean
+  /** Rows as arrays of values. */
+  values: boolean
+}
+
+export interface SessionOptions {
+  url: string
+  applicationName: string
+  /** Server settings of the session, such as `lock_timeout`. */
+  settings: Readonly<Record<string, string>>
+  /** Time for connecting and logging in, in milliseconds. */
+  connectMs: number
+  /** A statement without an answer for so long ends the connection, in milliseconds; null waits for ever. */
+  silenceMs: number | null
+  /** Texts of NOTIFY on the channels that this session listens to. */
+  onNotify?(channel: string, text: string): void
+}
+
+export interface Session {
+  /** Runs one statement. Statements that are sent together are answered in order. */
+  run(text: string, parameters: readonly unknown[], manner: Manner): Promise<unknown[]>
+  /** Statements that have no answer yet. */
+  inFlight(): number
+  isClosed(): boolean
+  /** Different statements that were prepared on it. */
+  prepared(): number
+  openedAt: number
+  /** Calls back once when it has ended, for whatever reason. */
+  onClosed(act: () => void): void
+  /** Cuts the connection; what is under way fails with ConnectionLostError. */
+  destroy(): void
+  /** Ends it in order; what is under way is finished first, for at most `ms`. */
+  end(ms: number): Promise<void>
+}
+
+interface Flight {
+  reject(error: unknown): void
+  since: number
+}
+
+const watchMs = 1000
+
+/** Connects and logs in. NoConnectionError when that fails or takes too long; its cause is what the server said. */
+export async function openSession(options: SessionOptions): Promise<Session> {
+  const made = prepareClient(options)
+  const socket = await openSocket(made.hosts(), options.connectMs)
+  const session = sessionOver(made.client(socket), socket, options)
+  const late = setTimeout(session.destroy, options.connectMs)
+  try {
+    await session.run('select 1', [], { prepare: false, values: false })
+    return session
+  } catch (error) {
+    session.destroy()
+    throw new NoConnectionError('No connection to the database could be opened.', error)
+  } finally {
+    clearTimeout(late)
+  }
+}
+
+type Client = postgres.Sql & { onClosed(act: () => void): void }
+
+/** The driver's client, which gets its one socket from us. */
+function prepareClient(options: SessionOptions) {
+  let socket: Socket | null = null
+  const closed: (() => void)[] = []
+  const sql = postgres(options.url, {
+    max: 1,
+    onnotice: () => {},
+    onclose: () => closed.splice(0).forEach((act) => act()),
+    ...(options.onNotify ? { onnotify: options.onNotify } : {}),
+    connect_timeout: options.connectMs / 1000,
+    idle_timeout: 0,
+    max_lifetime: 0,
+    // Nothing here uses arrays of types that must be looked up.
+    fetch_types: false,
+    backoff: () => 0,
+    connection: { application_name: options.applicationName, timezone: 'UTC', ...options.settings },
+    socket: () => {
+      const one = socket
+      socket = null
+      if (!one || one.destroyed) throw new ConnectionLostError()
+      return one
+    },
+  } as postgres.Options<{}>)
+  // Drizzle reads moments as texts; it tells the driver so when it is put over a client.
+  drizzle(sql)
+  const { host, port, path } = sql.options as unknown as { host: string[]; port: number[]; path: unknown }
+  return {
+    hosts: () =>
+      typeof path === 'string' ? [{ path }] : host.map((name, i) => ({ host: name, port: port[i] ?? 5432 })),
+    client(own: Socket): Client {
+      socket = own
+      return Object.assign(sql, { onClosed: (act: () => void) => void closed.push(act) })
+    },
+  }
+}
+
+type Address = { path: string } | { host: string; port: number }
+
+/** The first of the servers that takes a connection. */
+async function openSocket(addresses: Address[], connectMs: number): Promise<Socket> {
+  let failure: unknown = null
+  for (const address of addresses) {
+    try {
+      return await openOne(address, connectMs)
+    } catch (error) {
+      failure = error
+    }
+  }
+  throw new NoConnectionError('The database server takes no connection.', failure)
+}
+
+function openOne(address: Address, connectMs: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connectSocket({
+      ...address,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: 10_000,
+    })
+    // TLS verifies the name of the server that was asked for.
+    Object.assign(socket, address)
+    const late = setTimeout(
+      () => socket.destroy(new Error(`No connection within ${connectMs} ms.`)),
+      connectMs,
+    )
+    socket.once('error', (error) => {
+      clearTimeout(late)
+      reject(error)
+    })
+    socket.once('connect', () => {
+      clearTimeout(late)
+      socket.removeAllListeners('error')
+      resolve(socket)
+    })
+  })
+}
+
+function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions): Session {
+  const flights = new Set<Flight>()
+  const texts = new Set<string>()
+  const listeners: (() => void)[] = []
+  let closed = false
+
+  const close = () => {
+    if (closed) return
+    closed = true
+    if (watch) clearInterval(watch)
+    for (const flight of flights) flight.reject(new ConnectionLostError())
+    flights.clear()
+    for (const act of listeners.splice(0)) act()
+    // Frees what the driver keeps; nothing is sent any more.
+    sql.end({ timeout: 0 }).catch(() => {})
+  }
+  const destroy = () => {
+    socket.destroy()
+    close()
+  }
+  const isSilent = () => {
+    const oldest = flights.values().next().value
+    return oldest !== undefined && silenceMs !== null && performance.now() - oldest.since > silenceMs
+  }
+  const watch = silenceMs === null ? null : setInterval(() => void (isSilent() && destroy()), watchMs).unref()
+  sql.onClosed(close)
+
+  return {
+    openedAt: performance.now(),
+    run(text, parameters, { prepare, values }) {
+      if (closed) return Promise.reject(new ConnectionLostError())
+      if (prepare) texts.add(text)
+      return new Promise((resolve, reject) => {
+        const flight: Flight = { reject, since: performance.now() }
+        flights.add(flight)
+        // Without parameters the driver would use the simple protocol, which plans anew each time.
+        const query = sql.unsafe(text, parameters as never[], {
+          prepare,
+          ...(prepare ? { simple: false } : {}),
+        })
+        const done = values ? query.values() : query
+        done.then(
+          (rows: unknown) => {
+            flights.delete(flight)
+            resolve(rows as unknown[])
+          },
+          (error: unknown) => {
+            flights.delete(flight)
+            reject(closed || isLost(error) ? new ConnectionLostError(undefined, error) : error)
+          },
+        )
+      })
+    },
+    inFlight: () => flights.size,
+    isClosed: () => closed,
+    prepared: () => texts.size,
+    onClosed: (act) => void (closed ? act() : listeners.push(act)),
+    destroy,
+    async end(ms) {
+      if (closed) return
+      const ended = sql.end({ timeout: ms / 1000 }).catch(() => {})
+      await ended
+      close()
+    },
+  }
+}
+
+/** Errors of the driver or the socket, and of a server that goes down: the statement's fate is not known. */
+function isLost(error: unknown): boolean {
+  if (!(error instanceof postgres.PostgresError)) return true
+  return /^(57P0[1-5]|25P03)$/.test(error.code)
+}

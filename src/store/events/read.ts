@@ -1,0 +1,180 @@
+/**
+ * Reads the log by position. A read after an event proves in the same statement that this event still stands there: after
+ * a restore or a failover that lost something, a reader of the lost future is told so and never misses what came instead.
+ */
+import { sql, type SQL } from 'drizzle-orm'
+import { AppError } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { query, type Database } from '../db/database.ts'
+import {
+  encodeFeedCursor,
+  encodeGenerationCursor,
+  isMarked,
+  markOf,
+  type EventPlace,
+  type Position,
+} from './position.ts'
+
+export interface EventRow extends EventPlace {
+  type: string
+  data: JsonObject
+  at: Date
+}
+
+export interface EventPage {
+  events: EventRow[]
+  /** Everything up to here was looked at; continue after it. */
+  end: Position
+  /** The kind of the event at `end`, null when nothing is known of it. */
+  endType: string | null
+  /** There is more right now. */
+  more: boolean
+}
+
+/** The columns of an event; `data` may be left out where nobody reads it. */
+function columns(data: SQL = sql`data`): SQL {
+  return sql`id::float8 as id, project_id as "projectId", generation_id as "generationId", seq, type, ${data} as data,
+    (extract(epoch from created_at) * 1000)::float8 as "createdMs", commit_order::float8 as "commitOrder",
+    position::float8 as position, (select incarnation from installation) as incarnation`
+}
+
+type Raw = Omit<EventRow, 'at'>
+
+function rowOf(raw: Raw): EventRow {
+  return { ...raw, at: new Date(raw.createdMs) }
+}
+
+export function positionInGeneration(event: EventPlace): Position {
+  return { at: event.seq!, event: markOf(event) }
+}
+
+export function positionInFeed(event: EventPlace): Position {
+  return { at: event.position!, event: markOf(event) }
+}
+
+/** At most `limit` events of one generation behind the position, in order. CURSOR_EXPIRED when its event is gone. */
+export async function readGeneration(
+  db: Database,
+  generationId: string,
+  after: Position,
+  limit: number,
+): Promise<EventPage> {
+  const rows = await query<Raw>(
+    db,
+    sql`select ${columns(sql`case when seq = ${after.at}::int then 'null'::jsonb else data end`)} from events
+      where generation_id = ${generationId} and seq >= ${after.at}::int order by seq limit ${limit + 2}`,
+  )
+  const there = rows[0]?.seq === after.at ? rows.shift() : undefined
+  if (after.event && !isMarked(there, after.event)) {
+    const newest = sql`generation_id = ${generationId} order by seq desc`
+    throw await expired(db, newest, encodeGenerationCursor)
+  }
+  const events = rows.slice(0, limit).map(rowOf)
+  const last = events.at(-1) ?? there
+  return {
+    events,
+    end: last ? positionInGeneration(last) : after,
+    endType: last?.type ?? null,
+    more: rows.length > limit,
+  }
+}
+
+/**
+ * At most `limit` events of a project behind the position, in an order that never changes. `types` keeps only those
+ * kinds. What a child run told its root is left out: it is in the feed once. CURSOR_EXPIRED when the position's event is
+ * gone. Events that were committed a moment ago are missing until they are numbered.
+ */
+export async function readFeed(
+  db: Database,
+  projectId: string,
+  after: Position,
+  limit: number,
+  types?: readonly string[] | null,
+): Promise<EventPage> {
+  const ofTypes = types ? sql`and type in ${types.length > 0 ? [...types] : ['']}` : sql``
+  const at = sql`${after.at}::bigint`
+  const rows = await query<Raw>(
+    db,
+    sql`(select 0 as part, ${columns(sql`'null'::jsonb`)} from events where ${newestOf(projectId)} limit 1)
+      union all (select 1 as part, ${columns(sql`case when position = ${at} then 'null'::jsonb else data end`)} from events
+        where project_id = ${projectId} and position >= ${at}
+          and (position = ${at} or (not data ? 'descendantId' ${ofTypes}))
+        order by events.position limit ${limit + 2})
+      order by part, position`,
+  )
+  const newest = rows.shift()
+  const there = rows[0]?.position === after.at ? rows.shift() : undefined
+  if (after.event && !isMarked(there, after.event))
+    throw await expired(db, newestOf(projectId), encodeFeedCursor)
+  const events = rows.slice(0, limit).map(rowOf)
+  const more = rows.length > limit
+  const last = more ? events.at(-1) : newest
+  const end = last && last.position! > after.at ? positionInFeed(last) : after
+  return { events, end, endType: last?.type ?? null, more }
+}
+
+function newestOf(projectId: string): SQL {
+  return sql`project_id = ${projectId} and position is not null order by events.position desc`
+}
+
+/** The newest event of a project's feed, not newer than `bound`; null when there is none. */
+export async function newestInFeed(
+  db: Database,
+  projectId: string,
+  bound: number = Number.MAX_SAFE_INTEGER,
+): Promise<EventRow | null> {
+  const rows = await query<Raw>(
+    db,
+    sql`select ${columns(sql`'null'::jsonb`)} from events
+      where project_id = ${projectId} and position <= ${bound}::bigint order by events.position desc limit 1`,
+  )
+  return rows[0] ? rowOf(rows[0]) : null
+}
+
+/**
+ * CURSOR_EXPIRED, with the cursors from which the caller may go on: `oldestCursor` gives everything that the log holds,
+ * `newestCursor` only what comes from now on. `newest` picks the newest event of the stream.
+ */
+export async function expired(
+  db: Database,
+  newest: SQL,
+  encode: (event: EventPlace) => string,
+): Promise<AppError> {
+  const rows = await query<Raw>(
+    db,
+    sql`select ${columns(sql`'null'::jsonb`)} from events where ${newest} limit 1`,
+  )
+  return new AppError(
+    'CURSOR_EXPIRED',
+    'The event of this cursor is not in the log any more: the log was restored to an earlier state. Go on from ' +
+      'oldestCursor for everything that the log holds, or load the state anew and go on from newestCursor.',
+    { oldestCursor: '0', newestCursor: rows[0] ? encode(rows[0]) : '0' },
+  )
+}
+
+/** A stream and how far a process has handed it out. */
+export interface Reached {
+  id: string
+  at: number
+}
+
+/** The generations of these whose log ends elsewhere than where they were read to. One look by primary key each. */
+export async function movedGenerations(db: Database, reached: Reached[]): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    db,
+    sql`select g.id from jsonb_to_recordset(${JSON.stringify(reached)}::text::jsonb) as r(id text, at int)
+      join generations as g on g.id = r.id where g.last_seq <> r.at`,
+  )
+  return rows.map((row) => row.id)
+}
+
+/** The projects of these whose feed ends elsewhere than where it was read to. One look into an index each. */
+export async function movedFeeds(db: Database, reached: Reached[]): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    db,
+    sql`select r.id from jsonb_to_recordset(${JSON.stringify(reached)}::text::jsonb) as r(id text, at bigint)
+      where r.at <> coalesce((select e.position from events as e
+        where e.project_id = r.id and e.position is not null order by e.position desc limit 1), 0)`,
+  )
+  return rows.map((row) => row.id)
+}

@@ -1,0 +1,266 @@
+/** A replica that loses its database at the worst moments: what it knows is kept, and what it may not do it does not. */
+import { afterEach, expect, test } from 'vitest'
+import { sql } from 'drizzle-orm'
+import { query } from '../../src/store/db/database.ts'
+import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { startDatabaseProxy, type DatabaseProxy, type Fate } from '../support/database-proxy.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { objectSchema } from '../support/story.ts'
+
+const leaseMs = 2500
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+interface Stage {
+  /** Its way to the database can be cut. */
+  cuttable: Harness
+  /** Works for others, when it works. */
+  other: Harness
+  proxy: DatabaseProxy
+  upstream: Loopback
+  databaseUrl: string
+  /** Answers the requests that wait. */
+  answer(): void
+  /** An agent with a POST tool `pay`, a gated one `ask_first`, at this address. */
+  agent(url: string): Promise<{ agentId: string; payId: string }>
+}
+
+async function openStage({
+  role = 'api',
+  lookup,
+}: { role?: 'api' | 'all'; lookup?: never } = {}): Promise<Stage> {
+  const made = await postgresDatabase()
+  closers.push(() => made.drop())
+  const proxy = await startDatabaseProxy(made.url)
+  closers.push(() => proxy.close())
+  const waiting: (() => void)[] = []
+  const upstream = await startLoopback(
+    (_request, response) =>
+      void waiting.push(() =>
+        response.writeHead(200, { 'content-type': 'application/json' }).end('{"paid":true}'),
+      ),
+  )
+  closers.push(() => upstream.close())
+  const parts = lookup ? { egress: { lookup } } : {}
+  const cuttable = await openHarness({ databaseUrl: proxy.url, leaseMs }, parts)
+  closers.push(() => cuttable.stop())
+  closers.push(() => {
+    proxy.judge = null
+    proxy.thaw()
+  })
+  const other = await openHarness({ databaseUrl: made.url, leaseMs, role })
+  closers.push(() => other.stop())
+  return {
+    cuttable,
+    other,
+    proxy,
+    upstream,
+    databaseUrl: made.url,
+    answer: () => waiting.splice(0).forEach((go) => go()),
+    async agent(url) {
+      const http = { url: `${url}/pay`, method: 'POST', inputSchema: objectSchema({}) }
+      const pay = await other.mutate('createTool', { name: 'pay', config: { http } }, 'tool { id }')
+      const gate = { autoApprove: false }
+      const asked = await other.mutate(
+        'createTool',
+        { name: 'ask_first', gate, config: { http } },
+        'tool { id }',
+      )
+      const toolIds = [pay['tool'].id, asked['tool'].id]
+      const { agent } = await other.mutate('createAgent', { name: 'payer', toolIds }, 'agent { id }')
+      return { agentId: agent.id, payId: pay['tool'].id }
+    },
+  }
+}
+
+const fields = `toolCalls { name status errorCode attempt approval { status } }
+  events(first: 100) { nodes { type ... on ToolCallSettledEvent { name } } }`
+
+async function begin(stage: Stage, prompt: string, url = stage.upstream.url): Promise<string> {
+  const { agentId } = await stage.agent(url)
+  const { generation } = await stage.cuttable.mutate(
+    'startGeneration',
+    { agentId, prompt },
+    'generation { id }',
+  )
+  return generation.id
+}
+
+const settledOf = (end: Record<string, any>) =>
+  end['events'].nodes
+    .filter((event: { type: string }) => event.type === 'TOOL_CALL_SETTLED')
+    .map((event: { name: string }) => event.name)
+
+test.runIf(hasPostgres)(
+  'an executed call whose database is away is SUCCEEDED when it comes back, and what waits for a person waits on',
+  { timeout: 60_000 },
+  async () => {
+    const stage = await openStage()
+    const id = await begin(stage, 'call pay {}\ncall ask_first {}\nthen\nsay done')
+    await stage.upstream.nextRequest()
+    // BEGIN, COMMIT and every other statement fail for a while, and every connection is cut.
+    stage.proxy.judge = () => 'cutBefore'
+    stage.proxy.cut()
+    stage.answer()
+    await new Promise((resolve) => setTimeout(resolve, leaseMs * 0.4))
+    stage.proxy.judge = null
+    const waiting = await stage.other.until(id, ['AWAITING_APPROVAL', 'FAILED'], fields)
+    await expect
+      .poll(async () => (await stage.other.until(id, ['AWAITING_APPROVAL'], fields))['toolCalls'], {
+        timeout: 10_000,
+      })
+      .toEqual([
+        { name: 'pay', status: 'SUCCEEDED', errorCode: null, attempt: 1, approval: null },
+        {
+          name: 'ask_first',
+          status: 'AWAITING_APPROVAL',
+          errorCode: null,
+          attempt: 0,
+          approval: { status: 'PENDING' },
+        },
+      ])
+    expect(waiting['status']).toBe('AWAITING_APPROVAL')
+    expect(stage.upstream.seen).toHaveLength(1)
+  },
+)
+
+test.runIf(hasPostgres).each<[string, Fate[]]>([
+  ['whose answer is lost', ['cutAfter']],
+  ['that is lost', ['cutBefore']],
+  ['whose answer is lost three times', ['cutAfter', 'cutAfter', 'cutAfter']],
+  ['that comes late and is repeated', [{ delayMs: 600 }, 'cutAfter']],
+])('an outcome is written once by a commit %s', { timeout: 60_000 }, async (_what, fates) => {
+  const stage = await openStage()
+  const id = await begin(stage, 'call pay {}\nthen\nsay done')
+  await stage.upstream.nextRequest()
+  const left = [...fates]
+  const hit: string[] = []
+  stage.proxy.judge = ({ text }) => {
+    // The commit of an outcome, the look whether it stands, and the taking anew.
+    const fate = /^\s*(with g as \(update generations|update generations set epoch)/i.test(text)
+      ? left.shift()
+      : 'pass'
+    if (fate && fate !== 'pass') hit.push(text)
+    return fate ?? 'pass'
+  }
+  stage.answer()
+  const end = await stage.other.until(id, ['COMPLETED', 'FAILED'], fields)
+  expect(hit.length).toBe(fates.length)
+  expect(end).toMatchObject({ status: 'COMPLETED', toolCalls: [{ status: 'SUCCEEDED', attempt: 1 }] })
+  expect(settledOf(end), 'told once').toEqual(['pay'])
+  expect(stage.upstream.seen).toHaveLength(1)
+})
+
+test.runIf(hasPostgres)(
+  'the outcome of a direct call is written once, whatever becomes of the answers',
+  { timeout: 60_000 },
+  async () => {
+    const stage = await openStage()
+    const { payId } = await stage.agent(stage.upstream.url)
+    const left: Fate[] = ['cutAfter', 'cutBefore', 'cutAfter']
+    stage.proxy.judge = ({ text }) =>
+      /^\s*with g as \((update tool_calls|insert into "tool_calls")/i.test(text)
+        ? (left.shift() ?? 'pass')
+        : 'pass'
+    const called = stage.cuttable.mutate(
+      'callTool',
+      { toolId: payId, arguments: {} },
+      'toolCall { id status attempt }',
+    )
+    await stage.upstream.nextRequest()
+    stage.answer()
+    expect((await called)['toolCall']).toMatchObject({ status: 'SUCCEEDED', attempt: 1 })
+    expect(left).toEqual([])
+    expect(stage.upstream.seen).toHaveLength(1)
+    const told = await query<{ type: string }>(
+      stage.other.app.house.db,
+      sql`select type from events where type like 'TOOL_CALL%' order by id`,
+    )
+    expect(told.map((event) => event.type)).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_SETTLED'])
+  },
+)
+
+test.runIf(hasPostgres)(
+  'a process that stood still between the commit and the wire sends nothing after another has reported the call as UNKNOWN',
+  { timeout: 60_000 },
+  async () => {
+    let resolveName = () => {}
+    let asked = () => {}
+    const looking = new Promise<void>((resolve) => (asked = resolve))
+    const lookup = () =>
+      new Promise((resolve) => {
+        asked()
+        resolveName = () => resolve(['127.0.0.1'])
+      })
+    const stage = await openStage({ role: 'all', lookup: lookup as never })
+    // Only the replica that will stand still works at first.
+    stage.other.app.workers!.drain()
+    const id = await begin(stage, 'call pay {}\nthen\nsay went on', `http://slow.test:${stage.upstream.port}`)
+    await looking
+    stage.proxy.freeze()
+    const successor = await openHarness({ databaseUrl: stage.databaseUrl, leaseMs })
+    closers.push(() => successor.stop())
+    const end = await successor.until(id, ['COMPLETED', 'FAILED'], fields)
+    expect(end).toMatchObject({ toolCalls: [{ status: 'UNKNOWN' }], output: { text: 'went on' } })
+    resolveName()
+    stage.proxy.thaw()
+    await expect
+      .poll(async () => (await successor.until(id, ['COMPLETED'], fields))['toolCalls'], { timeout: 15_000 })
+      .toMatchObject([{ status: 'ERRORED', errorCode: 'not_sent', attempt: 1 }])
+    expect(stage.upstream.seen, 'nothing was sent').toEqual([])
+  },
+)
+
+test.runIf(hasPostgres).each<[string, RegExp, string]>([
+  ["a model's answer", /^\s*with g as \(update generations set step_count/i, 'call ask_first {}'],
+  [
+    'its last call',
+    /^\s*select 1 from generations where id = \$1 and epoch/i,
+    'call pay {}\ncall ask_first {}',
+  ],
+])(
+  'a cancel that comes while the pause after %s is written ends the run',
+  { timeout: 60_000 },
+  async (_what, pause, calls) => {
+    const stage = await openStage()
+    let reached = () => {}
+    const pausing = new Promise<void>((resolve) => (reached = resolve))
+    stage.proxy.judge = ({ text }) => {
+      if (!pause.test(text)) return 'pass'
+      stage.proxy.judge = null
+      reached()
+      return 'freeze'
+    }
+    const id = await begin(stage, `${calls}\nthen\nsay done`)
+    if (calls.includes('pay')) {
+      await stage.upstream.nextRequest()
+      stage.answer()
+    }
+    await pausing
+    const asked = await stage.other.mutate('cancelGeneration', { generationId: id }, 'generation { status }')
+    expect(asked['generation'].status).toBe('RUNNING')
+    stage.proxy.thaw()
+    const status = async () => (await stage.other.until(id, ['CANCELLED', 'AWAITING_APPROVAL']))['status']
+    await expect.poll(status, { timeout: 8000 }).toBe('CANCELLED')
+  },
+)
+
+test.runIf(hasPostgres)('readiness is answered within a second, whatever the database does', async () => {
+  const stage = await openStage()
+  const ready = async () => {
+    const start = performance.now()
+    const { status } = await fetch(`${stage.cuttable.url}/readyz`)
+    return { status, quick: performance.now() - start < 1500 }
+  }
+  expect(await ready()).toEqual({ status: 200, quick: true })
+  stage.proxy.freeze()
+  const busy = Array.from({ length: 40 }, () => stage.cuttable.gql('{ agents(first: 1) { nodes { id } } }'))
+  expect(await ready()).toEqual({ status: 503, quick: true })
+  stage.proxy.thaw()
+  await expect.poll(ready, { timeout: 15_000 }).toEqual({ status: 200, quick: true })
+  for (const { errors } of await Promise.all(busy))
+    for (const error of errors ?? []) expect(error.extensions!['code']).toBe('UNAVAILABLE')
+})

@@ -1,0 +1,167 @@
+/**
+ * Random fault schedules between server and database: connections cut before and after any statement, statements that
+ * come late, connections that stand still, a replica that loses its database altogether, answers of tools that are lost.
+ * Each generation is a schedule of its own; the seed of a run is printed, and CHAOS_SEED repeats it.
+ */
+import { sql } from 'drizzle-orm'
+import { afterEach, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
+import { hasPostgres, memoryDatabase, postgresDatabase } from '../support/databases.ts'
+import { startDatabaseProxy, type DatabaseProxy, type Fate } from '../support/database-proxy.ts'
+import { dose, seededRandom } from '../support/dose.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { pgliteFaults } from '../support/pglite-faults.ts'
+import { prepare, startCrew } from './crew.ts'
+import { judge, type Rows, type Tally } from './judgement.ts'
+import { startOutside } from './outside.ts'
+
+const leaseMs = 2000
+const schedules = dose(250, 10_000)
+const everyMs = 15
+const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+/** Kinds of faults and how often each meets a statement. */
+const faults: [number, (random: () => number) => Fate][] = [
+  [0.01, () => 'cutBefore'],
+  [0.01, () => 'cutAfter'],
+  [0.01, (random) => ({ delayMs: random() * 800 })],
+  [0.0003, () => 'freeze'],
+]
+
+function fateBy(random: () => number): Fate {
+  let at = random()
+  for (const [share, make] of faults) {
+    if (at < share) return make(random)
+    at -= share
+  }
+  return 'pass'
+}
+
+/** Lets the crew live and work through the storm, and judges what is left. */
+async function survive(
+  replicas: Harness[],
+  rows: Rows,
+  storm: { begin(): void; calm(): void },
+): Promise<Tally> {
+  const outside = await startOutside(60, { lostAnswers: 0.03 })
+  closers.push(() => outside.close())
+  const urls = replicas.map((one) => one.url)
+  const agentId = await prepare(urls[0]!, adminKey, outside, 30)
+  storm.begin()
+  const anyUrl = () => urls[Math.floor(Math.random() * urls.length)]!
+  const crew = startCrew({ key: adminKey, agentId, generations: schedules, everyMs, anyUrl })
+  closers.push(() => crew.close())
+  const ended = await Promise.race([crew.ended.then(() => true), late(timeout - 90_000)])
+  storm.calm()
+  expect(ended ? [] : await rows(unfinished), 'what has not ended').toEqual([])
+  await crew.close()
+  return judge(rows, crew, outside, schedules)
+}
+
+/** What a run that does not end waits for. */
+const unfinished = `select g.id, g.status, g.epoch, g.wake_at, now() as now, g.cancel_requested_at,
+  (select json_agg(json_build_object('name', t.runtime_name, 'status', t.status, 'attempt', t.attempt, 'code', t.error_code))
+    from tool_calls t where t.generation_id = g.id and t.settled_at is null) as open
+  from generations g where finished_at is null limit 10`
+
+function late(milliseconds: number): Promise<false> {
+  return new Promise((resolve) => setTimeout(() => resolve(false), milliseconds).unref())
+}
+
+const timeout = 150_000 + schedules * 600
+
+test.runIf(hasPostgres)(
+  'two replicas on PostgreSQL whose statements fail at random lose nothing, double nothing and end everything',
+  { timeout },
+  async () => {
+    const random = seededRandom(seed)
+    const made = await postgresDatabase()
+    closers.push(() => made.drop())
+    const direct = await openHarness({ databaseUrl: made.url, role: 'api' })
+    closers.push(() => direct.stop())
+    const proxies: DatabaseProxy[] = []
+    const replicas: Harness[] = []
+    for (let i = 0; i < 2; i++) {
+      const proxy = await startDatabaseProxy(made.url)
+      closers.push(() => proxy.close())
+      proxies.push(proxy)
+      const replica = await openHarness({ databaseUrl: proxy.url, leaseMs, databasePool: 8, workerSlots: 24 })
+      closers.push(() => replica.stop())
+      replicas.push(replica)
+    }
+    const hit = new Map<string, number>()
+    const judgeStatement = ({ text }: { text: string }): Fate => {
+      // What opens a connection is met by the storms below.
+      const fate = text === 'select 1' ? 'pass' : fateBy(random)
+      if (fate !== 'pass') {
+        const kind = `${text.trim().split(/\s+/)[0]!.toLowerCase()} ${typeof fate === 'object' ? 'late' : fate}`
+        hit.set(kind, (hit.get(kind) ?? 0) + 1)
+      }
+      return fate
+    }
+    const storms = { cuts: 0, partitions: 0 }
+    let timer: NodeJS.Timeout
+    const storm = () => {
+      timer = setTimeout(
+        () => {
+          const proxy = proxies[Math.floor(random() * proxies.length)]!
+          if (random() < 0.5) {
+            storms.cuts++
+            proxy.cut()
+          } else {
+            storms.partitions++
+            proxy.freeze()
+            setTimeout(() => proxy.thaw(), leaseMs * (0.3 + random()))
+          }
+          storm()
+        },
+        2500 + random() * 4000,
+      )
+    }
+    const calm = () => {
+      clearTimeout(timer)
+      for (const proxy of proxies) {
+        proxy.judge = null
+        proxy.thaw()
+      }
+    }
+    closers.push(calm)
+    const begin = () => {
+      for (const proxy of proxies) proxy.judge = judgeStatement
+      storm()
+    }
+    const rows: Rows = (text) => query(direct.app.house.db, sql.raw(text))
+    const tally = await survive(replicas, rows, { begin, calm })
+    console.log('faults on PostgreSQL', { seed, ...tally, ...storms, ...Object.fromEntries(hit) })
+    for (const kind of ['begin', 'commit', 'select', 'update', 'with'])
+      expect(
+        [...hit.keys()].filter((one) => one.startsWith(kind)),
+        `faults at ${kind}`,
+      ).not.toEqual([])
+    expect(storms.cuts + storms.partitions).toBeGreaterThan(0)
+    expect(Math.min(tally.approved, tally.rejected, tally.expired)).toBeGreaterThan(0)
+  },
+)
+
+test(
+  'an embedded database whose statements fail at random loses nothing, doubles nothing and ends everything',
+  { timeout },
+  async () => {
+    const random = seededRandom(seed + 1)
+    const replica = await openHarness({ leaseMs, workerSlots: 24 }, { database: await memoryDatabase() })
+    closers.push(() => replica.stop())
+    const storm = pgliteFaults(replica.app.house.db, () => {
+      const at = random()
+      return at < 0.01 ? 'before' : at < 0.02 ? 'after' : 'pass'
+    })
+    closers.push(storm.calm)
+    const rows: Rows = (text) => query(replica.app.house.db, sql.raw(text))
+    const tally = await survive([replica], rows, storm)
+    console.log('faults on PGlite', { seed, ...tally, faults: storm.faults() })
+    expect(storm.faults()).toBeGreaterThan(schedules / 10)
+  },
+)

@@ -1,0 +1,155 @@
+/** PostgreSQL is killed again and again while events are written: every subscriber hears all of them, once, in one order. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'drizzle-orm'
+import postgres from 'postgres'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
+import { insertGenerationEvents } from '../../src/store/events/log.ts'
+import { hasClusters, startCluster, type Cluster } from '../support/cluster.ts'
+import { dose } from '../support/dose.ts'
+import { followFeed } from '../support/feed-readers.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { makeGenerations, someEvents } from '../support/log-writer.ts'
+
+const kills = dose(6, 30)
+const writers = 6
+let cluster: Cluster
+const closers: (() => unknown)[] = []
+
+beforeAll(async () => {
+  if (!hasClusters) return
+  cluster = await startCluster()
+  closers.push(() => cluster.remove())
+})
+afterAll(async () => {
+  for (const close of closers.reverse()) await close()
+})
+
+/** Repeats what the outage refuses. */
+async function again<T>(work: () => PromiseLike<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (tries >= 200) throw error
+      await pause(50)
+    }
+  }
+}
+
+const ways = [
+  ['a backend killed', () => cluster.killBackend()],
+  ['the server killed', () => cluster.kill9().then(() => cluster.restart())],
+  ['stopped at once', () => cluster.stop('immediate').then(() => cluster.restart())],
+] as const
+
+/** Writes without end: short transactions, long ones, and such that are rolled back. A failed commit is left as it is. */
+async function write(h: Harness, projectId: string, id: string, over: () => boolean): Promise<void> {
+  const { db } = h.app.house
+  while (!over()) {
+    const events = someEvents(1 + Math.floor(Math.random() * 3))
+    const roll = Math.random()
+    // One statement each: its transaction lasts as long as it sleeps.
+    const sleep = roll < 0.7 ? 0 : Math.random() / 50
+    const end = roll < 0.9 ? sql`1` : sql`1 / (g.last_seq - g.last_seq)`
+    await query(
+      db,
+      sql`with g as (update generations set last_seq = last_seq + ${events.length}::int where id = ${id}
+          returning id, project_id, last_seq), e as (${insertGenerationEvents(events)})
+        select ${end} as one from g, pg_sleep(${sleep}::float8)`,
+    ).then(
+      () => h.app.house.bell.ring([{ kind: 'news', generationId: id, projectId, seq: null }]),
+      () => pause(10),
+    )
+  }
+}
+
+/**
+ * Transactions that never happened, while nobody writes, and a hint to look: a crash forgets their ids and gives them out
+ * again, below whatever a reader has looked at.
+ */
+async function abandon(h: Harness, projectId: string): Promise<void> {
+  for (let i = 0; i < 30; i++)
+    await query(
+      h.app.house.db,
+      sql`with e as (insert into idempotency_keys (project_id, principal_id, operation, key, request_hash, result_id, expires_at)
+          values ('none', 'none', 'none', ${String(i)}, '', '', now()) returning key)
+        select 1 / (length(e.key) - length(e.key)) from e`,
+    ).catch(() => {})
+  h.app.house.bell.ring([{ kind: 'news', generationId: null, projectId, seq: null }])
+  await pause(50)
+}
+
+test.skipIf(!hasClusters)(
+  'no event is missing, none is doubled, and all subscribers hear the same order',
+  { timeout: 120_000 + kills * 10_000 },
+  async () => {
+    const replicas = await Promise.all(
+      [1, 2].map(() => openHarness({ role: 'api', databaseUrl: cluster.url, databasePool: 8 })),
+    )
+    closers.push(() => Promise.all(replicas.map((one) => one.stop())))
+    const projectId = (await replicas[0]!.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+    const ids = await makeGenerations(replicas[0]!.app.house.db, projectId, writers)
+    const readers = replicas.flatMap(({ url }) =>
+      [undefined, ['MESSAGE_COMMITTED']].map((types) =>
+        followFeed({ url, key: adminKey, after: '0', ...(types ? { types } : {}) }),
+      ),
+    )
+    closers.push(() => Promise.all(readers.map((reader) => reader.close())))
+
+    let writing = false
+    let writes: Promise<unknown> = Promise.resolve()
+    const writeAll = () => {
+      writing = true
+      writes = Promise.all(ids.map((id, i) => write(replicas[i % 2]!, projectId, id, () => !writing)))
+    }
+    const rest = async () => {
+      writing = false
+      await writes
+    }
+    writeAll()
+    const done: Record<string, number> = {}
+    for (let i = 0; i < kills; i++) {
+      await pause(300 + Math.random() * 400)
+      // Every other time in the middle of the work, else when all is told.
+      const quiet = i % 2 === 0
+      if (quiet) await rest().then(() => abandon(replicas[0]!, projectId))
+      const [way, strike] = ways[i % ways.length]!
+      if ((await strike()) !== false) done[way] = (done[way] ?? 0) + 1
+      if (quiet) writeAll()
+      // The next one meets a server that has work.
+      const before = readers[0]!.told.length
+      await expect.poll(() => readers[0]!.told.length, { timeout: 20_000 }).toBeGreaterThan(before + 20)
+    }
+    await rest()
+
+    const reader = postgres(cluster.url, { max: 1, onnotice: () => {} })
+    closers.push(() => reader.end({ timeout: 1 }))
+    const [{ n }] = (await again(
+      () => reader`select count(*)::int as n from events
+      where project_id = ${projectId} and type = 'MESSAGE_COMMITTED'`,
+    )) as unknown as [{ n: number }]
+    const toldBy = readers.map(
+      (reader) => () => reader.told.filter((one) => one.type === 'MESSAGE_COMMITTED'),
+    )
+    for (const [i, told] of toldBy.entries())
+      await expect
+        .poll(() => told().length, { timeout: 20_000, message: `reader ${i}` })
+        .toBeGreaterThanOrEqual(n)
+    const truth = await reader<{ place: string }[]>`select generation_id || '/' || seq as place from events
+      where project_id = ${projectId} and type = 'MESSAGE_COMMITTED' order by position`
+    for (const told of toldBy) expect(told().map(placeOf)).toEqual(truth.map(({ place }) => place))
+    const inOrder =
+      await reader`select 1 from (select position, lag(position) over (partition by generation_id order by seq) as before
+      from events where project_id = ${projectId}) as pairs where position < before`
+    expect(inOrder, 'events of a generation out of their order').toHaveLength(0)
+    console.log('PostgreSQL killed under load', { ...done, events: n, subscribers: readers.length })
+    expect(Object.values(done).reduce((sum, one) => sum + one, 0)).toBeGreaterThanOrEqual(kills - 1)
+  },
+)
+
+/** Where the event stands in its generation's log, as its cursor says. */
+function placeOf({ cursor }: { cursor: string }): string {
+  const parts = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
+  return `${String(parts[2])}/${String(parts[3])}`
+}

@@ -1,0 +1,156 @@
+/** A release as operators make it: three replicas under load, each ended by SIGTERM and replaced, twice round. */
+import postgres from 'postgres'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ask, mutationText } from '../support/ask.ts'
+import { buildServer } from '../support/build.ts'
+import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { dose } from '../support/dose.ts'
+import { followFeedBySse } from '../support/readers.ts'
+import { startReplica, type Replica } from '../support/replica.ts'
+import { feedTypes, prepare, startCrew } from './crew.ts'
+import { judge } from './judgement.ts'
+import { startOutside, type Outside } from './outside.ts'
+
+const generations = dose(120, 1200)
+const rounds = dose(2, 12)
+const key = 'gh_roll_operator_0123456789012345678901234567890123456'
+const closers: (() => unknown)[] = []
+let entry: string
+let outside: Outside
+let database: { url: string }
+
+beforeAll(async () => {
+  if (!hasPostgres) return
+  const [server, made] = await Promise.all([buildServer(), postgresDatabase()])
+  closers.push(() => server.remove())
+  entry = server.entry
+  database = made
+  closers.push(() => made.drop())
+  outside = await startOutside(250)
+  closers.push(() => outside.close())
+})
+afterAll(async () => {
+  for (const close of closers.reverse()) await close()
+})
+
+function start(): Replica {
+  const replica = startReplica(entry, {
+    DATABASE_URL: database.url,
+    GATEHOUSE_DATABASE_POOL: '8',
+    GATEHOUSE_PORT: '0',
+    GATEHOUSE_DEMO: 'false',
+    GATEHOUSE_ADMIN_KEY: key,
+    GATEHOUSE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+    GATEHOUSE_EGRESS_ALLOW: outside.address,
+    GATEHOUSE_REQUESTS_PER_MINUTE: '1000000',
+    GATEHOUSE_DRAIN_MS: '300',
+    // Shorter than a new replica takes to be ready: callers that keep their connections meet its end.
+    GATEHOUSE_GRACE_MS: '2500',
+    GATEHOUSE_LOG_LEVEL: 'error',
+  })
+  closers.push(() => replica.kill())
+  return replica
+}
+
+interface Caller {
+  /** What each key was told in the end. */
+  told: Map<string, string>
+  /** Requests that had to be repeated. */
+  repeated: number
+  stop(): Promise<void>
+}
+
+const retryMs = 50
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Makes one direct call after the other, each repeated with its key until it is answered. */
+function startCaller(toolId: string, name: string, anyUrl: () => string): Caller {
+  let stopped = false
+  const caller: Caller = { told: new Map(), repeated: 0, stop: async () => {} }
+  const call = async (idempotencyKey: string): Promise<string> => {
+    const input = { toolId, arguments: { about: idempotencyKey }, idempotencyKey }
+    for (let tries = 0; tries < 200; tries++) {
+      const text = mutationText('callTool', 'toolCall { status attempt }')
+      const result = await ask(anyUrl(), key, text, { input }).catch(() => null)
+      const answer = result?.data?.['callTool']
+      if (answer?.toolCall) return `${answer.toolCall.status} ${answer.toolCall.attempt}`
+      caller.repeated++
+      await pause(retryMs)
+    }
+    return 'never answered'
+  }
+  const working = (async () => {
+    for (let n = 1; !stopped; n++) {
+      const about = `${name}-${n}`
+      caller.told.set(about, await call(about))
+    }
+  })()
+  caller.stop = () => ((stopped = true), working)
+  return caller
+}
+
+test.skipIf(!hasPostgres)(
+  'a rolling restart under load leaves no call unknown, runs none twice, and mends every error by a repeat',
+  { timeout: 60_000 + rounds * 60_000 },
+  async () => {
+    const replicas = [start(), start(), start()]
+    await Promise.all(replicas.map((one) => one.ready))
+    const sql = postgres(database.url, { max: 2, onnotice: () => {} })
+    closers.push(() => sql.end({ timeout: 1 }))
+    const rows = (text: string) => sql.unsafe(text) as unknown as Promise<Record<string, any>[]>
+    const agentId = await prepare(replicas[0]!.url, key, outside, 5)
+    const [charge] = await rows(`select id from tools where name = 'charge'`)
+    const anyUrl = () => {
+      const ready = replicas.filter((one) => one.url !== '')
+      return ready[Math.floor(Math.random() * ready.length)]!.url
+    }
+    const crew = startCrew({ key, agentId, generations, everyMs: 150, anyUrl })
+    closers.push(() => crew.close())
+    const callers = ['a', 'b', 'c'].map((name) => startCaller(charge!['id'], name, anyUrl))
+    closers.push(() => Promise.all(callers.map((one) => one.stop())))
+    const sse = followFeedBySse({ key, anyUrl, types: feedTypes })
+    closers.push(() => sse.close())
+
+    const codes: (number | null)[] = []
+    for (let i = 0; i < rounds * replicas.length; i++) {
+      const [old, fresh] = [replicas[i % replicas.length]!, start()]
+      const stopped = old.stop()
+      await fresh.ready
+      replicas[i % replicas.length] = fresh
+      codes.push(await stopped)
+    }
+    await crew.ended
+    await Promise.all(callers.map((one) => one.stop()))
+    const calls = await rows(`select status, attempt, arguments->>'about' as about from tool_calls
+      where source = 'DIRECT'`)
+    const log = await rows(
+      `select 1 from events where type in (${feedTypes.map((type) => `'${type}'`).join()})`,
+    )
+    for (const told of [crew.feed, sse.cursors])
+      await expect.poll(() => told.length, { timeout: 10_000 }).toBe(log.length)
+
+    expect(codes, 'exit codes').toEqual(codes.map(() => 0))
+    const unknown =
+      await rows(`select id, source, runtime_name, epoch, attempts, result->'structuredContent' as said,
+      started_at, settled_at from tool_calls where status = 'UNKNOWN'`)
+    expect(unknown, 'calls of which nobody knows').toEqual([])
+    for (const { told } of callers)
+      expect([...told].filter(([, answer]) => answer !== 'SUCCEEDED 1')).toEqual([])
+    const told = callers.flatMap((one) => [...one.told.keys()])
+    expect(calls).toHaveLength(told.length)
+    for (const about of told) expect(outside.journal.filter((entry) => entry.about === about)).toHaveLength(1)
+    const tally = await judge(rows, crew, outside, generations)
+    expect(sse.cursors, 'the feed by SSE').toEqual(crew.feed.map((event) => event.cursor))
+    const repeated = callers.reduce((sum, one) => sum + one.repeated, 0)
+    const { connections } = crew
+    console.log('rolling restart:', {
+      ...tally,
+      direct: told.length,
+      repeated,
+      connections,
+      sse: sse.streams(),
+    })
+    expect(connections, 'the feed met restarts').toBeGreaterThan(1)
+    expect(sse.streams()).toBeGreaterThan(1)
+  },
+)

@@ -1,0 +1,117 @@
+/** The command after a restore: what was under way is unknown, once, and clients of the lost future are told so. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterRestore } from '../../src/after-restore.ts'
+import { createApp } from '../../src/app.ts'
+import { loadConfig, type Config } from '../../src/config.ts'
+import { query, type Database } from '../../src/store/db/database.ts'
+import { adminKey, harnessOf, type Harness } from '../support/harness.ts'
+import { append, makeGenerations, someEvents } from '../support/log-writer.ts'
+import { objectSchema } from '../support/story.ts'
+
+let dataDir: string
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-restored-'))
+})
+afterAll(() => rm(dataDir, { recursive: true, force: true }))
+
+const configOf = (): Config => ({
+  ...loadConfig({
+    GATEHOUSE_PORT: '0',
+    GATEHOUSE_LOG_LEVEL: 'silent',
+    GATEHOUSE_ADMIN_KEY: adminKey,
+    GATEHOUSE_DATA_DIR: dataDir,
+    GATEHOUSE_DEMO: 'false',
+  }),
+  // No workers: the rows stay as the command leaves them.
+  role: 'api',
+})
+
+async function withServer<T>(work: (h: Harness) => Promise<T>): Promise<T> {
+  const h = harnessOf(await createApp(configOf()))
+  try {
+    return await work(h)
+  } finally {
+    await h.stop()
+  }
+}
+
+/** A call as a process leaves it that is gone in the middle. */
+function executing(db: Database, id: string, tool: string, projectId: string, generationId: string | null) {
+  return query(
+    db,
+    sql`insert into tool_calls (id, project_id, generation_id, step_index, call_index, source, tool_id, tool_version,
+        runtime_name, kind, status, arguments, attempt, requested_by, wake_at, epoch)
+      select ${id}, ${projectId}, ${generationId}::text, 1, row_number() over (), ${generationId ? 'GENERATION' : 'DIRECT'}, t.id,
+        t.version, t.name, t.kind, 'EXECUTING', '{}', 1, 'key_none',
+        case when ${generationId}::text is null then now() + interval '1 hour' end, 3
+      from tools as t where t.id = ${tool}`,
+  )
+}
+
+test(
+  'calls under way become UNKNOWN once, leases end, and cursors tell which incarnation they are of',
+  { timeout: 90_000 },
+  async () => {
+    const made = await withServer(async (h) => {
+      const { db } = h.app.house
+      const projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id as string
+      const tool = async (name: string, method: string) => {
+        const http = { url: 'https://example.com', method, inputSchema: objectSchema({}) }
+        return (await h.mutate('createTool', { name, config: { http } }, 'tool { id }'))['tool'].id as string
+      }
+      const [charge, look] = [await tool('charge', 'POST'), await tool('look', 'GET')]
+      const [id, ended] = (await makeGenerations(db, projectId, 2)) as [string, string]
+      await query(
+        db,
+        sql`update generations set status = 'RUNNING', epoch = 4, wake_at = now() + interval '1 hour' where id = ${id}`,
+      )
+      await query(
+        db,
+        sql`update generations set status = 'COMPLETED', epoch = 4, finished_at = now() where id = ${ended}`,
+      )
+      await executing(db, 'call_direct', charge, projectId, null)
+      await executing(db, 'call_inside', charge, projectId, id)
+      await executing(db, 'call_again', look, projectId, null)
+      await append(h.app.house, projectId, id, someEvents(2))
+      const { data } = await h.gql('{ viewer { project { feedCursor } } }')
+      return { projectId, id, ended, cursor: data['viewer'].project.feedCursor as string }
+    })
+    const incarnationOf = (cursor: string) =>
+      JSON.parse(Buffer.from(cursor, 'base64url').toString())[7] as string
+
+    expect(await afterRestore(configOf())).toEqual({ unknown: 2 })
+    expect(await afterRestore(configOf()), 'a second time there is nothing left').toEqual({ unknown: 0 })
+
+    await withServer(async (h) => {
+      const { db } = h.app.house
+      const calls = await query<{ id: string; status: string; epoch: number }>(
+        db,
+        sql`select id, status, epoch from tool_calls order by id`,
+      )
+      expect(calls).toEqual([
+        { id: 'call_again', status: 'EXECUTING', epoch: 5 },
+        { id: 'call_direct', status: 'UNKNOWN', epoch: 4 },
+        { id: 'call_inside', status: 'UNKNOWN', epoch: 4 },
+      ])
+      const runs = await query<{ due: boolean; epoch: number }>(
+        db,
+        sql`select wake_at <= now() as due, epoch from generations where id in (${made.id}, ${made.ended}) order by epoch desc`,
+      )
+      expect(runs).toEqual([
+        { due: true, epoch: 6 },
+        { due: null, epoch: 4 },
+      ])
+      const document = `subscription($after: String) { projectEvents(after: $after) { type cursor ... on ToolCallSettledEvent { toolCall { id } } } }`
+      const told = await h.collect(document, { after: made.cursor }, (events) => events.length === 2)
+      expect(told.map((event) => [event.type, event.toolCall.id]).sort()).toEqual([
+        ['TOOL_CALL_SETTLED', 'call_direct'],
+        ['TOOL_CALL_SETTLED', 'call_inside'],
+      ])
+      expect(incarnationOf(told[0].cursor)).not.toBe(incarnationOf(made.cursor))
+    })
+  },
+)

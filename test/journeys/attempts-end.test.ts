@@ -1,0 +1,82 @@
+/** A call that may be repeated and takes its worker with it each time is not repeated for ever. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
+import { callFields, gateStory, type GateStory } from '../support/gate-story.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+let deadly: Loopback
+
+beforeAll(async () => {
+  deadly = await startLoopback(() => {})
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+})
+afterAll(async () => {
+  await Promise.all([cast?.close(), deadly?.close()])
+  await h?.stop()
+})
+
+const refused = { status: 'ERRORED', errorCode: 'too_many_attempts', attempt: 5 }
+
+/** Takes the row from its worker each time that the call has been sent, as a crash does. */
+async function lose(
+  table: 'generations' | 'tool_calls',
+  id: string,
+  path: string,
+  isOver: () => Promise<boolean>,
+) {
+  for (let sent = 1; !(await isOver());) {
+    if (deadly.seen.filter((seen) => seen.url === path).length < sent)
+      await new Promise((resolve) => setImmediate(resolve))
+    else {
+      sent++
+      await query(h.app.house.db, sql`update ${sql.raw(table)} set wake_at = now() where id = ${id}`)
+      h.app.house.bell.ring([{ kind: 'work', table }])
+    }
+  }
+  return deadly.seen.filter((seen) => seen.url === path).length
+}
+
+async function deadlyTool(name: string) {
+  const config = { http: { url: `${deadly.url}/${name}`, method: 'GET', inputSchema: objectSchema({}) } }
+  const { tool } = await h.mutate('createTool', { name, config }, 'tool { id }')
+  return tool.id as string
+}
+
+test('in a run: after five times it is an error, and the model is told', async () => {
+  const agentId = await cast.agent({ toolIds: [await deadlyTool('deadly')] })
+  const id = await cast.start(agentId, 'call deadly {}\nthen\nsay went on')
+  const read = async () =>
+    (
+      await h.gql(
+        `query($id: ID!) { generation(id: $id) { status output { text } toolCalls { ${callFields} } } }`,
+        {
+          id,
+        },
+      )
+    ).data['generation']
+  const sent = await lose('generations', id, '/deadly', async () => (await read()).status === 'COMPLETED')
+  expect(sent).toBe(5)
+  expect(await read()).toMatchObject({ output: { text: 'went on' }, toolCalls: [refused] })
+})
+
+test('outside a run: the same', async () => {
+  const toolId = await deadlyTool('deadly_alone')
+  void gate.call(toolId, {}).catch(() => {})
+  while (!deadly.seen.some((seen) => seen.url === '/deadly_alone'))
+    await new Promise((resolve) => setImmediate(resolve))
+  const [row] = await query<{ id: string }>(
+    h.app.house.db,
+    sql`select id from tool_calls where tool_id = ${toolId}`,
+  )
+  const settled = async () => (await gate.toolCall(row!.id))['status'] === 'ERRORED'
+  expect(await lose('tool_calls', row!.id, '/deadly_alone', settled)).toBe(5)
+  expect(await gate.toolCall(row!.id)).toMatchObject(refused)
+})

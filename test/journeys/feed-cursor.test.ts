@@ -1,0 +1,153 @@
+/** Clients of the log: a snapshot joined to the feed, a run that has ended, two replicas, and what the metrics say. */
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { followFeed } from '../support/feed-readers.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { append, makeGenerations, someEvents } from '../support/log-writer.ts'
+
+let h: Harness
+let projectId: string
+const closers: (() => unknown)[] = []
+beforeAll(async () => {
+  h = await openHarness({ role: 'api' })
+  projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+})
+afterAll(async () => {
+  for (const close of closers.reverse()) await close()
+  await h?.stop()
+})
+
+/** Generation and seq, as the cursor says. */
+function placeOf({ cursor }: { cursor: string }): { id: string; seq: number } {
+  const parts = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
+  return { id: parts[2] as string, seq: parts[3] as number }
+}
+
+const snapshot = `query($project: ID!, $id: ID!) {
+  generation(id: $id) { events(first: 100) { nodes { cursor } } }
+  project(id: $project) { feedCursor } }`
+
+describe('feedCursor', () => {
+  test('gives what comes after it and nothing that was there before', async () => {
+    const [id] = await makeGenerations(h.app.house.db, projectId, 1)
+    await append(h.app.house, projectId, id!, someEvents(3))
+    const { data } = await h.gql(snapshot, { project: projectId, id })
+    expect(data['generation'].events.nodes).toHaveLength(3)
+    const reader = followFeed({ url: h.url, key: adminKey, after: data['project'].feedCursor })
+    await append(h.app.house, projectId, id!, someEvents(2))
+    await reader.until(2)
+    await reader.close()
+    expect(reader.told.map(placeOf)).toEqual([4, 5].map((seq) => ({ id, seq })))
+  })
+
+  test('of a project without events is the beginning', async () => {
+    const { project } = await h.mutate('createProject', { name: 'empty' }, 'project { id feedCursor }')
+    expect(project.feedCursor).toBe('0')
+  })
+
+  test('needs the permission of projectEvents, and nothing else of the answer suffers', async () => {
+    const policy = { statement: [{ effect: 'Allow', action: ['projects:Get'], resource: ['*'] }] }
+    const { secret } = await h.mutate('createApiKey', { name: 'reader', policy }, 'secret')
+    const { data, errors } = await h.gql('{ viewer { project { id feedCursor } } }', {}, secret)
+    expect(data['viewer'].project).toEqual({ id: projectId, feedCursor: null })
+    expect(errors![0]!.extensions).toMatchObject({ code: 'FORBIDDEN', action: 'events:Subscribe' })
+  })
+})
+
+test('following an ended run again from its last cursor ends at once, over a socket and over SSE', async () => {
+  const [id] = await makeGenerations(h.app.house.db, projectId, 1)
+  await append(h.app.house, projectId, id!, someEvents(3, true))
+  const document = `subscription($id: ID!, $after: String) { generationEvents(generationId: $id, after: $after) { cursor } }`
+  const all = await h.collect(document, { id })
+  expect(all).toHaveLength(3)
+  const after = all.at(-1).cursor
+  expect(await h.collect(document, { id, after })).toEqual([])
+  const response = await fetch(`${h.url}/graphql`, {
+    method: 'POST',
+    signal: AbortSignal.timeout(5000),
+    headers: {
+      accept: 'text/event-stream',
+      'content-type': 'application/json',
+      authorization: `Bearer ${adminKey}`,
+    },
+    body: JSON.stringify({ query: document, variables: { id, after } }),
+  })
+  expect(await response.text()).toMatch(/event: complete/)
+  expect(h.app.house.live.topicCount()).toBe(0)
+})
+
+test('the metrics tell of events without a place', async () => {
+  const text = await (await fetch(`${h.url}/metrics`)).text()
+  expect(text).toMatch(/^gatehouse_events_lag_seconds \d/m)
+  expect(text).toMatch(/^gatehouse_events_unnumbered \d/m)
+})
+
+describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
+  test('a snapshot is never older than its feedCursor: what is written while it is made is in one of the two', async () => {
+    const { url, drop } = await postgresDatabase()
+    const own = await openHarness({ role: 'api', databaseUrl: url })
+    const other = postgres(url, { max: 2, onnotice: () => {} })
+    closers.push(
+      drop,
+      () => own.stop(),
+      () => other.end({ timeout: 1 }),
+    )
+    const project = (await own.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+    const [id] = await makeGenerations(own.app.house.db, project, 1)
+    await append(own.app.house, project, id!, someEvents(2))
+    const numbering = await other.reserve()
+    // The lock of number_events: whoever wants to know the end of the feed waits here.
+    await numbering`select pg_advisory_lock(4215203782)`
+    const answer = own.gql(snapshot, { project, id })
+    await expect
+      .poll(
+        async () => (await other`select 1 from pg_locks where locktype = 'advisory' and not granted`).length,
+      )
+      .toBe(1)
+    await append(own.app.house, project, id!, someEvents(1))
+    await numbering`select pg_advisory_unlock(4215203782)`
+    const { data } = await answer
+    const seen = data['generation'].events.nodes.map((node: { cursor: string }) => placeOf(node).seq)
+    await append(own.app.house, project, id!, someEvents(1))
+    const reader = followFeed({ url: own.url, key: adminKey, after: data['project'].feedCursor })
+    await expect.poll(() => reader.told.map(placeOf).at(-1)?.seq).toBe(4)
+    await reader.close()
+    expect([...seen, ...reader.told.map((event) => placeOf(event).seq)]).toEqual([1, 2, 3, 4])
+  })
+
+  test(
+    'twenty writers on two replicas are told in one order, each event once, to all subscribers',
+    { timeout: 60_000 },
+    async () => {
+      const { url, drop } = await postgresDatabase()
+      const replicas = await Promise.all(
+        [1, 2].map(() => openHarness({ role: 'api', databaseUrl: url, databasePool: 8 })),
+      )
+      closers.push(drop, () => Promise.all(replicas.map((one) => one.stop())))
+      const project = (await replicas[0]!.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+      const ids = await makeGenerations(replicas[0]!.app.house.db, project, 20)
+      const rounds = 40
+      const readers = replicas.flatMap((one) =>
+        [1, 2].map(() => followFeed({ url: one.url, key: adminKey, after: '0' })),
+      )
+      closers.push(() => Promise.all(readers.map((reader) => reader.close())))
+      await Promise.all(
+        ids.map(async (id, i) => {
+          for (let n = 0; n < rounds; n++)
+            await append(replicas[i % 2]!.app.house, project, id, someEvents(1))
+        }),
+      )
+      const told = readers.map((reader) => () => reader.told.filter((event) => event.generationId !== null))
+      for (const one of told)
+        await expect.poll(() => one().length, { timeout: 20_000 }).toBe(ids.length * rounds)
+      const [first, ...others] = told.map((one) => one().map((event) => event.cursor))
+      for (const other of others) expect(other).toEqual(first)
+      const places = first!.map((cursor) => placeOf({ cursor }))
+      for (const id of ids)
+        expect(places.filter((place) => place.id === id).map(({ seq }) => seq)).toEqual(
+          Array.from({ length: rounds }, (_, i) => i + 1),
+        )
+    },
+  )
+})

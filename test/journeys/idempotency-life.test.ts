@@ -1,0 +1,146 @@
+/** How long an idempotency key is remembered: for a day after its call or run is settled, and never less. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { forgetExpiredKeys } from '../../src/domain/access/index.ts'
+import { query } from '../../src/store/db/database.ts'
+import { callRaw } from '../support/bridge.ts'
+import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { leaveBehind } from '../support/left-behind.ts'
+import { makeCast, type Cast } from '../support/story.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+
+beforeAll(async () => {
+  h = await openHarness({}, { mcp: { inlineHoldMs: 50 } })
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+})
+afterAll(async () => {
+  await cast?.close()
+  await h?.stop()
+})
+
+const rows = <Row>(statement: ReturnType<typeof sql>) => query<Row>(h.app.house.db, statement)
+
+/** As if a day had passed since the key was first used. */
+const aDayLater = (id: string) =>
+  rows(sql`update idempotency_keys set expires_at = now() - interval '1 second' where result_id = ${id}`)
+
+/** As if a day had passed since the call or run was settled as well. */
+async function aDayAfterItsEnd(id: string) {
+  await rows(sql`update tool_calls set settled_at = settled_at - interval '25 hours' where id = ${id}`)
+  await rows(sql`update generations set finished_at = finished_at - interval '25 hours' where id = ${id}`)
+  await aDayLater(id)
+}
+
+const kept = async (id: string) =>
+  (await rows(sql`select 1 from idempotency_keys where result_id = ${id}`)).length === 1
+
+interface Way {
+  /** Asks with the key; answers the id of what was made or joined. */
+  ask(key: string): Promise<string>
+  end(id: string): Promise<void>
+}
+
+describe.each(['callTool', 'startGeneration', 'a call over the bridge'])('the key of %s', (face) => {
+  let way: Way
+
+  beforeAll(async () => {
+    const tool = await gate.gated({ timeoutSeconds: 7 * 24 * 3600 })
+    const agentId = await cast.agent({ toolIds: [tool.id], mcp: { enabled: true } })
+    const approve = async (id: string) => {
+      const [approval] = await rows<{ id: string }>(
+        sql`select id from approvals where (tool_call_id = ${id} or generation_id = ${id}) and status = 'PENDING'`,
+      )
+      await gate.decide(approval!.id, 'APPROVE')
+    }
+    const endCall = async (id: string) => {
+      await approve(id)
+      await gate.untilCall(id, ['SUCCEEDED'])
+    }
+    const ways: Record<string, Way> = {
+      callTool: {
+        ask: async (idempotencyKey) => (await gate.call(tool.id, { amount: 1 }, { idempotencyKey }))['id'],
+        end: endCall,
+      },
+      startGeneration: {
+        ask: (idempotencyKey) =>
+          cast.start(agentId, `call ${tool.name} {"amount": 1}\nthen\nsay done`, { idempotencyKey }),
+        end: async (id) => {
+          await h.until(id, ['AWAITING_APPROVAL'])
+          await approve(id)
+          await h.until(id, ['COMPLETED'])
+        },
+      },
+      'a call over the bridge': {
+        ask: async (idempotency_key) => {
+          const args = { amount: 1, idempotency_key }
+          const { body } = await callRaw(`${h.url}/mcp/${agentId}`, adminKey, tool.name, args)
+          return body['result']._meta['gatehouse/call_id']
+        },
+        end: endCall,
+      },
+    }
+    way = ways[face]!
+  })
+
+  test('is kept while a person decides, for a day after the end, and not longer', async () => {
+    const id = await way.ask('one')
+    await aDayLater(id)
+    expect(await way.ask('one')).toBe(id)
+    await aDayLater(id)
+    await forgetExpiredKeys(h.app.house.db)
+    expect(await kept(id)).toBe(true)
+    await way.end(id)
+    await aDayLater(id)
+    expect(await way.ask('one')).toBe(id)
+    await forgetExpiredKeys(h.app.house.db)
+    expect(await kept(id)).toBe(true)
+    await aDayAfterItsEnd(id)
+    const other = await way.ask('one')
+    expect(other).not.toBe(id)
+    await way.end(other)
+    await aDayAfterItsEnd(other)
+    await forgetExpiredKeys(h.app.house.db)
+    expect(await kept(other)).toBe(false)
+  })
+})
+
+test('the key of a call whose outcome is unknown is kept until a person has settled it', async () => {
+  const tool = await gate.gated(null)
+  const ask = async () => (await gate.call(tool.id, { amount: 1 }, { idempotencyKey: 'lost' }))['id']
+  const id: string = await ask()
+  await leaveBehind(h, id)
+  await aDayAfterItsEnd(id)
+  expect(await ask()).toBe(id)
+  await forgetExpiredKeys(h.app.house.db)
+  expect(await kept(id)).toBe(true)
+  await h.mutate('resolveUnknownCall', { toolCallId: id, outcome: 'FAILED' }, 'toolCall { id }')
+  await aDayAfterItsEnd(id)
+  await rows(sql`update tool_calls set resolved_at = resolved_at - interval '25 hours' where id = ${id}`)
+  expect(await ask()).not.toBe(id)
+})
+
+test('a sweep looks at a bounded number, and those it keeps do not hide the others from the next', async () => {
+  const tool = await gate.gated({ timeoutSeconds: 7 * 24 * 3600 })
+  const waiting: string = (await gate.call(tool.id, { amount: 1 }, { idempotencyKey: 'waits' }))['id']
+  const past = (n: number, id: string) =>
+    rows(sql`insert into idempotency_keys (project_id, principal_id, operation, key, request_hash, result_id, expires_at)
+      select 'proj_sweep', 'key_x', ${id}, i::text, 'x', ${id}, now() - interval '1 hour'
+      from generate_series(1, ${n}::int) as i`)
+  await past(20, waiting)
+  await past(5, 'call_gone')
+  await rows(
+    sql`update idempotency_keys set expires_at = expires_at - interval '1 day' where operation = ${waiting}`,
+  )
+  await forgetExpiredKeys(h.app.house.db, 10)
+  await forgetExpiredKeys(h.app.house.db, 10)
+  await forgetExpiredKeys(h.app.house.db, 10)
+  const left = await rows<{ operation: string; n: number }>(
+    sql`select operation, count(*)::int as n from idempotency_keys where project_id = 'proj_sweep' group by 1`,
+  )
+  expect(left).toEqual([{ operation: waiting, n: 20 }])
+})

@@ -1,0 +1,210 @@
+/** Calls that were sent and whose answer was lost: UNKNOWN, unless a repeat would do no harm (decision 15). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { callRaw } from '../support/bridge.ts'
+import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { freePort, startModern, type ModernServer } from '../support/upstream-servers.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+let faulty: Loopback
+let modern: ModernServer
+let count = 0
+
+/** What becomes of a request, by its path. */
+const faults: Record<string, Parameters<typeof startLoopback>[0]> = {
+  '/hang': () => {},
+  '/reset': (_request, _response, raw) => raw.socket.destroy(),
+  '/cut': (_request, response, raw) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' })
+    response.write('{"part":', () => raw.socket.destroy())
+  },
+  '/408': (_request, response) => response.writeHead(408).end('a proxy waited too long'),
+  '/502': (_request, response) => response.writeHead(502).end('bad gateway'),
+  '/503': (_request, response) => response.writeHead(503).end(),
+  '/504': (_request, response) => response.writeHead(504).end('gateway timeout'),
+  '/524': (_request, response) => response.writeHead(524).end('a timeout occurred'),
+  '/500': (_request, response) => response.writeHead(500).end('no such account'),
+  '/busy': (_request, response) => response.writeHead(503).end('no capacity'),
+  '/later': (_request, response) => response.writeHead(503, { 'retry-after': '5' }).end(),
+}
+const lost = ['hang', 'reset', 'cut', '408', '502', '503', '504', '524']
+
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+  faulty = await startLoopback((request, response, raw) => faults[request.url]!(request, response, raw))
+  modern = await startModern()
+  for (const name of ['hang', 'die', '502'])
+    modern.tools.set(name, { tool: { name }, run: () => new Promise(() => {}) })
+  modern.tools.set('look', { tool: { name: 'look' }, run: () => new Promise(() => {}) })
+  modern.guard = (request, response, body) => {
+    if (!body.includes('"tools/call"')) return false
+    if (body.includes('"die"')) request.socket.destroy()
+    else if (body.includes('"502"')) response.writeHead(502).end('bad gateway')
+    else return false
+    return true
+  }
+})
+afterAll(async () => {
+  await Promise.all([cast?.close(), faulty?.close(), modern?.kill()])
+  await h?.stop()
+})
+
+async function httpTool(path: string, more: object = {}, http: object = {}) {
+  const name = `met_${path}_${++count}`
+  const config = { http: { url: `${faulty.url}/${path}`, inputSchema: objectSchema({}), ...http } }
+  return made({ name, config, ...(path === 'hang' ? { timeoutMs: 60 } : {}), ...more })
+}
+
+async function mcpTool(more: object = {}) {
+  return made({ name: `far_${++count}`, config: { mcp: { url: modern.url } }, timeoutMs: 2000, ...more })
+}
+
+async function made(input: { name: string } & Record<string, unknown>) {
+  const { tool, ...refused } = await h.mutate('createTool', input, 'tool { id }')
+  if (!tool) throw new Error(JSON.stringify(refused))
+  return { id: tool.id as string, name: input.name }
+}
+
+const unknownIds = async (toolId: string): Promise<string[]> => {
+  const { data } = await h.gql('query($id: ID) { unknownToolCalls(toolId: $id) { nodes { id } } }', {
+    id: toolId,
+  })
+  return data['unknownToolCalls'].nodes.map((node: { id: string }) => node.id)
+}
+
+const isUnknown = {
+  status: 'UNKNOWN',
+  isError: true,
+  errorCode: 'outcome_unknown',
+  structuredContent: { error: { code: 'outcome_unknown' } },
+}
+
+describe('an http call that was sent, and', () => {
+  test.each(lost)('met /%s, is UNKNOWN and listed, and says why', async (path) => {
+    const tool = await httpTool(path)
+    const call = await gate.call(tool.id, {})
+    expect(call).toMatchObject({
+      ...isUnknown,
+      attempt: 1,
+      attempts: [{ outcome: 'UNKNOWN', errorCode: 'outcome_unknown' }],
+      structuredContent: {
+        error: { reason: { hang: 'timeout', reset: 'network', cut: 'network' }[path] ?? `http_${path}` },
+      },
+    })
+    expect(await unknownIds(tool.id)).toEqual([call['id']])
+  })
+
+  test.each(lost)('met /%s, but may be repeated, is an error', async (path) => {
+    const tool = await httpTool(path, { idempotent: true })
+    expect(await gate.call(tool.id, {})).toMatchObject({ status: 'ERRORED' })
+    expect(await unknownIds(tool.id)).toEqual([])
+  })
+
+  test.each(['500', 'busy', 'later'])('was answered by /%s, is an error that is known', async (path) => {
+    const tool = await httpTool(path)
+    expect(await gate.call(tool.id, {})).toMatchObject({
+      status: 'ERRORED',
+      errorCode: path === '500' ? 'http_500' : 'http_503',
+    })
+  })
+
+  test('was answered with more than may be kept, is an error that says it took effect', async () => {
+    faults['/flood'] = (_request, response) => response.end('x'.repeat(11 * 1024 * 1024))
+    const tool = await httpTool('flood')
+    expect(await gate.call(tool.id, {})).toMatchObject({
+      status: 'ERRORED',
+      structuredContent: {
+        error: { code: 'response_too_large', status: 200, message: expect.stringContaining('took effect') },
+      },
+    })
+  })
+})
+
+test('what surely was not sent is an error: refused, blocked', async () => {
+  const port = await freePort()
+  const refused = await httpTool('nobody', {}, { url: `http://127.0.0.1:${port}/` })
+  expect(await gate.call(refused.id, {})).toMatchObject({ status: 'ERRORED', errorCode: 'unreachable' })
+  const unnamed = await httpTool('unnamed', {}, { url: 'http://no-such-host.invalid/' })
+  expect(await gate.call(unnamed.id, {})).toMatchObject({ status: 'ERRORED', errorCode: 'unreachable' })
+})
+
+describe('an approved call inside a run', () => {
+  test.each(['reset', 'hang', '504'])('that met /%s is UNKNOWN, and the model is told so', async (path) => {
+    const tool = await httpTool(path, { gate: { autoApprove: false } })
+    const id = await gate.ask(tool, {})
+    const [approval] = await gate.pending(id)
+    await gate.decide(approval!['id'], 'APPROVE')
+    const end = await h.until(id, ['COMPLETED', 'FAILED'], `toolCalls { ${'id status errorCode content'} }`)
+    expect(end['toolCalls']).toMatchObject([{ status: 'UNKNOWN', errorCode: 'outcome_unknown' }])
+    expect(end['toolCalls'][0].content[0].text).toContain('may have taken effect')
+    expect(await unknownIds(tool.id)).toEqual([end['toolCalls'][0].id])
+  })
+})
+
+test('an approved direct call that met a reset is UNKNOWN', async () => {
+  const tool = await httpTool('reset', { gate: { autoApprove: false } })
+  const { id, approval } = await gate.call(tool.id, {})
+  await gate.decide(approval.id, 'APPROVE')
+  expect(await gate.untilCall(id, ['UNKNOWN', 'ERRORED', 'SUCCEEDED'])).toMatchObject(isUnknown)
+})
+
+describe('an MCP client is not told to try again', () => {
+  const wire = { 'mcp-protocol-version': '2025-11-25' }
+  const call = async (path: string, headers: Record<string, string>) => {
+    const tool = await httpTool(path)
+    const agentId = await cast.agent({ toolIds: [tool.id], mcp: { enabled: true } })
+    return (await callRaw(`${h.url}/mcp/${agentId}`, adminKey, tool.name, {}, headers)).body
+  }
+
+  test.each(['reset', 'hang', '504'])('what met /%s', async (path) => {
+    const body = await call(path, wire)
+    expect(body['result']).toMatchObject({
+      isError: true,
+      structuredContent: { error: { type: 'outcome_unknown', retryable: false } },
+    })
+  })
+
+  test('a timeout keeps its number in the words of S1', async () => {
+    const body = await call('hang', {})
+    expect(body['error']).toMatchObject({ code: -32003, data: { type: 'agent_timeout', retryable: false } })
+  })
+})
+
+describe('a call of an upstream', () => {
+  test.each(['hang', 'die', '502'])('that was sent and met "%s" is UNKNOWN', async (action) => {
+    const tool = await mcpTool({ timeoutMs: action === 'hang' ? 300 : 5000 })
+    const call = await gate.call(tool.id, {}, { action })
+    expect(call).toMatchObject(isUnknown)
+    expect(await unknownIds(tool.id)).toEqual([call['id']])
+  })
+
+  test('that may be repeated is an error', async () => {
+    const tool = await mcpTool({ timeoutMs: 300, idempotent: true })
+    expect(await gate.call(tool.id, {}, { action: 'look' })).toMatchObject({
+      status: 'ERRORED',
+      errorCode: 'timeout',
+    })
+  })
+
+  test('that could not be sent is an error', async () => {
+    const other = await startModern()
+    other.tools.set('hang', { tool: { name: 'hang' }, run: () => ({ content: [] }) })
+    const tool = await made({ name: `gone_${++count}`, config: { mcp: { url: other.url } } })
+    await other.kill()
+    expect(await gate.call(tool.id, {}, { action: 'hang' })).toMatchObject({ status: 'ERRORED' })
+  })
+})
+
+test('a platform call that took longer than its time is UNKNOWN', async () => {
+  const slow = await httpTool('hang', { timeoutMs: 2000 })
+  const config = { platform: { actions: ['call-tool'] } }
+  const tool = await made({ name: `own_${++count}`, config, timeoutMs: 50 })
+  const call = await gate.call(tool.id, { toolId: slow.id, arguments: {} }, { action: 'call-tool' })
+  expect(call).toMatchObject(isUnknown)
+})

@@ -1,0 +1,119 @@
+/** Hundreds who wait for calls cost the database as much as one. */
+import type { SQL } from 'drizzle-orm'
+import { PgDialect } from 'drizzle-orm/pg-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { callRaw } from '../support/bridge.ts'
+import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+let slow: Loopback
+let answers: (() => void)[] = []
+
+beforeAll(async () => {
+  slow = await startLoopback(
+    (request, response) => void answers.push(() => response.end(`did ${request.body}`)),
+  )
+  h = await openHarness({}, { mcp: { inlineHoldMs: 60_000 } })
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+})
+afterAll(async () => {
+  await Promise.all([cast?.close(), slow?.close()])
+  await h?.stop()
+})
+
+/** Counts the statements that read calls, from now until it is asked. */
+function countReads(): () => number {
+  const { db } = h.app.house
+  const execute = db.execute.bind(db)
+  const dialect = new PgDialect()
+  let reads = 0
+  db.execute = ((statement: SQL) => {
+    const said = dialect.sqlToQuery(statement).sql
+    const isRead = said.startsWith('select') || said.startsWith('with asked')
+    if (isRead && said.includes('tool_calls')) reads++
+    return execute(statement)
+  }) as typeof db.execute
+  return () => {
+    db.execute = execute
+    return reads
+  }
+}
+
+/** News of the project without end, for so long; answers how long it was. */
+async function news(forMs: number): Promise<number> {
+  const { data } = await h.gql('{ viewer { project { id } } }')
+  const projectId = data['viewer'].project.id as string
+  const begun = performance.now()
+  while (performance.now() - begun < forMs) {
+    h.app.house.bell.ring([{ kind: 'news', projectId, generationId: null, seq: null }])
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return performance.now() - begun
+}
+
+const until = async (isSo: () => boolean) => {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function slowTool(name: string, more: object = {}) {
+  const http = { url: `${slow.url}/${name}`, inputSchema: objectSchema({ n: { type: 'number' } }) }
+  const { tool } = await h.mutate('createTool', { name, config: { http }, ...more }, 'tool { id }')
+  return tool.id as string
+}
+
+test('200 who wait for running calls read at most once in 25 ms, whatever happens in the project', async () => {
+  answers = []
+  const toolId = await slowTool('slow')
+  const first = Array.from({ length: 20 }, (_, n) => gate.call(toolId, { n }, { idempotencyKey: `k${n}` }))
+  await until(() => answers.length === 20)
+  const joined = Array.from({ length: 200 }, (_, i) =>
+    gate.call(toolId, { n: i % 20 }, { idempotencyKey: `k${i % 20}` }),
+  )
+  // They have all joined when each has asked for its call.
+  const joining = countReads()
+  await news(500)
+  joining()
+  const reads = countReads()
+  const elapsed = await news(1000)
+  expect(reads()).toBeLessThanOrEqual(elapsed / 25 + 2)
+  const ending = countReads()
+  const begun = performance.now()
+  answers.forEach((answer) => answer())
+  const done = await Promise.all([...first, ...joined])
+  // A look at the versions and a read of what has changed, in each moment.
+  expect(ending()).toBeLessThanOrEqual(((performance.now() - begun) / 25) * 2 + 2)
+  expect(new Set(done.map((call) => call['status']))).toEqual(new Set(['SUCCEEDED']))
+  expect(slow.seen).toHaveLength(20)
+})
+
+test('callers over the bridge who wait for people are woken by their own calls only', async () => {
+  answers = []
+  const toolId = await slowTool('gated_slow', { gate: { autoApprove: false } })
+  const agentId = await cast.agent({ toolIds: [toolId], mcp: { enabled: true } })
+  const wire = { 'mcp-protocol-version': '2025-11-25' }
+  const waiting = Array.from({ length: 50 }, (_, n) =>
+    callRaw(`${h.url}/mcp/${agentId}`, adminKey, 'gated_slow', { n }, wire),
+  )
+  const pending = async () =>
+    (
+      await h.gql('query($t: ID!) { approvals(toolId: $t, status: PENDING, first: 100) { nodes { id } } }', {
+        t: toolId,
+      })
+    ).data['approvals'].nodes as { id: string }[]
+  while ((await pending()).length < 50) await new Promise((resolve) => setImmediate(resolve))
+  await news(300)
+  const reads = countReads()
+  const elapsed = await news(1000)
+  expect(reads()).toBeLessThanOrEqual(elapsed / 25 + 2)
+  for (const { id } of await pending()) await gate.decide(id, 'APPROVE')
+  await until(() => answers.length === 50)
+  answers.forEach((answer) => answer())
+  const texts = (await Promise.all(waiting)).map(({ body }) => body['result'].content[0].text)
+  expect(texts.toSorted()).toEqual(Array.from({ length: 50 }, (_, n) => `did {"n":${n}}`).toSorted())
+})

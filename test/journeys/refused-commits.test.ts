@@ -1,0 +1,36 @@
+/** A commit of a worker that has lost the row writes nothing at all, whatever it brings along. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { voidApprovals } from '../../src/domain/approvals/index.ts'
+import { commit } from '../../src/domain/generations/commit.ts'
+import { LeaseLostError } from '../../src/store/work/work.ts'
+import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { makeCast, type Cast } from '../support/story.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+})
+afterAll(async () => {
+  await cast?.close()
+  await h?.stop()
+})
+
+test('the approval of a call is not voided by a worker that does not hold its generation any more', async () => {
+  const tool = await gate.gated({ autoApprove: false })
+  const id = await gate.ask(tool)
+  const [approval] = await gate.pending(id)
+  const stale = { id, epoch: -1 }
+  const change = { wakeAt: sql`now()`, also: [voidApprovals([approval!['id']], 'TOOL_CHANGED')] }
+  await expect(commit(h.app.house.db, stale, change)).rejects.toThrow(LeaseLostError)
+  expect(await gate.approval(approval!['id'])).toMatchObject({ status: 'PENDING', voidReason: null })
+  await gate.decide(approval!['id'], 'APPROVE')
+  await h.until(id, ['COMPLETED'])
+  expect(gate.paid(tool.name)).toHaveLength(1)
+})

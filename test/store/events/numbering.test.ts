@@ -1,0 +1,379 @@
+/** Positions: given to committed events only, by one session at a time, in an order that never changes. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql, type SQL } from 'drizzle-orm'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connect, type Connection } from '../../../src/store/db/connect.ts'
+import { query, type Database } from '../../../src/store/db/database.ts'
+import { migrate } from '../../../src/store/db/migrate.ts'
+import { localBell } from '../../../src/store/events/bell.ts'
+import { beginIncarnation, openLog } from '../../../src/store/events/incarnation.ts'
+import { feedSource, generationSource, startLive } from '../../../src/store/events/live.ts'
+import { appendProjectEvents } from '../../../src/store/events/log.ts'
+import { lagOf, numberAll, startNumbering } from '../../../src/store/events/numbering.ts'
+import {
+  beginning,
+  encodeFeedCursor,
+  encodeGenerationCursor,
+  generationPosition,
+} from '../../../src/store/events/position.ts'
+import { readFeed, readGeneration } from '../../../src/store/events/read.ts'
+import { feedPosition } from '../../../src/store/events/resume.ts'
+import { openStream } from '../../../src/store/events/stream.ts'
+import { hasPostgres, memoryDatabase, postgresDatabase } from '../../support/databases.ts'
+import { append, makeGenerations, someEvents } from '../../support/log-writer.ts'
+
+const bell = localBell()
+
+async function onPostgres(): Promise<Connection & { url: string }> {
+  const { url, drop } = await postgresDatabase()
+  const connection = await connect({ kind: 'postgres', url, poolSize: 8 })
+  await migrate(connection)
+  return { ...connection, url, close: () => connection.close().then(drop) }
+}
+
+const kinds = [
+  ['PGlite', async () => connect(await memoryDatabase())],
+  ...(hasPostgres ? [['PostgreSQL', onPostgres] as const] : []),
+] as const
+
+/** Project, generation, seq, commit order, id: what a cursor of the release before holds. */
+const firstVersion = (event: {
+  projectId: string
+  generationId: string | null
+  seq: number | null
+  commitOrder: number
+  id: number
+}) => {
+  const { projectId, generationId, seq, commitOrder, id } = event
+  const parts = [1, projectId, generationId, seq, commitOrder, id]
+  return Buffer.from(JSON.stringify(parts)).toString('base64url')
+}
+
+describe.each(kinds)('on %s', (_kind, open) => {
+  let connection: Connection
+  let db: Database
+  const desk = () => ({ db, bell })
+  beforeAll(async () => {
+    connection = await open()
+    db = connection.db
+  })
+  afterAll(() => connection?.close())
+
+  const positions = async (where: SQL) =>
+    (
+      await query<{ at: number | null }>(
+        db,
+        sql`select position::float8 as at from events where ${where} order by id`,
+      )
+    ).map(({ at }) => at)
+  const eventsOf = async (projectId: string, after = beginning) =>
+    (await readFeed(db, projectId, after, 10_000)).events
+
+  test('the events of a statement, a transaction and a generation keep their order', async () => {
+    const projectId = 'proj_order'
+    const [a, b] = await makeGenerations(db, projectId, 2)
+    await append(desk(), projectId, a!, someEvents(30))
+    await db.transaction(async (tx) => {
+      await append({ db: tx as unknown as Database, bell }, projectId, b!, someEvents(3))
+      const named = Array.from({ length: 20 }, (_, i) => ({
+        type: 'TOOL_CREATED',
+        data: { name: String(i) },
+      }))
+      await appendProjectEvents(tx as unknown as Database, projectId, named)
+    })
+    await append(desk(), projectId, a!, someEvents(30))
+    await numberAll(db, bell)
+    const told = await eventsOf(projectId)
+    for (const id of [a, b])
+      expect(told.filter((one) => one.generationId === id).map((one) => one.seq)).toEqual(
+        Array.from({ length: id === a ? 60 : 3 }, (_, i) => i + 1),
+      )
+    const names = told.filter((one) => one.type === 'TOOL_CREATED').map((one) => one.data['name'])
+    expect(names).toEqual(Array.from({ length: 20 }, (_, i) => String(i)))
+  })
+
+  test('many sessions that number at the same moment give each event one position, without a gap', async () => {
+    const projectId = 'proj_many'
+    const ids = await makeGenerations(db, projectId, 5)
+    await numberAll(db, bell)
+    await Promise.all(
+      ids.flatMap((id) => [
+        (async () => {
+          for (let i = 0; i < 20; i++) await append(desk(), projectId, id, someEvents(3))
+        })(),
+        (async () => {
+          for (let i = 0; i < 20; i++) await numberAll(db, bell)
+        })(),
+      ]),
+    )
+    await numberAll(db, bell)
+    const given = (await positions(sql`project_id = ${projectId}`)).map(Number).sort((x, y) => x - y)
+    expect(given).toEqual(Array.from({ length: 300 }, (_, i) => given[0]! + i))
+  })
+
+  test('more events than one statement takes all get their positions', async () => {
+    await query(
+      db,
+      sql`insert into events (project_id, type, data, commit_order)
+        select 'proj_bulk', 'TOOL_CREATED', '{}', 0 from generate_series(1, 5000)`,
+    )
+    expect((await lagOf(db)).events).toBe(5000)
+    await numberAll(db, bell)
+    expect(await lagOf(db)).toEqual({ events: 0, seconds: 0 })
+    const given = await positions(sql`project_id = 'proj_bulk'`)
+    expect(given).toEqual(given.toSorted((x, y) => x! - y!))
+  })
+
+  test('cursors of the release before go on where they stood', async () => {
+    const projectId = 'proj_old'
+    const [id] = await makeGenerations(db, projectId, 1)
+    await append(desk(), projectId, id!, someEvents(6))
+    await appendProjectEvents(db, projectId, [{ type: 'TOOL_CREATED', data: {} }])
+    // As that release left them: told in the order of transactions, which is not that of ids.
+    await query(
+      db,
+      sql`update events set position = null, commit_order = 1000000 - id / 2 where project_id = ${projectId}`,
+    )
+    await query(db, sql`update events set position = null`)
+    await query(db, sql`update installation set incarnation = null`)
+    await openLog(db)
+    const told = await eventsOf(projectId)
+    const before = told.toSorted((x, y) => x.commitOrder - y.commitOrder || x.id - y.id)
+    expect(told.map((one) => one.id)).toEqual(before.map((one) => one.id))
+    expect(told).toHaveLength(7)
+    for (const [i, event] of told.entries()) {
+      const at = await feedPosition(db, bell, firstVersion(event), projectId)
+      expect((await eventsOf(projectId, at)).map((one) => one.id)).toEqual(
+        told.slice(i + 1).map((one) => one.id),
+      )
+    }
+    const run = (await readGeneration(db, id!, beginning, 10)).events
+    for (const [i, event] of run.entries()) {
+      const page = await readGeneration(db, id!, generationPosition(firstVersion(event), id!), 10)
+      expect(page.events.map((one) => one.seq)).toEqual(run.slice(i + 1).map((one) => one.seq))
+    }
+    const gone = { ...told[0]!, commitOrder: told[0]!.commitOrder + 1 }
+    await expect(feedPosition(db, bell, firstVersion(gone), projectId)).rejects.toMatchObject({
+      code: 'CURSOR_EXPIRED',
+    })
+  })
+
+  test('what a replica of the release before had not told yet at its cursor is told, while both run', async () => {
+    const projectId = 'proj_roll'
+    await appendProjectEvents(db, projectId, someEvents(4))
+    await numberAll(db, bell)
+    const [first, second, third, fourth] = await eventsOf(projectId)
+    // The second was committed late in the order of transactions: that replica tells it last.
+    await query(
+      db,
+      sql`update events set commit_order = ${fourth!.commitOrder + 5}::bigint where id = ${second!.id}::bigint`,
+    )
+    const at = await feedPosition(db, bell, firstVersion(third!), projectId)
+    const told = (await eventsOf(projectId, at)).map((one) => one.id)
+    expect(told).toEqual([second!.id, third!.id, fourth!.id])
+    expect((await feedPosition(db, bell, firstVersion(first!), projectId)).at).toBe(first!.position)
+  })
+
+  test('a cursor of a generation works in the feed, also before its event has its position', async () => {
+    const projectId = 'proj_both'
+    const [id] = await makeGenerations(db, projectId, 1)
+    await append(desk(), projectId, id!, someEvents(3))
+    const { events } = await readGeneration(db, id!, beginning, 10)
+    expect(events[0]!.position).toBeNull()
+    const at = await feedPosition(db, bell, encodeGenerationCursor(events[1]!), projectId)
+    expect((await eventsOf(projectId, at)).map((one) => one.seq)).toEqual([3])
+  })
+
+  test('another incarnation expires no cursor whose event is there, and gives positions nobody has seen', async () => {
+    const projectId = 'proj_moved'
+    await appendProjectEvents(db, projectId, someEvents(3))
+    await numberAll(db, bell)
+    const told = await eventsOf(projectId)
+    const cursors = told.map(encodeFeedCursor)
+    const [{ name }] = (await query<{ name: string }>(
+      db,
+      sql`select incarnation as name from installation`,
+    )) as [{ name: string }]
+    // Another cluster, as after a dump and a restore.
+    await query(db, sql`update installation set fingerprint = 'another/1'`)
+    await openLog(db)
+    await appendProjectEvents(db, projectId, someEvents(1))
+    await numberAll(db, bell)
+    const [, , , newest] = await eventsOf(projectId)
+    expect(newest!.incarnation).not.toBe(name)
+    expect(newest!.position! - told[2]!.position!).toBeGreaterThan(2 ** 31)
+    for (const [i, cursor] of cursors.entries()) {
+      const at = await feedPosition(db, bell, cursor, projectId)
+      expect(await eventsOf(projectId, at)).toHaveLength(3 - i)
+    }
+    // The next start finds nothing changed.
+    await openLog(db)
+    await appendProjectEvents(db, projectId, someEvents(1))
+    await numberAll(db, bell)
+    expect((await eventsOf(projectId)).at(-1)).toMatchObject({
+      incarnation: newest!.incarnation,
+      position: newest!.position! + 1,
+    })
+    await beginIncarnation(db)
+  })
+
+  test('an event that was lost and whose place another one has got expires its cursor, also for who listens', async () => {
+    const projectId = 'proj_replaced'
+    await appendProjectEvents(db, projectId, someEvents(2))
+    await numberAll(db, bell)
+    const [first, lost] = await eventsOf(projectId)
+    const hub = startLive(db, bell, { backstopMs: 20 })
+    const streams = [first!, lost!].map((event) =>
+      openStream(hub, {
+        source: feedSource(db, projectId),
+        after: { at: event.position!, event },
+        deltas: false,
+      }),
+    )
+    const behind = await streams[0]!.next()
+    expect(behind.value).toMatchObject({ event: { id: lost!.id } })
+    const waiting = streams[1]!.next()
+    const seen = expect(waiting).rejects.toMatchObject({
+      code: 'CURSOR_EXPIRED',
+      details: { oldestCursor: '0' },
+    })
+    await query(db, sql`delete from events where id = ${lost!.id}::bigint`)
+    await query(
+      db,
+      sql`insert into events (id, project_id, type, data, commit_order, position) overriding system value
+        values (${lost!.id}::bigint, ${projectId}, 'TOOL_CREATED', '{}', ${lost!.commitOrder}::bigint, ${lost!.position}::bigint)`,
+    )
+    await appendProjectEvents(db, projectId, someEvents(1))
+    await seen
+    await streams[0]!.return!()
+    expect(hub.topicCount()).toBe(0)
+    hub.close()
+  })
+
+  test('a stream that begins behind the last event of an ended run ends at once', async () => {
+    const projectId = 'proj_ended'
+    const [id] = await makeGenerations(db, projectId, 1)
+    await append(desk(), projectId, id!, someEvents(3, true))
+    const { events } = await readGeneration(db, id!, beginning, 10)
+    const hub = startLive(db, bell)
+    const open = (at: number) =>
+      openStream(hub, {
+        source: generationSource(db, id!),
+        after: { at, event: events[at - 1]! },
+        deltas: true,
+        isLast: (type) => type === 'GENERATION_COMPLETED',
+      })
+    expect(await open(3).next()).toEqual({ done: true, value: undefined })
+    const stream = open(2)
+    expect((await stream.next()).value).toMatchObject({ event: { seq: 3 } })
+    expect((await stream.next()).done).toBe(true)
+    expect(hub.topicCount()).toBe(0)
+    hub.close()
+  })
+
+  test('a process that follows fifty quiet projects and fifty quiet runs sends two statements in each interval', async () => {
+    let statements = 0
+    const counted = new Proxy(db, {
+      get(target, name) {
+        if (name === 'execute') statements++
+        const value = Reflect.get(target, name) as unknown
+        return typeof value === 'function' ? (value as () => unknown).bind(target) : value
+      },
+    })
+    await numberAll(db, bell)
+    const ids = await makeGenerations(db, 'proj_idle', 50)
+    const hub = startLive(counted, bell, { backstopMs: 50 })
+    const sources = [
+      ...ids.map((id) => generationSource(db, id)),
+      ...Array.from({ length: 50 }, (_, i) => feedSource(db, `proj_idle_${i}`)),
+    ]
+    const streams = sources.map((source) => openStream(hub, { source, after: beginning, deltas: false }))
+    const pending = streams.map((stream) => stream.next())
+    // Until everybody has read the table.
+    await pause(500)
+    statements = 0
+    const began = performance.now()
+    await pause(1000)
+    const intervals = (performance.now() - began) / 50
+    expect(statements).toBeGreaterThan(2)
+    expect(statements).toBeLessThanOrEqual(2 * intervals + 2)
+    await Promise.all(streams.map((stream) => stream.return!()))
+    await Promise.all(pending)
+    hub.close()
+  })
+
+  test('events that nobody can number are counted, and the log warns of them once', async () => {
+    const warnings: { lag?: { events: number } }[] = []
+    const broken = new Proxy(db, {
+      get(target, name) {
+        if (name !== 'execute') return Reflect.get(target, name) as unknown
+        return (statement: SQL) =>
+          JSON.stringify(statement.queryChunks).includes('number_events')
+            ? Promise.reject(new Error('no such function'))
+            : target.execute(statement)
+      },
+    })
+    let now = performance.now()
+    const clock = performance.now
+    const numbering = startNumbering(broken, bell, { warn: (fields) => void warnings.push(fields) })
+    await appendProjectEvents(db, 'proj_stuck', someEvents(2))
+    await query(
+      db,
+      sql`update events set created_at = now() - interval '9 seconds' where project_id = 'proj_stuck'`,
+    )
+    performance.now = () => now
+    try {
+      for (let i = 0; i < 10; i++) {
+        now += 4000
+        expect(await numbering.run()).toBeNull()
+      }
+    } finally {
+      performance.now = clock
+      numbering.close()
+    }
+    expect(warnings).toHaveLength(1)
+    expect(warnings[0]!.lag!.events).toBe(2)
+    const lag = await lagOf(db)
+    expect(lag.events).toBe(2)
+    expect(lag.seconds).toBeGreaterThan(8)
+    await numberAll(db, bell)
+  })
+})
+
+describe.skipIf(!hasPostgres)('a session that is ended while it numbers', () => {
+  test('leaves nothing behind: the next one gives all positions', async () => {
+    const connection = await onPostgres()
+    const client = (name: string) =>
+      postgres(connection.url, { max: 1, onnotice: () => {}, connection: { application_name: name } })
+    const [blocker, victim] = [client('blocker'), client('victim')]
+    try {
+      await appendProjectEvents(connection.db, 'proj_victim', someEvents(5))
+      const held = await blocker.reserve()
+      await held`begin`
+      await held`select 1 from events order by id desc limit 1 for update`
+      const cut = expect(victim`select number_events(false)`).rejects.toThrow()
+      const numbering = () =>
+        query(
+          connection.db,
+          sql`select pid from pg_stat_activity where application_name = 'victim' and wait_event_type = 'Lock'`,
+        )
+      await expect.poll(async () => (await numbering()).length, { timeout: 5000 }).toBe(1)
+      // Meanwhile others are told that somebody is at it, and wait for nothing.
+      const [busy] = await query<{ done: object }>(connection.db, sql`select number_events(false) as done`)
+      expect(busy!.done).toMatchObject({ busy: true, count: 0 })
+      await query(
+        connection.db,
+        sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'victim'`,
+      )
+      await cut
+      await held`rollback`
+      held.release()
+      await numberAll(connection.db, bell)
+      expect((await readFeed(connection.db, 'proj_victim', beginning, 10)).events).toHaveLength(5)
+    } finally {
+      await Promise.all([blocker.end({ timeout: 1 }), victim.end({ timeout: 1 })])
+      await connection.close()
+    }
+  })
+})

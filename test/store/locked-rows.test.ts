@@ -1,0 +1,50 @@
+/** Leases while somebody else has locked a row. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { momentNow } from '../../src/core/stopwatch.ts'
+import { connect, type Connection } from '../../src/store/db/connect.ts'
+import { atomically, query } from '../../src/store/db/database.ts'
+import { migrate } from '../../src/store/db/migrate.ts'
+import { createLeases } from '../../src/store/work/leases.ts'
+import { claim } from '../../src/store/work/work.ts'
+import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+
+let made: Awaited<ReturnType<typeof postgresDatabase>>
+let connection: Connection
+
+beforeAll(async () => {
+  if (!hasPostgres) return
+  made = await postgresDatabase()
+  connection = await connect({ kind: 'postgres', url: made.url, poolSize: 6 })
+  await migrate(connection)
+})
+afterAll(async () => {
+  await connection?.close()
+  await made?.drop()
+})
+
+test.runIf(hasPostgres)('one locked row costs a replica no lease, not even its own', async () => {
+  const { db, leaseDb } = connection
+  const ids = Array.from({ length: 9 }, (_, i) => `up_${i}`)
+  for (const id of ids)
+    await query(
+      db,
+      sql`insert into upstreams (id, project_id, config, wake_at) values (${id}, 'proj_x', '{}', now())`,
+    )
+  const leaseMs = 1500
+  const since = momentNow()
+  const held = await claim(leaseDb, 'upstreams', leaseMs, { limit: 9, except: [] })
+  expect(held).toHaveLength(9)
+  const leases = createLeases({ db: leaseDb, table: 'upstreams', leaseMs, onError: () => {} })
+  const kept = held.map((row) => leases.keep(row, since))
+  // Longer than a lease.
+  await atomically(db, async (tx) => {
+    await query(tx, sql`select 1 from upstreams where id = ${ids[0]!} for update`)
+    await query(tx, sql`select pg_sleep(2.5)`)
+    const others = await claim(leaseDb, 'upstreams', leaseMs, { limit: 9, except: [] })
+    expect(others, 'nobody has lost anything').toEqual([])
+  })
+  await Promise.all(kept.map((lease) => lease.confirm()))
+  expect(kept.map((lease) => lease.isSure())).toEqual(kept.map(() => true))
+  leases.stop()
+})

@@ -1,0 +1,191 @@
+/** A PostgreSQL cluster of a test's own, which it may kill, stop in the middle, back up and restore. */
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { chmod, cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const home = '/usr/lib/postgresql'
+
+/** The newest installed version's programs, null without any. */
+const bin = existsSync(home)
+  ? (readdirSync(home)
+      .sort((a, b) => Number(b) - Number(a))
+      .map((version) => join(home, version, 'bin'))
+      .find((path) => existsSync(join(path, 'initdb'))) ?? null)
+  : null
+
+/** Whether clusters can be made here. */
+export const hasClusters = bin !== null
+if (!hasClusters)
+  console.warn(`SKIPPED LOUDLY: no PostgreSQL programs in ${home}; tests that kill a cluster do not run.`)
+
+export interface Cluster {
+  url: string
+  start(): Promise<void>
+  /** `immediate` is a crash by request: no checkpoint, recovery at the next start. */
+  stop(mode: 'fast' | 'immediate'): Promise<void>
+  /** SIGKILL to one backend that serves a client: the server ends all others and recovers. False when there was none. */
+  killBackend(): Promise<boolean>
+  /** SIGKILL to the server and everything it has started. */
+  kill9(): Promise<void>
+  /** Starts again after any end, and waits until it answers. */
+  restart(): Promise<void>
+  /** A copy of the running cluster. Answers its directory. */
+  baseBackup(): Promise<string>
+  /** Replaces the data by a backup, as after the loss of a disk, and starts. */
+  restore(backup: string): Promise<void>
+  /** Ends it and removes everything. */
+  remove(): Promise<void>
+}
+
+/** Makes a cluster and starts it, on a free port of loopback; `settings` are parameters of the server. */
+export async function startCluster(settings: Record<string, string> = {}): Promise<Cluster> {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-cluster-'))
+  await asOwner('chown', folder)
+  await chmod(folder, 0o700)
+  const data = join(folder, 'data')
+  await program('initdb', [
+    '-D',
+    data,
+    '-U',
+    'postgres',
+    '-A',
+    'trust',
+    '-E',
+    'UTF8',
+    '--no-locale',
+    '--no-sync',
+  ])
+  const port = await freePort()
+  const options = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: "''",
+    log_min_error_statement: 'panic',
+    port: String(port),
+    ...settings,
+  }
+  const flags = Object.entries(options).map(([name, value]) => `-c ${name}=${value}`)
+  let backups = 0
+  const control = (...words: string[]) => program('pg_ctl', ['-D', data, '-w', '-t', '60', ...words])
+  const log = join(folder, 'log')
+  const postmaster = async () => Number((await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')[0])
+  const cluster: Cluster = {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    start: () =>
+      control('start', '-s', '-l', log, '-o', flags.join(' ')).catch(async (error: Error) => {
+        throw new Error(`${error.message}\n${(await readFile(log, 'utf8')).slice(-2000)}`)
+      }),
+    stop: (mode) => control('stop', '-s', '-m', mode),
+    async killBackend() {
+      const backends = childrenOf(await postmaster()).filter((pid) => commandOf(pid).includes('127.0.0.1('))
+      if (backends.length === 0) return false
+      signal(backends[Math.floor(Math.random() * backends.length)]!)
+      return true
+    },
+    async kill9() {
+      const pid = await postmaster()
+      // Frozen first: it must start nothing more while it and its children are ended.
+      signal(pid, 'SIGSTOP')
+      const family = [pid, ...childrenOf(pid)]
+      for (const one of family) signal(one)
+      while (family.some(isAlive)) await new Promise((resolve) => setTimeout(resolve, 5))
+      // Where nobody reaps the dead its process id looks alive to the next server.
+      await rm(join(data, 'postmaster.pid'), { force: true })
+    },
+    restart: () => cluster.start(),
+    async baseBackup() {
+      const target = join(folder, `backup-${++backups}`)
+      await program('pg_basebackup', [
+        '-D',
+        target,
+        '-h',
+        '127.0.0.1',
+        '-p',
+        String(port),
+        '-U',
+        'postgres',
+        '-c',
+        'fast',
+      ])
+      return target
+    },
+    async restore(backup) {
+      await rm(data, { recursive: true, force: true })
+      await cp(backup, data, { recursive: true, preserveTimestamps: true })
+      await asOwner('chown', '-R', data)
+      await cluster.start()
+    },
+    async remove() {
+      await cluster.stop('immediate').catch(() => {})
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+  await cluster.start()
+  return cluster
+}
+
+/** PostgreSQL refuses to run as root. */
+const isRoot = process.getuid?.() === 0
+
+async function program(name: string, words: string[]): Promise<void> {
+  const path = join(bin!, name)
+  if (isRoot) await run('runuser', ['-u', 'postgres', '--', path, ...words], { cwd: '/' })
+  else await run(path, words)
+}
+
+async function asOwner(command: 'chown', ...words: string[]): Promise<void> {
+  if (!isRoot) return
+  const paths = words.filter((word) => !word.startsWith('-'))
+  const flags = words.filter((word) => word.startsWith('-'))
+  await run(command, [...flags, 'postgres:', ...paths])
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+function signal(pid: number, name: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL'): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It has gone by itself.
+  }
+}
+
+function childrenOf(parent: number): number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && statOf(pid)?.parent === parent)
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function isAlive(pid: number): boolean {
+  const state = statOf(pid)?.state
+  return state !== undefined && state !== 'Z'
+}
+
+/** The state and the parent of a process, undefined when there is none. */
+function statOf(pid: number): { state: string; parent: number } | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const [state, parent] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    return { state: state!, parent: Number(parent) }
+  } catch {
+    return undefined
+  }
+}

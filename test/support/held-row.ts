@@ -1,0 +1,33 @@
+/** A row of PostgreSQL held by somebody else, so that requests queue behind it in a known order. */
+import postgres from 'postgres'
+
+export interface HeldRow {
+  /** Resolves when so many statements of the database (only those with a text like this) wait for a lock, or at the release. */
+  waiting(count: number, like?: string): Promise<void>
+  /** Lets them go on, in the order in which they came. */
+  release(): Promise<void>
+}
+
+/** Locks the row until `release`. */
+export async function holdRow(url: string, table: string, id: string): Promise<HeldRow> {
+  const own = postgres(url, { max: 2, onnotice: () => {} })
+  const holder = await own.reserve()
+  let released = false
+  await holder`begin`
+  await holder.unsafe(`select 1 from ${table} where id = $1 for update`, [id])
+  return {
+    async waiting(count, like = '%') {
+      while (!released) {
+        const [row] = await own<{ n: number }[]>`select count(*)::int as n from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and query ilike ${like}`
+        if (row!.n >= count) return
+      }
+    },
+    async release() {
+      released = true
+      await holder`rollback`
+      holder.release()
+      await own.end({ timeout: 1 })
+    },
+  }
+}
