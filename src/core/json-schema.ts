@@ -1,97 +1,125 @@
-/** JSON Schema: compiled once, cached, and faults told as paths and rules without echoing values. */
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import { Ajv2019 } from 'ajv/dist/2019.js'
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import addFormats from 'ajv-formats'
+/** JSON Schema: compiled once, cached, checked within bounds, and faults told as paths and rules without echoing values. */
+import type { ErrorObject, ValidateFunction } from 'ajv'
+import { bounded } from './bounded.ts'
 import type { Issue } from './errors.ts'
 import { canonicalJson, isJsonObject, jsonTooBig, type JsonObject } from './json.ts'
+import { compilerFor, type Compiler } from './schema-compiler.ts'
+import { weighSchema, weighValue, type SchemaWeight } from './schema-weight.ts'
 
-/** A schema larger or deeper than this is refused at save. */
-export const schemaLimits = { maxBytes: 128 * 1024, maxDepth: 40 }
+/**
+ * A schema that is larger, deeper or has more objects in it is refused at save. The objects are what compiling costs time
+ * for, up to a third of a millisecond each.
+ */
+export const schemaLimits = { maxBytes: 128 * 1024, maxDepth: 40, maxObjects: 1500 }
 
 const cacheSize = 2000
 
+/** Work that needs no watching: so many rules of a schema times parts of a value take a few milliseconds at most. */
+const directWork = 200_000
+/** The most that a schema may take to compile and a value to be checked, tried twice; milliseconds of the event loop. */
+const compileMs = 200
+const checkMs = 100
+/** After work that was stopped the schema rests, so that it gets a twentieth of the event loop at most. */
+const restMs = 4000
+
+/** `validate` answers at most 20 issues; none when the value fits. It never takes longer than 200 ms. */
 export type SchemaCheck = { ok: true; validate: (value: unknown) => Issue[] } | { ok: false; issue: Issue }
 
-const options = {
-  strict: false,
-  allErrors: true,
-  allowUnionTypes: true,
-  validateFormats: true,
-  // Else an inherited name such as "constructor" counts as present.
-  ownProperties: true,
-  addUsedSchema: false,
-  logger: false,
-} as const
-
-const compilers = [
-  { match: /draft-?0[67]/, ajv: () => new Ajv(options) },
-  { match: /2019-09/, ajv: () => new Ajv2019(options) },
-  { match: /2020-12/, ajv: () => new Ajv2020(options) },
-]
-
-/** Insertion-ordered, so the first key is the one unused for longest. */
-const cache = new Map<string, SchemaCheck>()
+/** Insertion-ordered, so the first key is the one unused for longest. `until` is when a verdict is no longer kept. */
+const cache = new Map<string, { check: SchemaCheck; until: number }>()
 
 /**
  * Compiles a schema (draft 2020-12 unless `$schema` names 2019-09, 07 or 06) or says where it is wrong.
  * Equal schemas are compiled once per process. Only local references are followed; nothing is ever fetched.
- * `path` leads the path of a fault in the schema itself.
+ * `path` leads the path of a fault in the schema itself. Takes 250 ms at most, whatever the schema is.
  */
 export function compileSchema(schema: unknown, path: string[] = []): SchemaCheck {
   const tooBig = jsonTooBig(schema, schemaLimits)
   if (tooBig) return { ok: false, issue: { path, message: tooBig } }
   const key = canonicalJson(schema)
   const known = cache.get(key)
-  if (known) {
-    cache.delete(key)
-    cache.set(key, known)
-    return known.ok ? known : withPath(known, path)
-  }
-  const made = compile(schema)
-  cache.set(key, made)
+  cache.delete(key)
+  const kept = known && performance.now() < known.until ? known : compile(schema)
+  cache.set(key, kept)
   if (cache.size > cacheSize) cache.delete(cache.keys().next().value!)
-  return made.ok ? made : withPath(made, path)
+  const { check } = kept
+  return check.ok ? check : { ok: false, issue: { ...check.issue, path: [...path, ...check.issue.path] } }
 }
 
-function withPath(check: { ok: false; issue: Issue }, path: string[]): SchemaCheck {
-  return { ok: false, issue: { ...check.issue, path: [...path, ...check.issue.path] } }
-}
-
-function compile(schema: unknown): SchemaCheck {
-  const fault = (path: string[], message: string): SchemaCheck => ({ ok: false, issue: { path, message } })
+function compile(schema: unknown): { check: SchemaCheck; until: number } {
+  const verdict = (check: SchemaCheck, until = Infinity) => ({ check, until })
+  const fault = (path: string[], message: string) => verdict({ ok: false, issue: { path, message } })
   if (!isJsonObject(schema)) return fault([], 'must be a JSON Schema object')
   const remote = findRemoteRef(schema)
   if (remote)
     return fault(remote, 'must be a reference inside this schema ("#/…"); remote schemas are never fetched')
   const declared = typeof schema['$schema'] === 'string' ? schema['$schema'] : 'draft/2020-12'
-  const compiler = compilers.find((c) => c.match.test(declared))
+  const compiler = compilerFor(declared)
   if (!compiler)
     return fault(
       ['$schema'],
       'names a draft that is not supported; use 2020-12, 2019-09, draft-07 or draft-06',
     )
-  // One instance for each schema: an "$id" of one tool must never resolve a "$ref" of another.
-  const ajv = compiler.ajv()
-  addFormats.default(ajv)
   const plain: JsonObject = { ...schema }
   delete plain['$schema']
-  if (!ajv.validateSchema(plain)) {
-    const [error] = ajv.errors ?? []
-    return fault(pointerToPath(error?.instancePath ?? ''), error?.message ?? 'is not a valid JSON Schema')
-  }
   try {
-    const validate = ajv.compile(plain)
-    return { ok: true, validate: (value) => run(validate, value) }
+    const done = bounded(compileMs, () => {
+      const error = compiler.fault(plain)
+      return error ? { error } : { all: compiler.compile(plain, true) }
+    })
+    if (!done.ok) {
+      const message = `takes longer than ${compileMs} ms to compile; make it smaller`
+      return verdict({ ok: false, issue: { path: [], message } }, performance.now() + restMs)
+    }
+    const { error, all } = done.value
+    if (error) return fault(pointerToPath(error.instancePath), error.message ?? 'is not a valid JSON Schema')
+    return verdict({ ok: true, validate: checker(compiler, plain, all!) })
   } catch (error) {
     return fault([], `does not compile: ${(error as Error).message.slice(0, 200)}`)
   }
 }
 
+/**
+ * Small work is done at once. What may be more is stopped when it takes too long, and tells the first issue only: a
+ * million issues are a million objects.
+ */
+function checker(compiler: Compiler, schema: JsonObject, all: ValidateFunction): (value: unknown) => Issue[] {
+  const weight = weighSchema(schema)
+  let first: ValidateFunction | undefined
+  let restsUntil = 0
+  return (value) => {
+    const small = isSmall(weight, value)
+    if (small && !weight.patterns) return run(all, value)
+    if (performance.now() < restsUntil) return [tooCostly]
+    const work = () => run(small ? all : (first ??= compiler.compile(schema, false)), value)
+    // A process that was frozen meanwhile has used up the time without working.
+    for (let tries = 0; tries < 2; tries++) {
+      const done = bounded(checkMs, work)
+      if (done.ok) return done.value
+    }
+    restsUntil = performance.now() + restMs
+    return [tooCostly]
+  }
+}
+
+const tooCostly: Issue = {
+  path: [],
+  message: `takes longer than ${checkMs} ms to be checked against its schema; send less, or make the schema simpler`,
+}
+
+function isSmall(weight: SchemaWeight, value: unknown): boolean {
+  const most = directWork / weight.rules
+  return weighValue(value, most) <= most
+}
+
 function run(validate: ValidateFunction, value: unknown): Issue[] {
-  if (validate(value)) return []
-  const issues = (validate.errors ?? []).map(issueOf)
-  return issues.slice(0, 20)
+  try {
+    if (validate(value)) return []
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return [{ path: [], message: 'cannot be checked against its schema, which refers to itself without end' }]
+  }
+  return (validate.errors ?? []).slice(0, 20).map(issueOf)
 }
 
 /** The rule that failed and where, never the value that failed it. */

@@ -31,6 +31,8 @@ export function hashJson(value: unknown): string {
 export interface JsonLimits {
   maxBytes: number
   maxDepth: number
+  /** Objects at every level, the outermost included. */
+  maxObjects?: number
 }
 
 /**
@@ -40,18 +42,21 @@ export interface JsonLimits {
 export function jsonTooBig(value: unknown, limits: JsonLimits): string | null {
   const stack: { value: unknown; depth: number }[] = [{ value, depth: 1 }]
   let bytes = 0
+  let objects = 0
   while (stack.length > 0) {
     const top = stack.pop()!
     if (top.depth > limits.maxDepth) return `is nested deeper than ${limits.maxDepth} levels`
     if (typeof top.value === 'string') bytes += Buffer.byteLength(top.value) + 2
     else if (Array.isArray(top.value))
       for (const item of top.value) stack.push({ value: item, depth: top.depth + 1 })
-    else if (isJsonObject(top.value))
+    else if (isJsonObject(top.value)) {
+      if (++objects > (limits.maxObjects ?? Infinity))
+        return `has more than ${limits.maxObjects} objects in it`
       for (const [key, item] of Object.entries(top.value)) {
         bytes += Buffer.byteLength(key) + 4
         stack.push({ value: item, depth: top.depth + 1 })
       }
-    else bytes += 5
+    } else bytes += 5
     if (bytes > limits.maxBytes) return `is larger than ${limits.maxBytes} bytes`
   }
   return null
