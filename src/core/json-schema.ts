@@ -1,6 +1,6 @@
 /** JSON Schema: compiled once, cached, checked within bounds, and faults told as paths and rules without echoing values. */
 import type { ErrorObject, ValidateFunction } from 'ajv'
-import { bounded } from './bounded.ts'
+import { bounded, boundedTogether } from './bounded.ts'
 import type { Issue } from './errors.ts'
 import { canonicalJson, isJsonObject, jsonTooBig, type JsonObject } from './json.ts'
 import { compilerFor, type Compiler } from './schema-compiler.ts'
@@ -10,14 +10,14 @@ import { weighSchema, weighValue, type SchemaWeight } from './schema-weight.ts'
  * A schema that is larger, deeper or has more objects in it is refused at save. The objects are what compiling costs time
  * for, up to a third of a millisecond each.
  */
-export const schemaLimits = { maxBytes: 128 * 1024, maxDepth: 40, maxObjects: 1500 }
+export const schemaLimits = { maxBytes: 128 * 1024, maxDepth: 40, maxObjects: 1000 }
 
 const cacheSize = 2000
 
 /** Work that needs no watching: so many rules of a schema times parts of a value take a few milliseconds at most. */
 const directWork = 200_000
 /** The most that a schema may take to compile and a value to be checked, tried twice; milliseconds of the event loop. */
-const compileMs = 200
+const compileMs = 150
 const checkMs = 100
 /** After work that was stopped the schema rests, so that it gets a twentieth of the event loop at most. */
 const restMs = 4000
@@ -94,7 +94,7 @@ function checker(compiler: Compiler, schema: JsonObject, all: ValidateFunction):
     const work = () => run(small ? all : (first ??= compiler.compile(schema, false)), value)
     // A process that was frozen meanwhile has used up the time without working.
     for (let tries = 0; tries < 2; tries++) {
-      const done = bounded(checkMs, work)
+      const done = boundedTogether(checkMs, work)
       if (done.ok) return done.value
     }
     restsUntil = performance.now() + restMs
@@ -104,7 +104,7 @@ function checker(compiler: Compiler, schema: JsonObject, all: ValidateFunction):
 
 const tooCostly: Issue = {
   path: [],
-  message: `takes longer than ${checkMs} ms to be checked against its schema; send less, or make the schema simpler`,
+  message: 'takes too long to be checked against its schema; send less, or make the schema simpler',
 }
 
 function isSmall(weight: SchemaWeight, value: unknown): boolean {

@@ -111,7 +111,10 @@ function hintsOf({ annotations }: UpstreamTool): ToolAnnotations {
   return found
 }
 
-/** The input schema without the presets. */
+/**
+ * The input schema without the presets. One that cannot be worked out in time says nothing: what is sent is held against
+ * the whole schema in any case.
+ */
 export function shownSchema(definition: CallDefinition): JsonObject {
-  return hidePresets(definition.inputSchema, definition.presetParameters)
+  return hidePresets(definition.inputSchema, definition.presetParameters) ?? { type: 'object' }
 }

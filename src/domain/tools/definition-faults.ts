@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import type { PlatformActions } from '../access/index.ts'
 import { checkHttpConfig } from './kinds/http.ts'
-import { presetsFor } from './presets.ts'
+import { hidePresets, presetsFor } from './presets.ts'
 import { namesArgument } from './schema-fields.ts'
 import type { ToolDefinition } from './tool.ts'
 
@@ -30,6 +30,11 @@ function ownFaults(definition: ToolDefinition): Issue[] {
     issues.push({
       path: [...schemaPath, 'type'],
       message: 'must be "object": the arguments of a tool are an object',
+    })
+  else if (!hidePresets(definition.inputSchema, definition.presetParameters))
+    issues.push({
+      path: schemaPath,
+      message: 'has too many references to be freed of the presets; simplify it',
     })
   else issues.push(...presetFaults(definition, schema.validate))
   if (definition.outputSchema) {

@@ -1,4 +1,5 @@
 /** Arguments that are never shown: what the schema marks with `writeOnly: true` or `format: "password"`. Pure. */
+import { boundedTogether } from '../../core/bounded.ts'
 import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../core/json.ts'
 import { refOf, resolveRef } from './schema-walk.ts'
 
@@ -47,7 +48,16 @@ export function masked<T extends Json>(value: T, paths: readonly string[][] | nu
   return copy
 }
 
+/** The most that patterns of strangers may take, in milliseconds; when it is over everything is masked. */
+const patternMs = 50
+
 function pathsOf(value: Json, marks: Marks): string[][] {
+  if (marks.patterns.length === 0) return markedIn(value, marks)
+  const done = boundedTogether(patternMs, () => markedIn(value, marks))
+  return done.ok ? done.value : markedIn(value, { ...marks, patterns: [], all: true })
+}
+
+function markedIn(value: Json, marks: Marks): string[][] {
   const found: string[][] = []
   const stack: { value: Json; path: string[] }[] = [{ value, path: [] }]
   while (stack.length > 0) {

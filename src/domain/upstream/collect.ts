@@ -20,8 +20,9 @@ export const maxCatalogBytes = 4 * 1024 * 1024
 const maxPages = 64
 const maxNotes = 50
 const maxInstructions = 16_000
-/** Schemas are compiled in between; so many entries at once stop the process for some milliseconds. */
-const entriesAtOnce = 10
+/** Schemas are compiled in between: after so long everybody else has a turn, and after so long in all the list ends. */
+const turnMs = 10
+const maxReadingMs = 5000
 
 const most = { tools: 1000, prompts: 500, resources: 2000, resourceTemplates: 500 }
 
@@ -30,6 +31,8 @@ interface Reading {
   notes: string[]
   /** Bytes of JSON that may still come. */
   room: number
+  /** Milliseconds of work that reading entries may still take. */
+  msLeft: number
   /** The shortest time that a list says it is good for, in milliseconds. */
   ttlMs: number | null
 }
@@ -43,7 +46,7 @@ export async function collectCatalog(
   facts: ServerFacts,
   known: Catalog,
 ): Promise<{ catalog: Catalog; ttlMs: number | null }> {
-  const reading: Reading = { ask, notes: [], room: maxCatalogBytes, ttlMs: null }
+  const reading: Reading = { ask, notes: [], room: maxCatalogBytes, msLeft: maxReadingMs, ttlMs: null }
   const { capabilities } = facts
   const old = new Map(known.tools.map((tool) => [tool.name, tool]))
   const tools = capabilities['tools']
@@ -90,15 +93,20 @@ async function readList<Entry>(
     const result = await reading.ask(method, cursor)
     noteTtl(reading, result['ttlMs'])
     const raw = Array.isArray(result[list]) ? result[list] : []
-    for (const [i, one] of raw.entries()) {
-      if (i % entriesAtOnce === entriesAtOnce - 1) await breathe()
+    let turn = performance.now()
+    for (const one of raw) {
       const size = JSON.stringify(one).length
-      if (entries.size >= most[list] || size > reading.room) {
+      if (entries.size >= most[list] || size > reading.room || reading.msLeft < 0) {
         reading.notes.push(`${list}: cut after ${entries.size}; the upstream offers more than is kept`)
         return sorted(entries)
       }
       reading.room -= size
+      const begun = performance.now()
       keep(reading, list, entries, read(one), keyOf, nameOf(one))
+      reading.msLeft -= performance.now() - begun
+      if (performance.now() - turn < turnMs) continue
+      await breathe()
+      turn = performance.now()
     }
     const next = result['nextCursor']
     if (typeof next !== 'string' || next === cursor) return sorted(entries)

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isJsonObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 import { compileSchema } from '../../../src/core/json-schema.ts'
-import { hidePresets, mergePresets } from '../../../src/domain/tools/presets.ts'
+import { hidePresets as hide, mergePresets } from '../../../src/domain/tools/presets.ts'
 
 /** Places where a key stands as a property of the arguments object, or is spoken of as one. */
 function speaksOf(key: string, schema: Json): boolean {
@@ -31,6 +31,12 @@ function valid(schema: JsonObject, value: Json): boolean {
   const compiled = compileSchema(schema)
   if (!compiled.ok) throw new Error(`${JSON.stringify(schema)}: ${compiled.issue.message}`)
   return compiled.validate(value).length === 0
+}
+
+function hidePresets(schema: JsonObject, presets: JsonObject): JsonObject {
+  const hidden = hide(schema, presets)
+  if (!hidden) throw new Error('was not worked out in time')
+  return hidden
 }
 
 const text = { type: 'string' }

@@ -1,0 +1,175 @@
+/** No. 5: schemas and patterns of strangers that take for ever. Each is refused or checked in time, and nothing stalls. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { JsonObject } from '../../src/core/json.ts'
+import { longestStall } from '../support/event-loop.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { makeCast, type Cast } from '../support/story.ts'
+import { startModern } from '../support/upstream-servers.ts'
+
+let h: Harness
+let cast: Cast
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+})
+afterAll(async () => {
+  await cast?.close()
+  await h?.stop()
+})
+
+/** What a single request may keep the event loop for, in milliseconds. */
+const mostStall = 250
+
+let made = 0
+const save = (inputSchema: JsonObject, more: object = {}) =>
+  h.mutate(
+    'createTool',
+    { name: `bomb_${++made}`, config: { http: { url: `${cast.upstream.url}/echo`, inputSchema } }, ...more },
+    'tool { id }',
+  )
+
+/** Each definition refers to the next one twice: 2^depth ways to the last. */
+function fan(keyword: 'allOf' | 'anyOf', depth: number, last: JsonObject): JsonObject {
+  const twice = (i: number) => ({ [keyword]: [{ $ref: `#/$defs/d${i}` }, { $ref: `#/$defs/d${i}` }] })
+  const names = Array.from({ length: depth }, (_, i) => [`d${i}`, i === depth - 1 ? last : twice(i + 1)])
+  return { $defs: Object.fromEntries(names) as JsonObject }
+}
+
+const text = { type: 'string' }
+const field = (schema: JsonObject, more: JsonObject = {}): JsonObject => ({
+  type: 'object',
+  properties: { value: schema },
+  ...more,
+})
+const toD0 = { $ref: '#/$defs/d0' }
+
+const bombs: [string, JsonObject][] = [
+  ['references that fan out in allOf', field(toD0, fan('allOf', 30, text))],
+  ['references that fan out in anyOf', field(toD0, fan('anyOf', 200, { ...text, minLength: 1 }))],
+  ['a reference to itself', field({ $ref: '#/properties/value' })],
+  [
+    'a chain of a thousand references',
+    field(
+      { $ref: '#/$defs/d0' },
+      {
+        $defs: Object.fromEntries(
+          Array.from({ length: 900 }, (_, i) => [`d${i}`, { items: { $ref: `#/$defs/d${(i + 1) % 900}` } }]),
+        ),
+      },
+    ),
+  ],
+  ['950 patterns', { patternProperties: Object.fromEntries(wide('^(a+)+', text)) }],
+  ['950 properties', { properties: Object.fromEntries(wide('p', { ...text, minLength: 1 })) }],
+  [
+    '10,000 objects',
+    { allOf: Array.from({ length: 10_000 }, () => ({ not: false })) as unknown as JsonObject[] },
+  ],
+  ['12,000 names', { required: wide('r', text, 9000).map(([name]) => name) }],
+  ['950 equal items', { enum: wide('e', text).map(([name]) => ({ name })) }],
+]
+
+function wide(prefix: string, schema: JsonObject, count = 950): [string, JsonObject][] {
+  return Array.from({ length: count }, (_, i) => [`${prefix}${i}`, schema])
+}
+
+test.each(bombs)('a tool whose schema is %s is saved or refused in time', async (_name, schema) => {
+  let saved: Record<string, any> = {}
+  const stall = await longestStall(async () => {
+    saved = await save({ type: 'object', ...schema })
+  })
+  expect(['CreateToolPayload', 'ValidationError']).toContain(saved['__typename'])
+  expect(stall).toBeLessThan(mostStall)
+})
+
+test('a schema whose presets cannot be worked out in time is refused with the place', async () => {
+  const last = { properties: { secret: text, kind: text } }
+  const schema = { type: 'object', ...fan('anyOf', 40, last), ...toD0 }
+  let saved: Record<string, any> = {}
+  const stall = await longestStall(async () => {
+    saved = await save(schema, { presetParameters: { secret: 'x' } })
+  })
+  expect(saved).toMatchObject({
+    __typename: 'ValidationError',
+    issues: [{ path: ['input', 'config', 'http', 'inputSchema'], message: expect.any(String) }],
+  })
+  expect(stall).toBeLessThan(mostStall)
+})
+
+const values: [string, JsonObject, unknown][] = [
+  ['a pattern that backtracks', field({ ...text, pattern: '^(a+)+$' }), `${'a'.repeat(60)}!`],
+  ['a pattern that looks ahead', field({ ...text, pattern: '^(?=(a+)+$)a' }), `${'a'.repeat(60)}!`],
+  ['the format url', field({ ...text, format: 'url' }), `http://${':'.repeat(150_000)}`],
+  [
+    'uniqueItems',
+    field({ type: 'array', uniqueItems: true }),
+    Array.from({ length: 10_000 }, (_, i) => ({ i })),
+  ],
+  [
+    'items that are all wrong',
+    field({ type: 'array', items: text }),
+    Array.from({ length: 60_000 }, (_, i) => i),
+  ],
+  ['anyOf that fans out', field(toD0, fan('anyOf', 40, text)), 1],
+  ['a reference without end', field({ allOf: [{ $ref: '#/properties/value' }] }), 1],
+]
+
+test.each(values)('a call against %s is answered in time', async (_name, schema, value) => {
+  const { tool } = await save({ type: 'object', ...schema })
+  expect(tool?.id).toBeTruthy()
+  let answer: Record<string, any> = {}
+  const stall = await longestStall(async () => {
+    answer = await h.mutate(
+      'callTool',
+      { toolId: tool.id, arguments: { value } },
+      'toolCall { status errorCode }',
+    )
+  })
+  expect(answer['__typename']).toMatch(/^(CallToolPayload|ValidationError|InvalidArgumentsError)$/)
+  expect(stall).toBeLessThan(mostStall)
+})
+
+test('names of arguments that make a marked pattern backtrack are masked, all of them', async () => {
+  const { tool } = await save({
+    type: 'object',
+    patternProperties: { '^(a+)+$': { ...text, writeOnly: true } },
+  })
+  const name = `${'a'.repeat(60)}!`
+  let answer: Record<string, any> = {}
+  const stall = await longestStall(async () => {
+    answer = await h.mutate(
+      'callTool',
+      { toolId: tool.id, arguments: { [name]: 'x' } },
+      'toolCall { status arguments }',
+    )
+  })
+  expect(JSON.stringify(answer)).not.toContain('"x"')
+  expect(stall).toBeLessThan(mostStall)
+})
+
+test('an upstream that lists bombs keeps the rest of its list, and each bomb has its note', async () => {
+  const server = await startModern()
+  try {
+    const give = (name: string, inputSchema?: JsonObject) =>
+      server.tools.set(name, {
+        tool: { name, ...(inputSchema ? { inputSchema } : {}) },
+        run: () => ({ content: [] }),
+      } as never)
+    give('honest')
+    give('patterns', { type: 'object', patternProperties: Object.fromEntries(wide('^(a+)+', text, 1200)) })
+    for (let i = 0; i < 20; i++)
+      give(`fan_${i}`, { type: 'object', title: `${i}`, ...field(toD0, fan('allOf', 30, text)) })
+    let tool: Record<string, any> = {}
+    const stall = await longestStall(async () => {
+      const input = { name: 'bombs', config: { mcp: { url: server.url } } }
+      const fields = 'tool { id ... on McpTool { upstream { status notes tools { name } } } }'
+      tool = (await h.mutate('createTool', input, fields))['tool']
+    })
+    const names = tool['upstream'].tools.map((one: { name: string }) => one.name)
+    expect(names).toContain('honest')
+    expect(names).not.toContain('patterns')
+    expect(tool['upstream'].notes.join('\n')).toContain('"patterns" has an inputSchema that')
+    expect(stall).toBeLessThan(mostStall)
+  } finally {
+    await server.kill()
+  }
+})
