@@ -2,13 +2,13 @@
 import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
-import { pino, stdSerializers } from 'pino'
 import { makeActions } from './api/graphql/actions.ts'
 import type { Sockets } from './api/graphql/sockets.ts'
 import type { Config } from './config.ts'
 import { systemClock, type Clock } from './core/clock.ts'
 import { createPool } from './core/pool.ts'
-import { silentLog, type Log } from './core/log.ts'
+import type { Log } from './core/log.ts'
+import { createLog } from './logging.ts'
 import { addressOf, masterKeyOf } from './foundation.ts'
 import { openFaces, type FaceParts } from './faces.ts'
 import { openFirstDoor } from './first-start.ts'
@@ -76,11 +76,7 @@ export async function createApp(config: Config, parts: AppParts = {}): Promise<A
 }
 
 async function build(config: Config, parts: AppParts, closers: (() => Promise<unknown>)[]): Promise<App> {
-  const log =
-    parts.log ??
-    (config.logLevel === 'silent'
-      ? silentLog
-      : pino({ level: config.logLevel, serializers: { err: withoutParameters } }))
+  const log = parts.log ?? createLog(config.logLevel)
   const connection = await connect(parts.database ?? addressOf(config))
   closers.push(() => connection.close())
   await migrate(connection)
@@ -177,13 +173,6 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
         await close().catch((error: unknown) => log.warn({ err: error }, 'closing'))
     }),
   }
-}
-
-/** A failed query tells its parameters, which may be anybody's data; its cause says enough. */
-function withoutParameters(error: Error): unknown {
-  const shown =
-    error?.name === 'Error' && error.message.startsWith('Failed query:') && error.cause ? error.cause : error
-  return stdSerializers.err(shown as Error)
 }
 
 function once(stop: (graceMs?: number) => Promise<void>): (graceMs?: number) => Promise<void> {

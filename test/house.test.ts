@@ -122,7 +122,7 @@ test('packages stay on their floor', () => {
     [/^ws$/, /^api\/graphql\//],
     [/^@ai-sdk\//, /^domain\/generations\/models\//],
     [/^(undici|ipaddr\.js)$/, /^domain\/egress\//],
-    [/^(pino|prom-client)$/, /^(app|faces)\.ts$/],
+    [/^(pino|prom-client)$/, /^(logging|faces)\.ts$/],
     [/^@modelcontextprotocol\/server/, /^api\/mcp\//],
     [/^@modelcontextprotocol\/client/, /^domain\/upstream\//],
     [/^jose$/, /^domain\/access\//],

@@ -90,7 +90,7 @@ function caller({ contextOf }: YogaOptions): Plugin<ServerContext & YogaInitialC
         (await contextOf({
           authorization: request.headers.get('authorization'),
           remoteAddress: req?.socket.remoteAddress ?? null,
-          requestId: request.headers.get('x-request-id')?.slice(0, 100) ?? crypto.randomUUID(),
+          requestId: safeId(request.headers.get('x-request-id')) ?? crypto.randomUUID(),
         }))
       // Yoga's own way copies values: ctx would be asked for when nobody needs it, and loaders could not be renewed.
       Object.defineProperties(context, Object.getOwnPropertyDescriptors(made))
@@ -155,4 +155,9 @@ function sseHeaders(): Plugin {
         response.headers.set('x-accel-buffering', 'no')
     },
   }
+}
+
+/** An id that a proxy gave, when it is one: it stands in logs and answers. */
+function safeId(given: string | null): string | null {
+  return given && /^[\w.:/=+-]{1,100}$/.test(given) ? given : null
 }
