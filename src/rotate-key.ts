@@ -1,6 +1,7 @@
 /** The command that changes the master key: everything sealed is sealed anew, in one transaction. Stop all servers first. */
 import { randomBytes } from 'node:crypto'
 import { ConfigError, loadConfig, type Config } from './config.ts'
+import { redoDigests } from './domain/approvals/index.ts'
 import { resealSecrets } from './domain/secrets/index.ts'
 import { resealTokens } from './domain/upstream/index.ts'
 import { addressOf, keepKey, masterKeyOf } from './foundation.ts'
@@ -12,7 +13,9 @@ import { migrate } from './store/db/migrate.ts'
  * Seals secrets and tokens under `newSecretKey`; without it, and with a generated key, under a new generated one. All or
  * nothing: an old key that does not fit leaves everything as it is. Answers how much was sealed anew.
  */
-export async function rotateKey(config: Config): Promise<{ secrets: number; tokens: number }> {
+export async function rotateKey(
+  config: Config,
+): Promise<{ secrets: number; tokens: number; approvals: number }> {
   if (config.secretKey && !config.newSecretKey)
     throw new ConfigError(['GATEHOUSE_NEW_SECRET_KEY is required (try: openssl rand -base64 32)'])
   const connection = await connect(addressOf(config))
@@ -24,6 +27,7 @@ export async function rotateKey(config: Config): Promise<{ secrets: number; toke
     const done = await atomically(connection.db, async (tx) => ({
       secrets: await resealSecrets(tx, from, to),
       tokens: await resealTokens(tx, from, to),
+      approvals: await redoDigests(tx, from, to),
     }))
     await kept?.commit()
     return done

@@ -62,9 +62,25 @@ async function headerSeen(config: Config): Promise<string | undefined> {
 test('a generated key is replaced by another one, and secrets go on to work', async () => {
   expect(await headerSeen(configOf())).toBe('kept safe')
   const before = await keyFile()
-  expect(await rotateKey(configOf())).toEqual({ secrets: 1, tokens: 0 })
+  expect(await rotateKey(configOf())).toMatchObject({ secrets: 1, tokens: 0 })
   expect(await keyFile()).not.toBe(before)
   expect(await headerSeen(configOf())).toBe('kept safe')
+})
+
+test('a question that was asked under the old key is still the same question under the new one', async () => {
+  const asking = harnessOf(await createApp(configOf()))
+  const config = { http: { url: upstream.url, inputSchema: objectSchema({}) } }
+  const gated = { name: 'gated', gate: { autoApprove: false }, config }
+  const { tool } = await asking.mutate('createTool', gated, 'tool { id }')
+  const { toolCall } = await asking.mutate('callTool', { toolId: tool.id }, 'toolCall { id approval { id } }')
+  await asking.stop()
+  expect(await rotateKey(configOf())).toMatchObject({ approvals: 1 })
+  const deciding = harnessOf(await createApp(configOf()))
+  const before = upstream.seen.length
+  const approvalId = toolCall.approval.id
+  await deciding.mutate('decideApproval', { approvalId, verdict: 'APPROVE' }, 'approval { id }')
+  await expect.poll(() => upstream.seen.length).toBe(before + 1)
+  await deciding.stop()
 })
 
 test('it is refused while a server runs, and a configured key needs its follower', async () => {
@@ -84,7 +100,7 @@ test('a key that does not fit changes nothing; the one that fits leads to a conf
   await expect(rotateKey(configOf(wrong))).rejects.toThrow()
   expect(await headerSeen(configOf())).toBe('kept safe')
   const right = { GATEHOUSE_SECRET_KEY: await keyFile(), GATEHOUSE_NEW_SECRET_KEY: next }
-  expect(await rotateKey(configOf(right))).toEqual({ secrets: 1, tokens: 0 })
+  expect(await rotateKey(configOf(right))).toMatchObject({ secrets: 1, tokens: 0 })
   expect(await headerSeen(configOf({ GATEHOUSE_SECRET_KEY: next }))).toBe('kept safe')
 })
 
@@ -104,7 +120,7 @@ test('tokens of upstreams are sealed anew, and logins under way are forgotten', 
     GATEHOUSE_SECRET_KEY: now.toString('base64'),
     GATEHOUSE_NEW_SECRET_KEY: then.toString('base64'),
   }
-  expect(await rotateKey(configOf(keys))).toEqual({ secrets: 1, tokens: 1 })
+  expect(await rotateKey(configOf(keys))).toMatchObject({ secrets: 1, tokens: 1 })
   const after = await createApp(configOf({ GATEHOUSE_SECRET_KEY: then.toString('base64') }))
   const [row] = await query<{ sealed: string }>(after.house.db, sql`select sealed from upstream_tokens`)
   expect(unseal(then, row!.sealed, 'upstream/tool_x')).toBe('{"a":1}')

@@ -1,14 +1,13 @@
 /** Asking: an approval is made in the transaction of its call, and with it frozen what the people see and what runs. */
 import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
-import { hashJson, type JsonObject } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { jsonb } from '../../store/db/database.ts'
 import type { NewEvent } from '../../store/events/log.ts'
+import type { House } from '../access/index.ts'
 import { maskedPaths, type Callable, type Requirement, type ToolCall } from '../tools/index.ts'
 import type { OnApprove, VoidReason } from './approval.ts'
-
-/** Of a tool, what is agreed to: another version, or another definition of its action, is another question. */
-export type Asked = Pick<Callable, 'id' | 'version' | 'action' | 'definitionHash'>
+import { digestOf, type Asked } from './digest.ts'
 
 /** What somebody wants to do and must not do alone. */
 export interface Question {
@@ -25,23 +24,12 @@ export interface Question {
 
 export interface NewApproval extends Question {
   id: string
+  digest: string
 }
 
-export function newApproval(question: Question): NewApproval {
-  return { ...question, id: newId('approval') }
-}
-
-/**
- * The digest of everything an approver agrees to. Another tool, version, argument, requester or requirement is another
- * digest.
- */
-export function digestOf(
-  { id: toolId, version: toolVersion, action, definitionHash }: Asked,
-  asked: { arguments: JsonObject; requestedBy: string; requirement: Requirement },
-): string {
-  const { arguments: args, requestedBy, requirement } = asked
-  const which = action === null ? {} : { action, definitionHash }
-  return hashJson({ toolId, toolVersion, ...which, arguments: args, requestedBy, requirement })
+export function newApproval({ masterKey }: Pick<House, 'masterKey'>, question: Question): NewApproval {
+  const digest = digestOf(masterKey, question.tool, { ...question, arguments: question.merged })
+  return { ...question, id: newId('approval'), digest }
 }
 
 /**
@@ -60,7 +48,7 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
     hash: q.tool.definitionHash,
     args: q.merged,
     masked: maskedPaths(q.tool.inputSchema, q.merged),
-    digest: digestOf(q.tool, { ...q, arguments: q.merged }),
+    digest: q.digest,
     by: q.requestedBy,
     requirement: q.requirement,
     next: q.onApprove,

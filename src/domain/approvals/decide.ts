@@ -2,13 +2,14 @@
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { invalid, invalidAt } from '../../core/errors.ts'
-import { hashJson } from '../../core/json.ts'
+import { invalid, invalidAt, type Issue } from '../../core/errors.ts'
+import { hashJson, isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
 import { atomically, query } from '../../store/db/database.ts'
 import type { Hint } from '../../store/events/bell.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, assertStillValid, denied, type Ctx } from '../access/index.ts'
 import {
+  argumentLimits,
   gateOf,
   judgeGate,
   loadCall,
@@ -22,9 +23,10 @@ import {
   type ToolCall,
 } from '../tools/index.ts'
 import { verdicts, type Approval, type Verdict } from './approval.ts'
-import { digestOf } from './ask.ts'
+import { digestOf } from './digest.ts'
 import { decide, type Edit, type Ready } from './decision.ts'
 import { grantShape, type GrantInput } from './grants.ts'
+import { unmasked } from './handed-back.ts'
 import { findApproval } from './read.ts'
 import { RightsChanged, whyNot } from './rights.ts'
 
@@ -53,7 +55,7 @@ export interface DecideApprovalInput {
 /**
  * Gives a verdict. Action `approvals:Decide` on the tool (or the agent that is asked); the gate may ask for a role, and for somebody else than the
  * requester. APPROVE with `arguments` edits them: they are validated, the presets merged and the gates asked anew, which
- * may want more now; INVALID leaves the approval pending. One REJECT settles it, an APPROVE once the quorum is reached;
+ * may want more now; a mask in them stands for the value that it hides; INVALID leaves the approval pending. One REJECT settles it, an APPROVE once the quorum is reached;
  * an edit starts the votes anew. Verdict, call, event, audit, grant and the wake of whoever waits are one transaction.
  * A verdict counts for what its author read, with the rights its author has when it is written: under the lock the key,
  * the roles and the digest are checked again. APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for whoever comes later,
@@ -117,9 +119,15 @@ async function editOf(
   const call = await loadCall(ctx.db, approval.toolCallId)
   const callable = await proposedCallable(ctx, call)
   if (!callable) throw invalidAt([...root, 'arguments'], 'cannot be edited: the tool has lost this action')
-  const prepared = prepareCall(callable, given.arguments)
-  if (!prepared.ok)
-    throw invalid(prepared.issues.map((issue) => ({ ...issue, path: [...root, ...issue.path] })))
+  const inRoot = (issue: Issue) => ({ ...issue, path: [...root, ...issue.path] })
+  const readable = isJsonObject(given.arguments) && !jsonTooBig(given.arguments, argumentLimits)
+  const meant = readable
+    ? unmasked(given.arguments as JsonObject, approval, callable.inputSchema)
+    : { arguments: given.arguments }
+  if ('issues' in meant)
+    throw invalid(meant.issues.map((issue) => inRoot({ ...issue, path: ['arguments', ...issue.path] })))
+  const prepared = prepareCall(callable, meant.arguments)
+  if (!prepared.ok) throw invalid(prepared.issues.map(inRoot))
   const { arguments: own, dropped } = prepared
   // Files stay as they came: they are not the approver's to change.
   const merged = withAttachments(prepared.merged, call.attachments)
@@ -132,7 +140,7 @@ async function editOf(
   const requirement = stricter(approval.requirement, judgeGate(policies, merged))
   // What was asked about was the definition of then: if it has changed, the look before the run will find out.
   const asked = { ...callable, definitionHash: approval.definitionHash }
-  const digest = digestOf(asked, { arguments: merged, requestedBy, requirement })
+  const digest = digestOf(ctx.masterKey, asked, { arguments: merged, requestedBy, requirement })
   // What was asked first stays on show beside it.
   const masked = [...(approval.masked ?? []), ...maskedPaths(callable.inputSchema, merged)]
   return { own, merged, keys, dropped, digest, masked, requirement }

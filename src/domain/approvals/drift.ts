@@ -15,7 +15,8 @@ import {
   type ToolCall,
 } from '../tools/index.ts'
 import type { Approval, VoidReason } from './approval.ts'
-import { digestOf, newApproval, type NewApproval } from './ask.ts'
+import { newApproval, type NewApproval } from './ask.ts'
+import { isDigestOf } from './digest.ts'
 import { loadApprovals } from './read.ts'
 
 /** `again` is the new question; null when it cannot be asked any more. */
@@ -42,7 +43,7 @@ export async function driftOf(
     loadApprovals(house.db, [call.approvalId!]),
     currentCallable(house, call),
   ])
-  if (tool && isSame(approval!, tool, call)) return null
+  if (tool && isSame(house, approval!, tool, call)) return null
   if (!tool) return { reason: 'TOOL_DELETED', tool: null, again: null, masks: null }
   const masks = masksOf(tool, call, approval!)
   const prepared = prepareCall(tool, call.arguments)
@@ -59,7 +60,7 @@ export async function driftOf(
     clientTimeoutMs: approval!.clientTimeoutMs,
     requestedBy: call.requestedBy,
   }
-  return { reason: 'TOOL_CHANGED', tool, again: newApproval(question), masks }
+  return { reason: 'TOOL_CHANGED', tool, again: newApproval(house, question), masks }
 }
 
 /** What the tool marks now, added to what it marked when the call was proposed: nothing is shown that was hidden. */
@@ -80,13 +81,13 @@ export async function isOutdated(db: Database, { toolId, toolVersion }: Approval
   return tool?.version !== toolVersion
 }
 
-function isSame(approval: Approval, tool: Callable, call: ToolCall): boolean {
+function isSame({ masterKey }: House, approval: Approval, tool: Callable, call: ToolCall): boolean {
   const { requestedBy, requirement, digest } = approval
   if (tool.version !== call.toolVersion) return false
   const prepared = prepareCall(tool, call.arguments)
   if (!prepared.ok) return false
   const merged = withAttachments(prepared.merged, call.attachments)
-  return digest === digestOf(tool, { arguments: merged, requestedBy, requirement })
+  return isDigestOf(masterKey, digest, tool, { arguments: merged, requestedBy, requirement })
 }
 
 /** What the model or caller is told when an approved call cannot run and cannot be asked again. */

@@ -12,6 +12,8 @@ import {
   gateInput,
   gateOf,
   judgeGate,
+  masked,
+  maskedPaths,
   prepareCall,
   toolCallOf,
   type GateInput,
@@ -75,7 +77,8 @@ export interface GatePreview {
 
 /**
  * Replays a draft policy over the newest recorded calls of a tool, 100 unless `last` says otherwise, against the gate
- * that holds now. Calls whose arguments no longer fit are left out. Actions `tools:Get` and `toolCalls:List`.
+ * that holds now. Calls whose arguments no longer fit are left out. Masked arguments are judged as they are shown: a
+ * draft is a question, and whoever may ask many must not find out what nobody is shown. Actions `tools:Get` and `toolCalls:List`.
  */
 export async function previewGate(
   ctx: Ctx,
@@ -100,9 +103,9 @@ function compare(tool: Callable, draft: GatePolicy, calls: ToolCall[]): GatePrev
   const judged = calls.flatMap((call) => {
     const prepared = prepareCall(tool, call.arguments)
     if (!prepared.ok) return []
-    return [
-      { call, stopsNow: stops(gateOf(tool), prepared.merged), wouldStop: stops(draft, prepared.merged) },
-    ]
+    const paths = [...(call.masked ?? []), ...maskedPaths(tool.inputSchema, prepared.merged)]
+    const shown = masked(prepared.merged, paths)
+    return [{ call, stopsNow: stops(gateOf(tool), shown), wouldStop: stops(draft, shown) }]
   })
   const newlyStopped = judged.filter((one) => one.wouldStop && !one.stopsNow).map((one) => one.call)
   const newlyPassing = judged.filter((one) => one.stopsNow && !one.wouldStop).map((one) => one.call)

@@ -6,7 +6,7 @@ import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { grants } from '../../store/db/tables/approvals.ts'
 import { meets, type Requirement } from '../tools/index.ts'
-import type { Asked } from './ask.ts'
+import type { Asked } from './digest.ts'
 import type { Grant } from './grants.ts'
 
 /** Who makes a call that the gate stops. */

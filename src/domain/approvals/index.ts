@@ -19,6 +19,7 @@ export {
   type NewApproval,
 } from './ask.ts'
 export { decideApproval, decideApprovals, type DecideApprovalInput } from './decide.ts'
+export { redoDigests } from './digest.ts'
 export { driftOf, driftResult, type Drift } from './drift.ts'
 export { startDeadlines } from './due.ts'
 export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate.ts'

@@ -53,7 +53,7 @@ async function stopped(
   requirement: Requirement,
 ): Promise<{ row: GateRow; event: NewEvent }> {
   const { tool, via } = order
-  const question = newApproval({
+  const question = newApproval(ctx, {
     toolCallId: id,
     tool,
     merged: whole(order),

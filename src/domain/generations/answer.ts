@@ -186,12 +186,12 @@ async function takeGrants(tx: Database, calls: TriagedCall[], grants: UsableGran
   return through
 }
 
-function questionsOf({ generation }: Turn, calls: TriagedCall[]): NewApproval[] {
+function questionsOf({ house, generation }: Turn, calls: TriagedCall[]): NewApproval[] {
   return calls.flatMap((call) => {
     const { tool, stopped } = call
     if (!tool || !stopped) return []
     const isAnswer = tool.kind === 'client' && isStop(generation.settings, call.runtimeName)
-    const question = newApproval({
+    const question = newApproval(house, {
       toolCallId: call.id,
       tool,
       ...stopped,

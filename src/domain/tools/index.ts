@@ -27,8 +27,8 @@ export {
 export { asksAgent, describedAgent, resourceOf, type AgentMessage } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
 export { attemptBegins, attemptEnds, newAttempt } from './ledger.ts'
-export { masked, maskedPaths, maskedText } from './masking.ts'
-export { prepareCall, type Prepared } from './prepare.ts'
+export { mask, masked, maskedPaths, maskedText } from './masking.ts'
+export { argumentLimits, prepareCall, type Prepared } from './prepare.ts'
 export {
   createTool,
   deleteTool,

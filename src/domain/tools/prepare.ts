@@ -19,7 +19,7 @@ export type Prepared =
   | { ok: false; issues: Issue[]; dropped: string[] }
 
 /** Arguments larger or deeper than this are refused before any schema looks at them. */
-const argumentLimits = { maxBytes: 256 * 1024, maxDepth: 64 }
+export const argumentLimits = { maxBytes: 256 * 1024, maxDepth: 64 }
 
 /** Checks the arguments against the schema shown, merges the presets, checks the whole. Paths start at `arguments`. */
 export function prepareCall(definition: CallDefinition, given: unknown): Prepared {

@@ -1,0 +1,80 @@
+/** The digest of what an approver agrees to: keyed, so that nobody finds masked arguments by trying them. */
+import { sql } from 'drizzle-orm'
+import { canonicalJson, hashJson, type JsonObject } from '../../core/json.ts'
+import { purposeKey, sameText, sign } from '../../core/signing.ts'
+import type { Database } from '../../store/db/database.ts'
+import { query } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { approvals } from '../../store/db/tables/approvals.ts'
+import type { Callable, Requirement } from '../tools/index.ts'
+import { approvalOf, currentArguments } from './approval.ts'
+
+/** Of a tool, what is agreed to: another version, or another definition of its action, is another question. */
+export type Asked = Pick<Callable, 'id' | 'version' | 'action' | 'definitionHash'>
+
+interface Agreed {
+  arguments: JsonObject
+  requestedBy: string
+  requirement: Requirement
+}
+
+/** Says how it was made: those of earlier versions are plain SHA-256 and have no prefix. */
+const prefix = 'h1.'
+
+/**
+ * HMAC-SHA256 with a key of the installation's over everything an approver agrees to. Another tool, version, argument,
+ * requester or requirement is another digest.
+ */
+export function digestOf(masterKey: Buffer, tool: Asked, agreed: Agreed): string {
+  return prefix + sign(purposeKey(masterKey, 'approval digest'), [canonicalJson(factsOf(tool, agreed))])
+}
+
+/** Whether a stored digest, also one of an earlier version, is that of this. */
+export function isDigestOf(masterKey: Buffer, digest: string, tool: Asked, agreed: Agreed): boolean {
+  const wanted = digest.startsWith(prefix)
+    ? digestOf(masterKey, tool, agreed)
+    : hashJson(factsOf(tool, agreed))
+  return sameText(digest, wanted)
+}
+
+function factsOf(
+  { id: toolId, version: toolVersion, action, definitionHash }: Asked,
+  agreed: Agreed,
+): object {
+  const { arguments: args, requestedBy, requirement } = agreed
+  const which = action === null ? {} : { action, definitionHash }
+  return { toolId, toolVersion, ...which, arguments: args, requestedBy, requirement }
+}
+
+const batch = 500
+
+/**
+ * Gives what is still asked or approved its digest under another master key, in the caller's transaction; answers how
+ * many there were. One that does not fit its question stays as it is: it would be asked again in any case.
+ */
+export async function redoDigests(tx: Database, from: Buffer, to: Buffer): Promise<number> {
+  let done = 0
+  for (let after = ''; ;) {
+    const rows = await selectRows(
+      tx,
+      approvals,
+      sql`where status in ('PENDING', 'APPROVED') and id > ${after} order by id limit ${batch} for update`,
+    )
+    if (rows.length === 0) return done
+    const redone = rows.map(approvalOf).flatMap((approval) => {
+      const { toolId, toolVersion, action, definitionHash, requestedBy, requirement, digest } = approval
+      const tool = { id: toolId, version: toolVersion, action, definitionHash }
+      const agreed = { arguments: currentArguments(approval), requestedBy, requirement }
+      return isDigestOf(from, digest, tool, agreed)
+        ? [{ id: approval.id, digest: digestOf(to, tool, agreed) }]
+        : []
+    })
+    await query(
+      tx,
+      sql`update approvals as a set digest = x.digest
+        from jsonb_to_recordset(${JSON.stringify(redone)}::text::jsonb) as x(id text, digest text) where a.id = x.id`,
+    )
+    done += redone.length
+    after = rows.at(-1)!.id
+  }
+}

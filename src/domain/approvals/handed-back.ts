@@ -1,0 +1,53 @@
+/** Arguments that an approver hands back after reading them: what was masked in them, and still is, means "unchanged". */
+import type { Issue } from '../../core/errors.ts'
+import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
+import { mask, masked, maskedPaths } from '../tools/index.ts'
+import { currentArguments, type Approval } from './approval.ts'
+
+/**
+ * The arguments with every mask replaced by the value that it stands for. A mask where there was no value is an issue,
+ * and so is one inside a list that was changed: nobody can tell which value it would mean. Pure.
+ */
+export function unmasked(
+  given: JsonObject,
+  approval: Approval,
+  schema: JsonObject,
+): { arguments: JsonObject } | { issues: Issue[] } {
+  const before = currentArguments(approval)
+  const paths = [approval.masked ?? [], maskedPaths(schema, before), maskedPaths(schema, given)].flat()
+  const [shownBefore, shownGiven] = [masked(before, paths), masked(given, paths)]
+  const places = new Map(paths.map((path) => [JSON.stringify(path), path]))
+  const result = structuredClone(given)
+  const issues: Issue[] = []
+  for (const path of places.values()) {
+    if (at(given, path) !== mask) continue
+    const list = path.findIndex((_key, i) => Array.isArray(at(given, path.slice(0, i))))
+    const around = list === -1 ? null : path.slice(0, list)
+    const value = at(before, path)
+    if (value === undefined)
+      issues.push({ path, message: 'is a mask, and nothing stood here: send the value' })
+    else if (around && hashJson(at(shownGiven, around)) !== hashJson(at(shownBefore, around)))
+      issues.push({ path, message: 'is a mask in a list that was changed: send the value' })
+    else put(result, path, value)
+  }
+  return issues.length > 0 ? { issues } : { arguments: result }
+}
+
+function at(value: Json, path: readonly string[]): Json | undefined {
+  let here: Json | undefined = value
+  for (const key of path) {
+    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, key)) return undefined
+    here = (here as Record<string, Json>)[key]
+  }
+  return here
+}
+
+function put(value: Json, path: readonly string[], to: Json): void {
+  const parent = at(value, path.slice(0, -1)) as Record<string, Json>
+  Object.defineProperty(parent, path.at(-1)!, {
+    value: to,
+    enumerable: true,
+    configurable: true,
+    writable: true,
+  })
+}

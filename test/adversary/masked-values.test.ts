@@ -1,0 +1,126 @@
+/** No. 8 and 9: what is masked cannot be found out by asking, and a mask that is handed back means "unchanged". */
+import { createHash } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { canonicalJson, hashJson } from '../../src/core/json.ts'
+import { query } from '../../src/store/db/database.ts'
+import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+})
+afterAll(async () => {
+  await cast?.close()
+  await h?.stop()
+})
+
+const hidden = { type: 'string', writeOnly: true }
+const cards = { type: 'array', items: objectSchema({ number: hidden, holder: { type: 'string' } }) }
+const schema = objectSchema({ amount: { type: 'number' }, pin: hidden, cards })
+const args = {
+  amount: 5,
+  pin: '4711',
+  cards: [
+    { number: 'n-1', holder: 'A' },
+    { number: 'n-2', holder: 'B' },
+  ],
+}
+
+let made = 0
+async function asked(): Promise<{ name: string; toolId: string; approval: Record<string, any> }> {
+  const name = `hide_${++made}`
+  const config = { http: { url: `${cast.upstream.url}/${name}`, inputSchema: schema } }
+  const { tool } = await h.mutate('createTool', { name, gate: { autoApprove: false }, config }, 'tool { id }')
+  const call = await gate.call(tool.id, args)
+  const { data } = await h.gql(`query($id: ID!) { toolCall(id: $id) { approval { id digest arguments } } }`, {
+    id: call['id'],
+  })
+  return { name, toolId: tool.id, approval: data['toolCall'].approval }
+}
+const ran = (name: string) => gate.paid(name).map((one) => one.body)
+
+test('an edit that hands the masks back runs with the values that they stand for', async () => {
+  const { name, approval } = await asked()
+  const shown = approval['arguments']
+  expect(shown).toMatchObject({ pin: '[masked]', cards: [{ number: '[masked]' }, { number: '[masked]' }] })
+  const decided = await gate.decide(approval['id'], 'APPROVE', { arguments: { ...shown, amount: 7 } })
+  expect(decided['__typename']).toBe('DecideApprovalPayload')
+  expect(JSON.stringify(decided)).not.toMatch(/4711|n-1|n-2/)
+  await expect.poll(() => ran(name)).toEqual([{ ...args, amount: 7 }])
+})
+
+test('a mask that nobody can tell the meaning of is refused with its place, and the approval stays pending', async () => {
+  const { name, approval } = await asked()
+  const shown = approval['arguments']
+  const moved = { ...shown, cards: [shown.cards[1], shown.cards[0]] }
+  const shorter = { ...shown, cards: [shown.cards[1]] }
+  for (const edited of [moved, shorter]) {
+    const refused = await gate.decide(approval['id'], 'APPROVE', { arguments: edited })
+    expect(refused).toMatchObject({
+      __typename: 'ValidationError',
+      issues: expect.arrayContaining([
+        {
+          path: ['input', 'arguments', 'cards', '0', 'number'],
+          message: expect.stringContaining('send the value'),
+        },
+      ]),
+    })
+  }
+  const unasked = { ...shown, cards: [...shown.cards, { number: '[masked]', holder: 'C' }] }
+  expect(await gate.decide(approval['id'], 'APPROVE', { arguments: unasked })).toMatchObject({
+    __typename: 'ValidationError',
+  })
+  const whole = { ...shown, cards: [{ number: 'n-3', holder: 'C' }] }
+  await gate.decide(approval['id'], 'APPROVE', { arguments: whole })
+  await expect.poll(() => ran(name)).toEqual([{ ...args, cards: whole.cards }])
+})
+
+test('a digest does not tell which of all PINs it was made over', async () => {
+  const { approval } = await asked()
+  const [row] = await query<{
+    tool: string
+    version: number
+    by: string
+    requirement: object
+    digest: string
+  }>(
+    h.app.house.db,
+    sql`select tool_id as tool, tool_version as version, requested_by as by, requirement, digest from approvals
+      where id = ${approval['id']}`,
+  )
+  expect(row!.digest).toBe(approval['digest'])
+  const { tool: toolId, version: toolVersion, by: requestedBy, requirement } = row!
+  const facts = { toolId, toolVersion, arguments: args, requestedBy, requirement }
+  const known = row!.digest.replace(/^h1\./, '')
+  expect(hashJson(facts)).not.toBe(known)
+  for (const encoding of ['hex', 'base64', 'base64url'] as const)
+    expect(
+      createHash('sha256')
+        .update(canonicalJson([canonicalJson(facts)]))
+        .digest(encoding),
+    ).not.toBe(known)
+})
+
+test('a draft gate finds out nothing about a masked argument, however often it is asked', async () => {
+  const { name, toolId, approval } = await asked()
+  await gate.decide(approval['id'], 'APPROVE')
+  await expect.poll(() => ran(name)).toHaveLength(1)
+  const stopped = async (pin: object) => {
+    const draft = { when: { properties: { pin }, required: ['pin'] } }
+    const { data } = await h.gql(
+      'query($id: ID!, $gate: GateInput!) { previewGate(toolId: $id, gate: $gate) { replayed stopped } }',
+      { id: toolId, gate: draft },
+    )
+    return data['previewGate']
+  }
+  expect(await stopped({ type: 'string' })).toEqual({ replayed: 1, stopped: 1 })
+  expect(await stopped({ const: '4711' })).toEqual({ replayed: 1, stopped: 0 })
+  expect(await stopped({ pattern: '^4' })).toEqual({ replayed: 1, stopped: 0 })
+})
