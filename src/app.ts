@@ -201,9 +201,11 @@ async function startUpstream(config: Config): Promise<DemoUpstream> {
 }
 
 function limitsOf(config: Config): House['limits'] {
-  const { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject, maxFileBytes, fileTypes } = config
+  const { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject } = config
+  const { maxFileBytes, maxProjectFileBytes, fileTypes } = config
   const model = { modelFirstChunkMs: 60_000, modelIdleMs: 30_000, modelTotalMs: 600_000 }
-  return { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject, maxFileBytes, fileTypes, ...model }
+  const files = { maxFileBytes, maxProjectFileBytes, fileTypes }
+  return { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject, ...files, ...model }
 }
 
 function environmentOf({ models }: Config): EnvironmentProvider[] {

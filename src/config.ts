@@ -59,6 +59,8 @@ export interface Config {
   blobDir: string
   /** The largest file, in bytes. @default 26214400 (25 MiB) */
   maxFileBytes: number
+  /** The bytes of all files of one project together. @default 10737418240 (10 GiB) */
+  maxProjectFileBytes: number
   /** Media types of files that are taken. @default pictures, sound, film, plain text, PDF, JSON, ZIP, office documents */
   fileTypes: string[]
   /** Requests per minute for one key, on one replica. @default 6000 */
@@ -149,6 +151,7 @@ const shapes = {
   GATEHOUSE_REQUESTS_PER_MINUTE: number(1, 100_000_000),
   GATEHOUSE_BLOB_DIR: z.string().min(1),
   GATEHOUSE_MAX_FILE_BYTES: number(1, 5_000_000_000),
+  GATEHOUSE_MAX_PROJECT_FILE_BYTES: number(1, Number.MAX_SAFE_INTEGER),
   GATEHOUSE_FILE_TYPES: list,
   GATEHOUSE_PUBLIC_URL: url(['http:', 'https:']).transform((value) => value.replace(/\/$/, '')),
   GATEHOUSE_ALLOWED_HOSTS: list,
@@ -205,6 +208,7 @@ export function loadConfig(env: Environment = process.env): Config {
     requestsPerMinute: set.GATEHOUSE_REQUESTS_PER_MINUTE ?? 6000,
     blobDir: set.GATEHOUSE_BLOB_DIR ?? join(set.GATEHOUSE_DATA_DIR ?? '.gatehouse', 'blobs'),
     maxFileBytes: set.GATEHOUSE_MAX_FILE_BYTES ?? 25 * 1024 * 1024,
+    maxProjectFileBytes: set.GATEHOUSE_MAX_PROJECT_FILE_BYTES ?? 10 * 1024 ** 3,
     fileTypes: set.GATEHOUSE_FILE_TYPES ?? usualFileTypes,
     publicUrl: set.GATEHOUSE_PUBLIC_URL ?? null,
     allowedHosts: set.GATEHOUSE_ALLOWED_HOSTS ?? [],

@@ -1,5 +1,5 @@
 /** Tools of foreign MCP servers on the wire: how they are reached, and which of them are served how. */
-import { loadCallables, type GatePolicy, type Tool } from '../../domain/tools/index.ts'
+import { loadCallables, shownValues, type GatePolicy, type Tool } from '../../domain/tools/index.ts'
 import { hasPrefix } from './connections.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from './refs.ts'
@@ -35,8 +35,9 @@ export function addMcpTool(refs: Refs, ToolAction: ReturnType<typeof addToolActi
       }),
       headers: t.field({
         type: 'JSONObject',
-        description: 'Static headers by name, with {{secret:NAME}} unfilled.',
-        resolve: (tool) => tool.mcp!.headers,
+        description:
+          'Static headers by name, with {{secret:NAME}} unfilled. Masked for a key that may not update the tool.',
+        resolve: (tool, _args, { ctx }) => shownValues(ctx, tool, tool.mcp!.headers),
       }),
       auth: t.field({
         type: Auth.Object,

@@ -1,5 +1,5 @@
 /** The kinds of tools: what each shows beside what all show, and how it is written. */
-import { loadCallables, type Tool } from '../../domain/tools/index.ts'
+import { loadCallables, shownValues, type Tool } from '../../domain/tools/index.ts'
 import { hasPrefix } from './connections.ts'
 import { described } from './described.ts'
 import type { GateTypes } from './gates.ts'
@@ -35,8 +35,9 @@ export function addToolKinds(refs: Refs, annotations: Annotations, gates: GateTy
       method: t.field({ type: Method, description: 'The method.', resolve: (tool) => tool.http!.method }),
       headers: t.field({
         type: 'JSONObject',
-        description: 'Static headers by name, with {{secret:NAME}} unfilled.',
-        resolve: (tool) => tool.http!.headers,
+        description:
+          'Static headers by name, with {{secret:NAME}} unfilled. Masked for a key that may not update the tool.',
+        resolve: (tool, _args, { ctx }) => shownValues(ctx, tool, tool.http!.headers),
       }),
     }),
   })

@@ -1,5 +1,5 @@
 /** What every tool shows of itself, and the inputs that its mutations share. */
-import { gateOf, shownSchema, taskDefaults, type Tool } from '../../domain/tools/index.ts'
+import { gateOf, shownSchema, shownValues, taskDefaults, type Tool } from '../../domain/tools/index.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from './refs.ts'
 import { addTaskPolicy } from './task-policy.ts'
@@ -80,9 +80,11 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
         description: 'What a structured result must fit.',
       }),
       annotations: t.expose('annotations', { type: Annotations, description: 'Hints for clients.' }),
-      presetParameters: t.expose('presetParameters', {
+      presetParameters: t.field({
         type: 'JSONObject',
-        description: 'Fixed arguments: hidden from the model, always ours.',
+        description:
+          'Fixed arguments: hidden from the model, always ours. Their values are masked for a key that may not update the tool.',
+        resolve: (tool, _args, { ctx }) => shownValues(ctx, tool, tool.presetParameters),
       }),
       timeoutMs: t.exposeInt('timeoutMs', {
         nullable: true,

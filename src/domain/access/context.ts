@@ -52,6 +52,8 @@ export interface Limits {
   modelTotalMs: number
   /** The largest file, in bytes. */
   maxFileBytes: number
+  /** The bytes of all files of one project together. */
+  maxProjectFileBytes: number
   /** Media types of files that are taken, as `text/csv` or `image/*`. */
   fileTypes: readonly string[]
   /** Tools, agents, keys, providers, secrets, grants and files: at most so many of each in a project. */

@@ -3,7 +3,7 @@ import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
 import { EgressError } from './egress-error.ts'
-import { blocked, portOf, type Guard } from './policy.ts'
+import { blocked, blockedName, portOf, type Guard } from './policy.ts'
 
 /** Every address of a host name, in the order to try them. */
 export type Lookup = (host: string) => Promise<string[]>
@@ -36,14 +36,16 @@ export function createConnector(guard: Guard, lookup: Lookup): buildConnector.co
 async function checkedAddresses(guard: Guard, lookup: Lookup, to: buildConnector.Options): Promise<string[]> {
   const host = to.hostname.replace(/^\[|\]$/g, '')
   const port = portOf(to)
-  const addresses = isIP(host) !== 0 ? [host] : await resolve(lookup, host)
-  if (!addresses.every((address) => guard.allows(host, port, address))) throw blocked()
+  const isName = isIP(host) === 0
+  const addresses = isName ? await resolve(lookup, host) : [host]
+  if (!addresses.every((address) => guard.allows(host, port, address)))
+    throw isName ? blockedName() : blocked()
   return addresses
 }
 
 async function resolve(lookup: Lookup, host: string): Promise<string[]> {
   const unresolved = (cause?: unknown) =>
-    new EgressError('CONNECT', 'The name of the host could not be resolved.', false, cause)
+    new EgressError('CONNECT', 'No connection could be made to the host.', false, cause)
   const addresses = await lookup(host).catch((error: unknown) => {
     throw unresolved(error)
   })

@@ -2,6 +2,8 @@
 
 type EgressCode =
   | 'BLOCKED_ADDRESS'
+  /** A name that means such an address: told to strangers in the words of CONNECT, so that nobody maps our network. */
+  | 'BLOCKED_NAME'
   | 'BAD_URL'
   | 'TIMEOUT'
   | 'TOO_LARGE'

@@ -43,6 +43,11 @@ export function blocked(): EgressError {
   )
 }
 
+/** A name that means such an address. Whoever gave the name is told no more than of one that does not exist. */
+export function blockedName(): EgressError {
+  return new EgressError('BLOCKED_NAME', 'No connection could be made to the host.', false, blocked())
+}
+
 /** The port as text, also when it is the scheme's own. */
 export function portOf(url: Pick<URL, 'port' | 'protocol'>): string {
   return url.port || (url.protocol === 'https:' ? '443' : '80')

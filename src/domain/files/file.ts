@@ -29,9 +29,8 @@ export interface Attachment {
 }
 
 export const filenameShape = text(255, 1).refine(
-  // oxlint-disable-next-line no-control-regex -- control characters are what is refused
-  (name) => !/[/\\\u0000-\u001f\u007f]/.test(name) && name !== '.' && name !== '..',
-  'must be a plain file name, without slashes or control characters',
+  (name) => !/[/\\\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(name) && name !== '.' && name !== '..',
+  'must be a plain file name, without slashes, control characters and marks that turn its direction',
 )
 
 export const contentTypeShape = text(100, 3)

@@ -30,6 +30,7 @@ import {
   type StoredFile,
 } from './file.ts'
 import { contentPath, signLink } from './links.ts'
+import { blobKey, loadFiles } from './stored.ts'
 
 const uploadSeconds = 15 * 60
 const downloadSeconds = 60 * 60
@@ -78,47 +79,6 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
     return row as StoredFile
   })
   return { file, uploadUrl: linkTo(ctx, 'PUT', id, uploadSeconds) }
-}
-
-/**
- * The bytes arrive by a link that was checked. CONFLICT when they are there already, LIMITED when they are too many. Of
- * two that arrive together one is taken: bytes, size and hash are of the same.
- */
-export async function receiveFile(
-  house: House,
-  id: string,
-  contentType: string | null,
-  source: AsyncIterable<Uint8Array>,
-): Promise<StoredFile> {
-  const [row] = await loadFiles(house.db, [id])
-  if (!row) throw notFound('file', id)
-  if (row.status !== 'PENDING') throw new AppError('CONFLICT', 'This file has its bytes already.')
-  if (contentType && contentType.split(';')[0]!.trim().toLowerCase() !== row.contentType)
-    throw invalidAt(['content-type'], `must be ${row.contentType}, as announced`)
-  const { maxFileBytes } = house.limits
-  const draft = await house.blobs.write(source, maxFileBytes)
-  if (!draft) throw new AppError('LIMITED', `A file has at most ${maxFileBytes} bytes.`)
-  try {
-    return await atomically(house.db, async (tx) => {
-      const { size, sha256 } = draft
-      const [ready] = await tx
-        .update(files)
-        .set({ size, sha256, status: 'READY', uploadedAt: sql`now()` })
-        .where(and(eq(files.id, id), eq(files.status, 'PENDING')))
-        .returning()
-      if (!ready) throw new AppError('CONFLICT', 'This file has its bytes already.')
-      // Before anybody can read that it is ready. The lock may be lost by now: the key is that of these very bytes.
-      await draft.keep(blobKey(id, sha256))
-      return ready as StoredFile
-    })
-  } finally {
-    await draft.drop()
-  }
-}
-
-/** Bytes that were brought for a file have their hash in their key, so that no others come in their place. */
-function blobKey(id: string, sha256: string): string {
-  return `${id}_${sha256.slice(0, 32)}`
 }
 
 /** The bytes of a file, by a link that was checked; null when there are none. */
@@ -210,9 +170,4 @@ export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<S
   if (file.sha256) await ctx.blobs.remove(blobKey(fileId, file.sha256))
   await ctx.blobs.remove(fileId)
   return file
-}
-
-async function loadFiles(db: Database, ids: readonly string[]): Promise<StoredFile[]> {
-  if (ids.length === 0) return []
-  return (await selectRows(db, files, sql`where id in ${[...ids]}`)) as StoredFile[]
 }

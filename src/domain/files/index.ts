@@ -7,9 +7,9 @@ export {
   listFiles,
   openFile,
   presignUpload,
-  receiveFile,
   resolveAttachments,
   type PresignUploadInput,
   type Upload,
 } from './files.ts'
 export { readLink } from './links.ts'
+export { receiveFile } from './receive.ts'

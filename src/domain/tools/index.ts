@@ -28,6 +28,7 @@ export { asksAgent, describedAgent, resourceOf, type AgentMessage } from './kind
 export { refusalOf } from './kinds/platform.ts'
 export { attemptBegins, attemptEnds, newAttempt } from './ledger.ts'
 export { mask, masked, maskedPaths, maskedText } from './masking.ts'
+export { shownValues } from './shown-config.ts'
 export { argumentLimits, prepareCall, type Prepared } from './prepare.ts'
 export {
   createTool,

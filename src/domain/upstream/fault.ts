@@ -108,6 +108,7 @@ function egressFault(error: EgressError): UpstreamFault {
     case 'BAD_URL':
       return new UpstreamFault('blocked_address', error.message, {}, error)
     case 'CONNECT':
+    case 'BLOCKED_NAME':
       return new UpstreamFault('unreachable', 'The server could not be reached.', {}, error)
     case 'TIMEOUT':
       return new UpstreamFault('timeout', 'The server did not answer in time.', {}, error)

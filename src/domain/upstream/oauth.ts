@@ -66,7 +66,7 @@ export function authFetch(house: House): typeof globalThis.fetch {
     } catch (error) {
       // The SDK goes on looking elsewhere after any error but this one; an address that we refuse ends the search.
       const refused =
-        error instanceof EgressError && (error.code === 'BLOCKED_ADDRESS' || error.code === 'BAD_URL')
+        error instanceof EgressError && ['BLOCKED_ADDRESS', 'BLOCKED_NAME', 'BAD_URL'].includes(error.code)
       throw refused ? new TypeError(error.message, { cause: error }) : error
     }
   }

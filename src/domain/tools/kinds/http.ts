@@ -90,6 +90,7 @@ function failure({ code, message }: EgressError, timeoutMs: number): ToolResult 
     case 'ABORTED':
       return errorResult('cancelled', 'The call was cancelled.')
     case 'CONNECT':
+    case 'BLOCKED_NAME':
       return errorResult('unreachable', 'The service could not be reached.')
     case 'TOO_LARGE':
       return errorResult('response_too_large', message)

@@ -1,0 +1,60 @@
+/** Takes hidden values out of what comes back: whoever was given one may echo it, on purpose or in an error message. */
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
+
+/** Shorter values are left: they would be found everywhere. */
+const shortest = 4
+
+/** Members that hold bytes in base64, which nobody reads as text. */
+const bytes = new Set(['data', 'blob'])
+
+/**
+ * A function that gives a copy of a JSON value in which none of these values occurs: as it is, URL-encoded, as a JSON
+ * string or in base64, in texts, names of members and as numbers. Values of objects and lists count one by one; those
+ * with fewer than four characters are left. Null when there is nothing to hide.
+ */
+export function scrubber(values: readonly Json[], substitute: string): (<T>(value: T) => T) | null {
+  const texts = [...new Set(leavesOf(values))].filter((text) => text.length >= shortest)
+  if (texts.length === 0) return null
+  const spellings = [...new Set(texts.flatMap(spellingsOf))].sort((a, b) => b.length - a.length)
+  const clean = (text: string) =>
+    spellings.reduce((left, one) => (left.includes(one) ? left.replaceAll(one, substitute) : left), text)
+  const numbers = new Set(texts)
+  const scrub = (value: unknown): unknown => {
+    if (typeof value === 'string') return clean(value)
+    if (typeof value === 'number') return numbers.has(String(value)) ? substitute : value
+    if (Array.isArray(value)) return value.map(scrub)
+    if (!isJsonObject(value)) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [clean(key), isBytes(value, key) ? item : scrub(item)]),
+    )
+  }
+  return <T>(value: T) => scrub(value) as T
+}
+
+function isBytes(holder: JsonObject, key: string): boolean {
+  return bytes.has(key) && typeof holder['mimeType'] === 'string'
+}
+
+function leavesOf(values: readonly Json[]): string[] {
+  const leaves: string[] = []
+  const rest: Json[] = [...values]
+  while (rest.length > 0) {
+    const one = rest.pop()!
+    if (typeof one === 'string') leaves.push(one)
+    else if (typeof one === 'number') leaves.push(String(one))
+    else if (typeof one === 'object' && one !== null) for (const item of Object.values(one)) rest.push(item)
+  }
+  return leaves
+}
+
+function spellingsOf(text: string): string[] {
+  const base64 = Buffer.from(text).toString('base64')
+  return [
+    text,
+    encodeURIComponent(Buffer.from(text).toString()),
+    JSON.stringify(text).slice(1, -1),
+    base64,
+    base64.replace(/=+$/, ''),
+    Buffer.from(text).toString('base64url'),
+  ]
+}

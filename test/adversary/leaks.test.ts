@@ -1,0 +1,119 @@
+/** No. 17: what a tool's users see of its configuration, what a refusal tells of our network, and what files may hold. */
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { objectSchema } from '../support/story.ts'
+
+let h: Harness
+let open: Loopback
+let blobDir: string
+const maxProjectFileBytes = 1000
+beforeAll(async () => {
+  blobDir = await mkdtemp(join(tmpdir(), 'gatehouse-leaks-'))
+  open = await startLoopback((_request, response) => response.end('{}'))
+  const lookup = async (host: string) => {
+    if (host === 'inside.test') return ['10.0.0.7']
+    if (host === 'closed.test') return ['203.0.113.1']
+    throw new Error('ENOTFOUND')
+  }
+  const config = { egressAllowPrivate: false, blobDir, maxProjectFileBytes }
+  h = await openHarness(config, { egress: { lookup } })
+})
+afterAll(async () => {
+  await h?.stop()
+  await open?.close()
+  await rm(blobDir, { recursive: true, force: true })
+})
+
+test('presets and literal headers are shown to those who may change the tool, and to nobody else', async () => {
+  const literal = 'Bearer literal-token'
+  const http = {
+    url: 'https://closed.test/',
+    headers: { authorization: literal },
+    inputSchema: objectSchema({ account: { type: 'string' } }),
+  }
+  const { tool } = await h.mutate(
+    'createTool',
+    { name: 'fixed', presetParameters: { account: 'acc-4711' }, config: { http } },
+    'tool { id }',
+  )
+  const shown = async (key?: string) =>
+    (
+      await h.gql(
+        'query($id: ID!) { tool(id: $id) { presetParameters ... on HttpTool { headers } } }',
+        { id: tool.id },
+        key,
+      )
+    ).data['tool']
+  expect(await shown()).toEqual({
+    presetParameters: { account: 'acc-4711' },
+    headers: { authorization: literal },
+  })
+  const { secret } = await h.mutate('createApiKey', { name: 'v', role: 'VIEWER' }, 'secret')
+  expect(await shown(secret)).toEqual({
+    presetParameters: { account: '[masked]' },
+    headers: { authorization: '[masked]' },
+  })
+})
+
+test('a name that means a private address is told of as one that does not exist', async () => {
+  const errorOf = async (host: string) => {
+    const http = { url: `http://${host}/`, method: 'GET', inputSchema: objectSchema({}) }
+    const name = `to_${host.replace('.', '_')}`
+    const { tool } = await h.mutate('createTool', { name, config: { http } }, 'tool { id }')
+    const { toolCall } = await h.mutate(
+      'callTool',
+      { toolId: tool.id },
+      'toolCall { status errorCode content }',
+    )
+    const trial = await h.mutate('testUpstream', { url: `http://${host}/mcp` }, 'ok error { code message }')
+    return { ...toolCall, trial: trial.error }
+  }
+  const inside = await errorOf('inside.test')
+  expect(inside).toEqual(await errorOf('nowhere.test'))
+  expect(inside).toMatchObject({ errorCode: 'unreachable', trial: { code: 'unreachable' } })
+})
+
+const announce = (filename: string) =>
+  h.mutate('presignUpload', { filename, contentType: 'text/plain' }, 'file { id } uploadUrl')
+const put = (url: string, body: BodyInit) =>
+  fetch(url, {
+    method: 'PUT',
+    body,
+    headers: { 'content-type': 'text/plain' },
+    duplex: 'half',
+  } as RequestInit)
+
+test('a file name that turns the direction of reading is refused', async () => {
+  for (const name of ['photo\u202Egnp.exe', 'a\u2066b', 'x\u200F.txt', 'line\u2028.txt'])
+    expect(await announce(name)).toMatchObject({ __typename: 'ValidationError' })
+  expect(await announce('قائمة 清单 👩‍🚀.txt')).toMatchObject({ __typename: 'PresignUploadPayload' })
+})
+
+test('of two uploads by one link at once the first ends: one comes at a time', async () => {
+  const { uploadUrl } = await announce('slow.txt')
+  const drafts = () => readdir(join(blobDir, 'drafts')).catch(() => [])
+  const body = new ReadableStream<Uint8Array>({ start: (to) => to.enqueue(Buffer.from('first')) })
+  const first = put(uploadUrl, body).then(
+    ({ status }) => status,
+    () => 'cut',
+  )
+  await expect.poll(drafts).toHaveLength(1)
+  expect((await put(uploadUrl, 'second')).status).toBe(201)
+  expect(['cut', 409]).toContain(await first)
+  await expect.poll(drafts).toEqual([])
+})
+
+test('the files of a project have room together, also when they come at once', async () => {
+  const links = await Promise.all(['a', 'b', 'c', 'd'].map(announce))
+  const statuses = await Promise.all(
+    links.map(async ({ uploadUrl }) => (await put(uploadUrl, 'x'.repeat(400))).status),
+  )
+  expect(statuses.toSorted()).toEqual([201, 201, 413, 413])
+  const { uploadUrl } = await announce('e')
+  expect((await put(uploadUrl, 'x'.repeat(300))).status).toBe(413)
+  expect((await put(uploadUrl, 'x'.repeat(100))).status).toBe(201)
+})
