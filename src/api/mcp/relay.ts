@@ -82,7 +82,7 @@ export function addRelay(server: Server, visit: Visit): void {
       'completion/complete',
       ({ params }, mcp) =>
         answer(visit, mcp, null, (asked) =>
-          relayCompletion(visit.ctx, offers, plain(params), asked),
+          relayCompletion(visit.ctx, visit.surface, plain(params), asked),
         ) as never,
     )
 }
@@ -96,7 +96,7 @@ function addPrompts(server: Server, visit: Visit): void {
   server.setRequestHandler('prompts/get', ({ params }, mcp) => {
     const { name, arguments: args } = params
     return answer(visit, mcp, hashJson(['prompts/get', name, args ?? {}]), (asked) =>
-      relayPrompt(ctx, offers, name, args, asked),
+      relayPrompt(ctx, surface, name, args, asked),
     ) as never
   })
 }
@@ -114,7 +114,7 @@ function addResources(server: Server, visit: Visit): void {
     'resources/read',
     ({ params: { uri } }, mcp) =>
       answer(visit, mcp, hashJson(['resources/read', uri]), (asked) =>
-        relayResource(ctx, offers, uri, asked).catch((error: unknown) => {
+        relayResource(ctx, surface, uri, asked).catch((error: unknown) => {
           throw resourceFault(error, uri)
         }),
       ) as never,

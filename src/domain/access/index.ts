@@ -11,7 +11,7 @@ export {
   type Principal,
 } from './context.ts'
 export { forgetExpiredKeys, rememberRequest } from './idempotency.ts'
-export { createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
+export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
 export {
   assertStillValid,
   createAuthenticator,
@@ -24,12 +24,15 @@ export {
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
 export {
   assertMay,
+  assertUnbound,
   denied,
   eachSeen,
   entryOf,
+  holds,
   listAudit,
   recordChange,
   type AuditedChange,
+  type Bond,
 } from './permission.ts'
 export { allows, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
 export { createProject, getProjects, insertProject, listProjects, type Project } from './projects.ts'

@@ -69,8 +69,8 @@ export async function createApiKey(
   })
 }
 
-/** The table is asked directly: the room of agents stands higher and knows this one. */
-async function assertAgent(ctx: Ctx, projectId: string, agentId: string): Promise<void> {
+/** Throws NOT_FOUND unless the project has the agent. The table is asked directly: the room of agents stands higher. */
+export async function assertAgent(ctx: Ctx, projectId: string, agentId: string): Promise<void> {
   const [agent] = await ctx.db
     .select({ id: agents.id })
     .from(agents)

@@ -100,7 +100,14 @@ export async function deleteAgent(ctx: Ctx, input: { id: string }): Promise<Agen
 /** Agents by id, null for what does not exist for the caller. Action `agents:Get` on each. */
 export async function getAgents(ctx: Ctx, ids: readonly string[]): Promise<(Agent | null)[]> {
   const rows = await loadAgents(ctx.db, ids)
-  return eachSeen(ctx, ids, rows, 'agents:Get', (agent) => `agent/${agent.id}`)
+  return eachSeen(
+    ctx,
+    ids,
+    rows,
+    'agents:Get',
+    ({ id }) => `agent/${id}`,
+    ({ id }) => ({ agentId: id }),
+  )
 }
 
 /** Agents of a project, newest first. Action `agents:List`. */

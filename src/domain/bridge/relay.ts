@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import { notFound } from '../../core/errors.ts'
 import { allows, assertMay, type Ctx, type Policy } from '../access/index.ts'
+import type { Agent } from '../agents/index.ts'
 import { timeoutOf, findTool } from '../tools/index.ts'
 import {
   completeArgument,
@@ -11,6 +12,7 @@ import {
   type UpstreamReading,
 } from '../upstream/index.ts'
 import { ownerOfResource, type Offers } from './offers.ts'
+import type { BridgeSurface } from './surface.ts'
 
 /** What comes along with a request of the client. */
 export interface Asked {
@@ -36,33 +38,33 @@ export function offersFor(policy: Policy, offers: Offers): Offers {
 /** Reads a resource of one of the agent's upstreams. Action `tools:Call` on its tool. NOT_FOUND when nobody has it. */
 export async function relayResource(
   ctx: Ctx,
-  offers: Offers,
+  { agent, offers }: BridgeSurface,
   uri: string,
   asked: Asked,
 ): Promise<UpstreamReading> {
   const toolId = ownerOfResource(offers, uri)
   if (toolId === null) throw notFound('resource', uri)
-  return readResource(ctx, { ...(await askingOf(ctx, toolId, asked)), uri })
+  return readResource(ctx, { ...(await askingOf(ctx, agent, toolId, asked)), uri })
 }
 
 /** A prompt by the name under which it is listed. Action `tools:Call` on its tool. NOT_FOUND when nobody has it. */
 export async function relayPrompt(
   ctx: Ctx,
-  offers: Offers,
+  { agent, offers }: BridgeSurface,
   name: string,
   args: Record<string, string> | undefined,
   asked: Asked,
 ): Promise<UpstreamReading> {
   const found = offers.prompts.get(name)
   if (!found) throw notFound('prompt', name)
-  const asking = await askingOf(ctx, found.toolId, asked)
+  const asking = await askingOf(ctx, agent, found.toolId, asked)
   return getPrompt(ctx, { ...asking, name: found.thing.name, ...(args ? { arguments: args } : {}) })
 }
 
 /** Completes an argument of a prompt or template. Action `tools:Call` on its tool. NOT_FOUND when nobody has it. */
 export async function relayCompletion(
   ctx: Ctx,
-  offers: Offers,
+  { agent, offers }: BridgeSurface,
   params: JsonObject,
   asked: Asked,
 ): Promise<UpstreamReading> {
@@ -71,17 +73,17 @@ export async function relayCompletion(
     const found = offers.prompts.get(ref.name ?? '')
     if (!found) throw notFound('prompt', ref.name ?? '')
     const theirs = { ...params, ref: { type: 'ref/prompt', name: found.thing.name } }
-    return completeArgument(ctx, { ...(await askingOf(ctx, found.toolId, asked)), params: theirs })
+    return completeArgument(ctx, { ...(await askingOf(ctx, agent, found.toolId, asked)), params: theirs })
   }
   const uri = ref.uri ?? ''
   const template = offers.templates.find(({ thing }) => thing.uriTemplate === uri)
   const toolId = template?.toolId ?? ownerOfResource(offers, uri)
   if (!toolId) throw notFound('resource', uri)
-  return completeArgument(ctx, { ...(await askingOf(ctx, toolId, asked)), params })
+  return completeArgument(ctx, { ...(await askingOf(ctx, agent, toolId, asked)), params })
 }
 
-async function askingOf(ctx: Ctx, toolId: string, { relay, signal }: Asked) {
+async function askingOf(ctx: Ctx, agent: Agent, toolId: string, { relay, signal }: Asked) {
   const tool = await findTool(ctx, toolId)
-  await assertMay(ctx, 'tools:Call', tool.projectId, `tool/${tool.id}`)
+  await assertMay(ctx, 'tools:Call', tool.projectId, `tool/${tool.id}`, { agentId: agent.id })
   return { id: tool.id, projectId: tool.projectId, timeoutMs: timeoutOf(ctx, tool), signal, relay }
 }

@@ -39,7 +39,7 @@ export async function subscribeToResource(
 ): Promise<void> {
   const toolId = ownerOfResource(offers, uri)
   if (toolId === null) throw notFound('resource', uri)
-  await assertMay(ctx, 'tools:Call', agent.projectId, `tool/${toolId}`)
+  await assertMay(ctx, 'tools:Call', agent.projectId, `tool/${toolId}`, { agentId: agent.id })
   if (!offers.watchable.has(toolId)) throw invalidAt(['uri'], 'does not tell of its changes')
   if (uri.length > maxUriLength) throw invalidAt(['uri'], `has more than ${maxUriLength} characters`)
   const { threadId, expiresAt } = session

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { atomically, jsonb, nowPlus, query } from '../../store/db/database.ts'
 import { insertEvents } from '../../store/events/log.ts'
 import { lockOwners } from '../../store/work/owner.ts'
-import { principalById, type Ctx } from '../access/index.ts'
+import { principalById, type Ctx, type Principal } from '../access/index.ts'
 import { gatesOf } from '../agents/index.ts'
 import {
   goneResult,
@@ -101,7 +101,7 @@ async function prepareRun({ house, generation }: Turn, call: ToolCall): Promise<
       'forbidden',
       'The key that asked for this run is not valid any more; nothing was started.',
     )
-  const ctx: Ctx = { ...house, principal, requestId: call.id, remoteAddress: null }
+  const ctx: Ctx = { ...house, principal: boundTo(call, principal), requestId: call.id, remoteAddress: null }
   const input = inputOf(call, prepared.merged)
   if (input.idempotencyKey) return keyGiven
   try {
@@ -113,6 +113,16 @@ async function prepareRun({ house, generation }: Turn, call: ToolCall): Promise<
     if (error instanceof AppError) return refusalOf(error)
     throw error
   }
+}
+
+/**
+ * Who asks for the run within. A key that is bound to an agent reaches the agents that this one was given to ask, and
+ * no other: whoever saved the agent agreed to those, and the model chooses what it names to start-generation.
+ */
+function boundTo(call: ToolCall, principal: Principal): Principal {
+  return principal.agentId !== null && call.kind === 'agent'
+    ? { ...principal, agentId: call.toolId }
+    : principal
 }
 
 const keyGiven = errorResult(

@@ -86,7 +86,7 @@ export async function startGeneration(
 export async function prepareStart(ctx: Ctx, input: StartGenerationInput): Promise<NewGeneration> {
   const given = check(shape, input)
   const agent = await findAgent(ctx, given.agentId)
-  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`)
+  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`, { agentId: agent.id })
   const settings = withOverrides(settingsOf(agent), input)
   if (settings.stopConditions !== agent.stopConditions || settings.toolChoice !== agent.toolChoice)
     await checkTools(ctx, agent.projectId, settings)

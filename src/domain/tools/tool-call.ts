@@ -140,7 +140,14 @@ export function toolCallOf(row: typeof toolCalls.$inferSelect): ToolCall {
 /** Calls by id, null for what does not exist for the caller. Action `toolCalls:Get` on each. */
 export async function getToolCalls(ctx: Ctx, ids: readonly string[]): Promise<(ToolCall | null)[]> {
   const rows = await loadCalls(ctx.db, ids)
-  return eachSeen(ctx, ids, rows, 'toolCalls:Get', (call) => `toolCall/${call.id}`)
+  return eachSeen(
+    ctx,
+    ids,
+    rows,
+    'toolCalls:Get',
+    ({ id }) => `toolCall/${id}`,
+    ({ requestedBy }) => ({ by: requestedBy }),
+  )
 }
 
 /** Calls of a project, newest first, all or of one status or tool. Action `toolCalls:List`. */
