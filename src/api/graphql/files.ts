@@ -113,7 +113,8 @@ function addFileMutations(refs: Refs): void {
           description: 'The media type; send the same with the bytes.',
         }),
         agentId: t.id({
-          description: 'Begins with agt_. Keys that are bound to this agent may attach the file; none when left out.',
+          description:
+            'Begins with agt_. Keys that are bound to this agent may attach the file; none when left out.',
         }),
         size: t.int({ description: 'In bytes, when it is known: one that is too large is refused at once.' }),
       }),

@@ -21,6 +21,7 @@ export {
   type ApiKey,
   type Authenticator,
 } from './keys.ts'
+export { requesterOf, type Requester } from './subjects.ts'
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
 export {
   assertMay,
@@ -35,7 +36,15 @@ export {
   type Bond,
 } from './permission.ts'
 export { allows, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
-export { createProject, getProjects, insertProject, listProjects, type Project } from './projects.ts'
+export {
+  createProject,
+  getProjects,
+  insertProject,
+  listProjects,
+  updateProject,
+  type Project,
+  type UpdateProjectInput,
+} from './projects.ts'
 export { assertRoom } from './room.ts'
 export { createRateLimit, type RateLimit } from './rate.ts'
 export { createStays } from './stays.ts'

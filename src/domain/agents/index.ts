@@ -4,7 +4,6 @@ export {
   errorProfiles,
   gatesOf,
   mcpDefaults,
-  withOverrides,
   type Agent,
   type AgentSettings,
   type McpSettings,
@@ -24,3 +23,4 @@ export {
   type UpdateAgentInput,
 } from './agents.ts'
 export { checkTools, collidingNames } from './names.ts'
+export { withOverrides } from './overrides.ts'

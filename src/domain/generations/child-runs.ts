@@ -80,9 +80,9 @@ function insertRun(parent: Generation, callId: string, run: NewGeneration): SQL[
   return [
     ...(run.threadId ? [] : [thread]),
     sql`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input,
-        requested_by, parent_id, parent_call_id, root_id, depth, last_seq, deadline_at, wake_at)
+        requested_by, requester, parent_id, parent_call_id, root_id, depth, last_seq, deadline_at, wake_at)
       select ${run.id}, g.project_id, ${agent.id}, ${agent.version}::int, ${threadId}, 'QUEUED', ${jsonb(settings)},
-        ${jsonb(run.messages)}, g.requested_by, g.id, ${callId}, ${parent.rootId ?? parent.id},
+        ${jsonb(run.messages)}, g.requested_by, g.requester, g.id, ${callId}, ${parent.rootId ?? parent.id},
         ${parent.depth + 1}::int, 1, least(${endOfTime(sql`g.id`, sql`g.deadline_at`)}, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
     insertEvents(sql`select g.project_id, ${run.id}::text as generation_id, 1 as seq, 'GENERATION_QUEUED' as type,
       ${queued} as data from g`),
@@ -95,7 +95,7 @@ async function prepareRun({ house, generation }: Turn, call: ToolCall): Promise<
   if (!callable) return goneResult()
   const prepared = prepareCall(callable, call.arguments)
   if (!prepared.ok) return errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
-  const principal = await principalById(house.db, call.requestedBy, house.clock.now())
+  const principal = await principalById(house.db, call.requestedBy, house.clock.now(), call.requester)
   if (!principal)
     return errorResult(
       'forbidden',

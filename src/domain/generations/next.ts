@@ -173,8 +173,7 @@ export function planOf(s: Pick<Situation, 'settings' | 'stepCount' | 'nextStep'>
   const choice =
     rules.find((rule) => rule.toolChoice !== null)?.toolChoice ??
     ('tool' in own && stepIndex > 1 ? { mode: 'AUTO' as const } : own)
-  const active =
-    rules.find((rule) => rule.activeToolIds !== null)?.activeToolIds ?? s.settings.activeToolIds
+  const active = rules.find((rule) => rule.activeToolIds !== null)?.activeToolIds ?? s.settings.activeToolIds
   const isNone = 'mode' in choice && choice.mode === 'NONE'
   return {
     stepIndex,

@@ -45,6 +45,7 @@ beforeAll(async () => {
     policy: policyOfRole('admin'),
     expiresAt: null,
     agentId: null,
+    votes: true,
   })
   issuer = await startAuthorizationServer(`${h.url}/oauth/callback`)
   await setSecret('CLIENT_SECRET', clientSecret)
