@@ -37,7 +37,10 @@ export {
 } from './permission.ts'
 export { allows, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
 export {
+  assertOneMayRegate,
   createProject,
+  dropSecondForGates,
+  findProject,
   getProjects,
   insertProject,
   listProjects,
@@ -46,6 +49,7 @@ export {
   type UpdateProjectInput,
 } from './projects.ts'
 export { assertRoom } from './room.ts'
+export { personsOf } from './persons.ts'
 export { createRateLimit, type RateLimit } from './rate.ts'
 export { createStays } from './stays.ts'
 export { asAppError } from './storage-fault.ts'

@@ -69,8 +69,7 @@ export type UpdateProjectInput = z.input<typeof changes>
  */
 export async function updateProject(ctx: Ctx, input: UpdateProjectInput): Promise<Project> {
   const { id, name, runGraceSeconds, gatesNeedSecond } = check(changes, input)
-  const [found] = reaches(ctx, id) ? await ctx.db.select().from(projects).where(eq(projects.id, id)) : []
-  if (!found) throw notFound('project', id)
+  const found = await findProject(ctx, id)
   const resource = `project/${id}`
   await assertMay(ctx, 'projects:Update', id, resource)
   if (gatesNeedSecond === true) await assertMay(ctx, 'gates:Update', id, resource)
@@ -132,4 +131,38 @@ export async function listProjects(ctx: Ctx, input: { page: Page }): Promise<Pro
     .orderBy(sql`${projects.createdAt} ${order}, ${projects.id} ${order}`)
     .limit(limit)
   return rows.filter((row) => allows(ctx.principal.policy, 'projects:Get', `project/${row.id}`))
+}
+
+/**
+ * Throws CONFLICT in a project where changes of gates need a second person. In the transaction of a change: whoever sets
+ * that rule waits for it.
+ */
+export async function assertOneMayRegate(tx: Database, projectId: string): Promise<void> {
+  const [project] = await tx
+    .select({ needsSecond: projects.gatesNeedSecond })
+    .from(projects)
+    .where(eq(projects.id, projectId))
+    .for('share')
+  if (project?.needsSecond)
+    throw new AppError(
+      'CONFLICT',
+      'In this project a change of a gate needs a second person: leave the gate as it is here, and use proposeGateChange.',
+    )
+}
+
+/** Takes back the rule that changes of gates need a second person, for two people who have agreed to it. */
+export async function dropSecondForGates(tx: Database, projectId: string): Promise<Project> {
+  const [row] = await tx
+    .update(projects)
+    .set({ gatesNeedSecond: false })
+    .where(eq(projects.id, projectId))
+    .returning()
+  return row!
+}
+
+/** The project when it exists for the caller, else NOT_FOUND. Checks no permission. */
+export async function findProject(ctx: Ctx, id: string): Promise<Project> {
+  const [found] = reaches(ctx, id) ? await ctx.db.select().from(projects).where(eq(projects.id, id)) : []
+  if (!found) throw notFound('project', id)
+  return found
 }

@@ -18,7 +18,9 @@ export {
   getAgents,
   listAgents,
   loadAgents,
+  regateAgent,
   updateAgent,
+  withAgentGate,
   type CreateAgentInput,
   type UpdateAgentInput,
 } from './agents.ts'

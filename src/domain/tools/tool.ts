@@ -68,6 +68,8 @@ export interface ToolDefinition {
   idempotent: boolean | null
   /** When a human must agree; null leaves it to `annotations.destructiveHint`. Absent in versions of before the gate. */
   gate?: GatePolicy | null
+  /** Whether calls come from agents only, so that the gate of an agent cannot be gone around. Absent: false. */
+  agentsOnly?: boolean
   /** Absent where the defaults hold. */
   task?: TaskPolicy
   http: HttpToolConfig | null
