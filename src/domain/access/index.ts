@@ -35,7 +35,7 @@ export {
   type AuditedChange,
   type Bond,
 } from './permission.ts'
-export { allows, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
+export { allows, fitsPattern, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
 export {
   assertOneMayRegate,
   createProject,

@@ -4,11 +4,11 @@ import type { JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { principalById, type House, type Requester } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
-import { fillSecrets, openSecrets, secretNames } from '../secrets/index.ts'
+import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
 import type { InputRequired } from '../upstream/index.ts'
 import { withLinks } from './attached.ts'
 import type { Callable } from './callable.ts'
-import { runHttpTool, type HttpToolConfig } from './kinds/http.ts'
+import { originOf, runHttpTool, type HttpToolConfig } from './kinds/http.ts'
 import { runMcpTool, type Caller } from './kinds/mcp.ts'
 import { runPlatformTool } from './kinds/platform.ts'
 import { judged, known, type Finished, type Sending } from './outcome.ts'
@@ -118,6 +118,7 @@ const notAsked = errorResult(
 
 async function runHttp(house: House, run: Run, config: HttpToolConfig): Promise<Sending> {
   const filled = await withSecrets(house, run.projectId, config)
+  if ('refused' in filled) return unsent('secret_refused', filled.refused)
   if ('missing' in filled)
     return unsent('secret_missing', `The secret ${filled.missing} that this tool needs does not exist.`)
   return runHttpTool({
@@ -137,14 +138,23 @@ export function timeoutOf(house: Pick<House, 'limits'>, definition: CallDefiniti
   return definition.timeoutMs ?? house.limits.toolTimeoutMs
 }
 
-/** The configuration with its secrets filled in: as they are into headers, URL-encoded into the URL. */
+/**
+ * The configuration with its secrets filled in: as they are into headers, URL-encoded into the URL. `refused` says which of
+ * them may not go to the host of the tool. Where a redirect leads elsewhere the headers stay behind (see egress).
+ */
 async function withSecrets(
   house: House,
   projectId: string,
   config: HttpToolConfig,
-): Promise<HttpToolConfig | { missing: string }> {
+): Promise<HttpToolConfig | { missing: string } | { refused: string }> {
   const texts = [config.url, ...Object.values(config.headers)]
-  const secrets = await openSecrets(house, projectId, texts.flatMap(secretNames))
+  const secrets = await openSecrets(house, projectId, texts.flatMap(secretNames), originOf(config)).catch(
+    (error: unknown) => {
+      if (error instanceof SecretRefusedError) return { refused: error.message }
+      throw error
+    },
+  )
+  if ('refused' in secrets) return secrets
   const encoded = new Map(
     [...secrets].map(([name, value]) => [name, encodeURIComponent(Buffer.from(value).toString())]),
   )
