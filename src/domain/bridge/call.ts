@@ -62,6 +62,14 @@ export async function callThroughAgent(
     caller: input.caller,
     via: { agentId: agent.id, agentGate: agent.gate ?? null, threadId: input.threadId },
   }
+  return placeThrough(ctx, order)
+}
+
+/** Places a call that has been checked, and runs it when nothing holds it back. */
+export async function placeThrough(
+  ctx: Ctx,
+  order: Order,
+): Promise<{ call: ToolCall; running: Promise<ToolCall> | null }> {
   const placed = await placeCall(ctx, order)
   if (placed.joined && placed.call.callerGoneAt) await noteBack(ctx, placed.call)
   const fresh = !placed.joined && placed.call.status === 'EXECUTING'

@@ -59,6 +59,13 @@ export {
   type Run,
 } from './run.ts'
 export type { Caller } from './kinds/mcp.ts'
+export {
+  isRelayed,
+  isTemplateRelayed,
+  readActions,
+  readCallable,
+  type ReadAction,
+} from './kinds/mcp-reads.ts'
 export { collisions, isToolName, runtimeName } from './names.ts'
 export {
   inputPhases,
