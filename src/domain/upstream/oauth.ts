@@ -15,6 +15,8 @@ import type { IssuedClient, IssuedTokens, Keeper, Kept } from './tokens.ts'
 import { unwatched, wireFetch } from './wire.ts'
 
 export const callbackPath = '/oauth/callback'
+/** Where a person confirms a login. */
+export const loginPath = '/oauth/login'
 export const clientDocumentPath = '/oauth/client.json'
 
 /** A login on its way to, or back from, an authorization server. */
