@@ -14,8 +14,8 @@ import { listen, type HttpServer } from './api/http/server.ts'
 import { makeMcp, type Caller, type Mcp } from './api/mcp/handler.ts'
 import type { Times } from './api/mcp/visit.ts'
 import type { Config } from './config.ts'
-import { AppError } from './core/errors.ts'
 import {
+  assertUnbound,
   createAuthenticator,
   createRateLimit,
   createTokenVerifier,
@@ -123,7 +123,7 @@ function callersOf(
     if (authorization === null) return makeContext(refuse, models, request.requestId)
     const resources = [`${address.url}/graphql`]
     const ctx = await ctxOf({ secret: tokenOf(authorization), resources, messages: 1, ...request })
-    if (ctx.principal.agentId !== null) throw boundKey()
+    assertUnbound(ctx.principal)
     return makeContext(() => ctx, models, request.requestId)
   }
   return { ctxOf, contextOf }
@@ -144,12 +144,6 @@ function fileCaller(ctxOf: (caller: Caller) => Promise<Ctx>, address: Address) {
 /** Names in the Host header that belong to us. */
 function hostsOf({ host, publicUrl, allowedHosts }: Config): string[] {
   return [host, ...(publicUrl ? [new URL(publicUrl).hostname] : []), ...allowedHosts]
-}
-
-function boundKey(): AppError {
-  return new AppError('FORBIDDEN', 'This key is bound to the MCP bridge of one agent.', {
-    action: 'agents:Get',
-  })
 }
 
 function refuse(): never {

@@ -20,6 +20,7 @@ const ladder = [
   'approvals',
   'calls',
   'agents',
+  'gates',
   'generations',
   'bridge',
 ]

@@ -13,6 +13,7 @@ export const idPrefixes = {
   toolCall: 'call',
   approval: 'apr',
   grant: 'grt',
+  gateChange: 'gch',
   file: 'file',
   provider: 'prov',
   secret: 'sec',

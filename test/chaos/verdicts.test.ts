@@ -150,6 +150,7 @@ const operator = {
   installation: true,
   role: 'admin',
   agentId: null,
+  votes: true,
   policy: { statement: [{ effect: 'Allow' as const, action: ['*'], resource: ['*'] }] },
   expiresAt: null,
 }

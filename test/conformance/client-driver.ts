@@ -70,6 +70,7 @@ async function useServer(app: App, task: Task, say: (line: string) => void): Pro
     policy: policyOfRole('admin'),
     expiresAt: null,
     agentId: null,
+    votes: true,
   })
   const config = { url: task.url, headers: {}, auth: await authOf(ctx, task) }
   await saveUpstream(house.db, { ...place, config })

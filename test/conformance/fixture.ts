@@ -93,6 +93,7 @@ async function makeTools(h: Harness, upstream: Loopback): Promise<string[]> {
 
 /** One mcp tool for each group: its name is the first part of theirs. */
 async function makeMcpTools(h: Harness, far: string): Promise<string[]> {
+  const relay = { resources: ['*'], prompts: ['*'] }
   const inTask = { inputPhase: 'IN_TASK' }
   const made = Object.entries({
     test: {},
@@ -101,7 +102,7 @@ async function makeMcpTools(h: Harness, far: string): Promise<string[]> {
     multi: inTask,
     test_tool: { mode: 'REQUIRED' },
   }).map(async ([name, task]) => {
-    const input = { name, task, config: { mcp: { url: `${far}/${name}` } } }
+    const input = { name, task, config: { mcp: { url: `${far}/${name}`, relay } } }
     const { tool } = await h.mutate('createTool', input, 'tool { id ... on McpTool { actions { action } } }')
     if (!tool?.actions.length) throw new Error(`nothing was found behind ${name}`)
     return tool.id as string

@@ -26,6 +26,7 @@ let everything: RunningServer
 let agentId: string
 let toolId: string
 
+const everyThing = { resources: ['*'], prompts: ['*'] }
 const said = (text: string) => ({ content: [{ type: 'text', text }] })
 const question = {
   method: 'elicitation/create',
@@ -49,7 +50,9 @@ beforeAll(async () => {
     },
   })
   const make = async (name: string, url: string) =>
-    (await h.mutate('createTool', { name, config: { mcp: { url } } }, 'tool { id }'))['tool'].id as string
+    (await h.mutate('createTool', { name, config: { mcp: { url, relay: everyThing } } }, 'tool { id }'))[
+      'tool'
+    ].id as string
   toolId = await make('far', modern.url)
   const toolIds = [toolId, await make('every', everything.url)]
   agentId = await cast.agent({ toolIds, mcp: { enabled: true } })
@@ -224,7 +227,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
 
   test('the answer of an old client may reach the other one', async () => {
     const [first, second] = pair as [Harness, Harness]
-    const config = { mcp: { url: modern.url } }
+    const config = { mcp: { url: modern.url, relay: everyThing } }
     const { tool } = await first.mutate('createTool', { name: 'far', config }, 'tool { id }')
     const { agent } = await first.mutate(
       'createAgent',

@@ -52,7 +52,9 @@ describe.each(kinds)('resources that are watched, in %s', (_kind, makeDatabase) 
     listener = await openHarness(database ? { databaseUrl: database.url } : {})
     asked = database ? await openHarness({ databaseUrl: database.url }) : listener
     const make = async (name: string, url: string) => {
-      const { tool } = await listener!.mutate('createTool', { name, config: { mcp: { url } } }, 'tool { id }')
+      const relay = { resources: ['*'] }
+      const config = { mcp: { url, relay } }
+      const { tool } = await listener!.mutate('createTool', { name, config }, 'tool { id }')
       return tool.id as string
     }
     const toolIds = [await make('far', modern.url), await make('old', legacy.url)]

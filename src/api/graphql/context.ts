@@ -22,6 +22,7 @@ import {
   type Step,
   type TotalUsage,
 } from '../../domain/generations/index.ts'
+import { getGateChanges, type GateChange } from '../../domain/gates/index.ts'
 import { loadUpstreams, type Catalog, type UpstreamState } from '../../domain/upstream/index.ts'
 import { getToolCalls, getTools, loadCallsOf, type Tool, type ToolCall } from '../../domain/tools/index.ts'
 
@@ -35,6 +36,7 @@ export interface Loaders {
   toolCalls: DataLoader<string, ToolCall | null>
   approvals: DataLoader<string, Approval | null>
   grants: DataLoader<string, Grant | null>
+  gateChanges: DataLoader<string, GateChange | null>
   files: DataLoader<string, StoredFile | null>
   /** By generation; the generation itself has been authorised by whoever got it. */
   stepsOf: DataLoader<string, Step[]>
@@ -101,6 +103,7 @@ function makeLoaders(ctx: Ctx): Loaders {
     toolCalls: byId(getToolCalls),
     approvals: byId(getApprovals),
     grants: byId(getGrants),
+    gateChanges: byId(getGateChanges),
     files: byId(getFiles),
     upstreams: new DataLoader(async (ids) => {
       const found = await loadUpstreams(ctx.db, ids)

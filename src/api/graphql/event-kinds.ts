@@ -25,6 +25,9 @@ export type EventFieldName =
   | 'childStatus'
   | 'descendantId'
   | 'apiKeyId'
+  | 'target'
+  | 'gateChangeId'
+  | 'proposedBy'
   | 'stopReason'
   | 'code'
   | 'approval'
@@ -272,5 +275,32 @@ export const eventKinds: readonly EventKind[] = [
     description: 'An API key was revoked.',
     of: 'project',
     fields: ['apiKeyId'],
+  },
+  {
+    type: 'PROJECT_UPDATED',
+    name: 'ProjectUpdatedEvent',
+    description: 'The settings of the project were changed.',
+    of: 'project',
+  },
+  {
+    type: 'GATE_CHANGED',
+    name: 'GateChangedEvent',
+    description: 'The gate of a tool or agent was changed, or the rule of the project about such changes.',
+    of: 'project',
+    fields: ['target', 'name', 'decidedBy'],
+  },
+  {
+    type: 'GATE_CHANGE_PROPOSED',
+    name: 'GateChangeProposedEvent',
+    description: 'A change of a gate waits for another person.',
+    of: 'project',
+    fields: ['gateChangeId', 'target', 'name', 'proposedBy'],
+  },
+  {
+    type: 'GATE_CHANGE_DECIDED',
+    name: 'GateChangeDecidedEvent',
+    description: 'A person confirmed or rejected a proposed change of a gate.',
+    of: 'project',
+    fields: ['gateChangeId', 'target', 'name', 'verdict', 'decidedBy'],
   },
 ]

@@ -115,6 +115,9 @@ function addKind(refs: Refs, kind: EventKind, ofGeneration: unknown, ofProject: 
             description: 'The grant as it is now; null when it may not be seen.',
             resolve: (event, _args, { loaders }) => loaders.grants.load(String(event.data['grantId'])),
           }),
+        target: () => id('target', 'The tool, agent or project that it is about.'),
+        gateChangeId: () => id('gateChangeId', 'The proposed change.'),
+        proposedBy: () => id('proposedBy', 'Who proposed it.'),
         apiKeyId: () => id('apiKeyId', 'The key.'),
         step: () =>
           t.field({

@@ -60,6 +60,10 @@ function addFileType({ builder, File }: Refs): void {
         description: 'A link that gives the bytes with GET for an hour; null while it is PENDING.',
         resolve: (file, _args, { ctx }) => (file.status === 'READY' ? downloadUrl(ctx, file.id) : null),
       }),
+      agentId: t.exposeID('agentId', {
+        nullable: true,
+        description: 'The agent whose bound keys may attach it; null: none.',
+      }),
       createdBy: t.exposeID('createdBy', { description: 'The key that announced it.' }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was announced.' }),
       uploadedAt: t.expose('uploadedAt', { ...moment, description: 'When its bytes had come.' }),
@@ -107,6 +111,10 @@ function addFileMutations(refs: Refs): void {
         contentType: t.string({
           required: true,
           description: 'The media type; send the same with the bytes.',
+        }),
+        agentId: t.id({
+          description:
+            'Begins with agt_. Keys that are bound to this agent may attach the file; none when left out.',
         }),
         size: t.int({ description: 'In bytes, when it is known: one that is too large is refused at once.' }),
       }),

@@ -51,9 +51,9 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
       timeoutSeconds: t.exposeInt('timeoutSeconds', {
         description: 'Nobody answered for so long: the call is rejected.',
       }),
-      quorum: t.exposeInt('quorum', { description: 'Approvals of different keys that it takes.' }),
+      quorum: t.exposeInt('quorum', { description: 'Approvals of different people that it takes.' }),
       excludeRequester: t.exposeBoolean('excludeRequester', {
-        description: 'Whether who asked may not decide.',
+        description: 'Whether who asked may not decide, by any key of theirs.',
       }),
       approvers: t.expose('approvers', {
         type: [Role],
@@ -75,7 +75,10 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
       mode: t.field({ type: Mode, description: 'WHEN with a schema, else ALWAYS, when left out.' }),
       when: t.field({ type: 'JSONSchema', description: when }),
       timeoutSeconds: t.int({ description: '5 to 604,800 (7 days); 300 when left out.' }),
-      quorum: t.int({ description: 'Approvals of different keys, 1 to 10; 1 when left out.' }),
+      quorum: t.int({
+        description:
+          'Approvals of different people, 1 to 10; 1 when left out. Keys that one key has made are one person.',
+      }),
       excludeRequester: t.boolean({ description: 'true: who asked may not decide.' }),
       approvers: t.field({
         type: [Role],
@@ -88,9 +91,9 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
     description: 'What a stopped call waits for: the strictest of all policies that stop it.',
     fields: (t) => ({
       timeoutSeconds: t.exposeInt('timeoutSeconds', { description: 'Time for a verdict.' }),
-      quorum: t.exposeInt('quorum', { description: 'Approvals of different keys that it takes.' }),
+      quorum: t.exposeInt('quorum', { description: 'Approvals of different people that it takes.' }),
       excludeRequester: t.exposeBoolean('excludeRequester', {
-        description: 'Whether who asked may not decide.',
+        description: 'Whether who asked may not decide, by any key of theirs.',
       }),
       approvers: t.field({
         type: t.listRef(t.listRef(Role)),

@@ -57,6 +57,14 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
         description: 'The project it belongs to; null when you may not see it.',
         resolve: (key, _args, { loaders }) => loaders.projects.load(key.projectId),
       }),
+      votes: t.exposeBoolean('votes', {
+        description: 'False for a program: it never decides about approvals or changes of gates.',
+      }),
+      createdBy: t.exposeID('createdBy', {
+        nullable: true,
+        description:
+          'The key or person that made it; it ends with that key. Null for the first of the installation.',
+      }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
       expiresAt: t.expose('expiresAt', {
         type: 'DateTime',
@@ -86,7 +94,8 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
   )
   addMutation(refs, {
     name: 'createApiKey',
-    description: 'Makes an API key. Give exactly one of role and policy; never more rights than your own.',
+    description:
+      'Makes an API key. Give exactly one of role and policy; never more rights, or a longer life, than your own key has.',
     input: builder.inputType('CreateApiKeyInput', {
       description: 'A new API key.',
       fields: (t) => ({
@@ -99,7 +108,11 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
         }),
         expiresAt: t.field({
           type: 'DateTime',
-          description: 'When the key ends by itself; never when left out.',
+          description: 'When the key ends by itself; when left out with the key that makes it, or never.',
+        }),
+        votes: t.boolean({
+          description:
+            'False marks it as a program, which never decides about approvals or changes of gates; true when left out.',
         }),
         agentId: t.id({
           description: 'Begins with agt_. The key then opens the MCP bridge of this agent and nothing else.',
@@ -120,10 +133,16 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
   })
   addMutation(refs, {
     name: 'revokeApiKey',
-    description: 'Revokes a key: its requests fail from now on and its sockets are closed. Idempotent.',
+    description:
+      'Revokes a key, and every key that was made with it: their requests fail from now on and their sockets are closed. Idempotent.',
     input: builder.inputType('RevokeApiKeyInput', {
       description: 'The key to revoke.',
-      fields: (t) => ({ id: t.id({ required: true, description: 'Begins with key_.' }) }),
+      fields: (t) => ({
+        id: t.id({ required: true, description: 'Begins with key_.' }),
+        keepMade: t.boolean({
+          description: 'True lets the keys live on that were made with it; they end with it when left out.',
+        }),
+      }),
     }),
     payload: builder.objectRef<{ apiKey: Key }>('RevokeApiKeyPayload').implement({
       description: 'The revoked key.',

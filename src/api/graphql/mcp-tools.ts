@@ -23,6 +23,16 @@ export function addMcpTool(refs: Refs, ToolAction: ReturnType<typeof addToolActi
       }),
     }),
   })
+  const Relay = builder.objectRef<{ resources: string[]; prompts: string[] }>('McpRelay').implement({
+    description:
+      'What of a foreign MCP server is relayed beside its tools. Nothing is that no pattern names.',
+    fields: (t) => ({
+      resources: t.exposeStringList('resources', { description: 'Resources by URI, as patterns with *.' }),
+      prompts: t.exposeStringList('prompts', {
+        description: 'Prompts by their name there, as patterns with *.',
+      }),
+    }),
+  })
   refs.McpTool.implement({
     description:
       'A foreign MCP server: each of its tools is an action, which models see as {name}_{mcpToolName}.',
@@ -59,6 +69,11 @@ export function addMcpTool(refs: Refs, ToolAction: ReturnType<typeof addToolActi
         description: 'Gates of single actions; the others have the gate of the tool.',
         resolve: (tool) => Object.entries(tool.mcp!.gates).map(([action, gate]) => ({ action, gate })),
       }),
+      relay: t.field({
+        type: Relay,
+        description: 'What else of it clients of the bridge may read, beside its tools.',
+        resolve: (tool) => tool.mcp!.relay ?? { resources: [], prompts: [] },
+      }),
       trustHints: t.boolean({
         description: 'Whether its readOnlyHint and idempotentHint let a call be repeated after a crash.',
         resolve: (tool) => tool.mcp!.trustHints,
@@ -83,6 +98,16 @@ function addInput(refs: Refs, Auth: ReturnType<typeof addUpstreamAuth>['Input'],
       gate: t.field({ type: gates.Input, required: true, description: 'When a human must agree.' }),
     }),
   })
+  const Relay = builder.inputType('McpRelayInput', {
+    description:
+      'What of a foreign MCP server is relayed beside its tools. In a pattern * stands for any text.',
+    fields: (t) => ({
+      resources: t.stringList({
+        description: 'Resources by URI, as ["*"] or ["docs://public/*"]; none when left out.',
+      }),
+      prompts: t.stringList({ description: 'Prompts by their name there, as ["*"]; none when left out.' }),
+    }),
+  })
   return builder.inputType('McpToolConfigInput', {
     description: 'A foreign MCP server (Streamable HTTP of any revision, or HTTP with SSE).',
     fields: (t) => ({
@@ -103,6 +128,11 @@ function addInput(refs: Refs, Auth: ReturnType<typeof addUpstreamAuth>['Input'],
       gates: t.field({
         type: [Gate],
         description: 'Gates of single actions; the others have the gate of the tool.',
+      }),
+      relay: t.field({
+        type: Relay,
+        description:
+          'Lets clients of the bridge read resources and prompts of it, each read as a call behind the gate of the tool. Nothing when left out.',
       }),
       trustHints: t.boolean({
         description: 'true: its hints say which calls may be repeated after a crash. false when left out.',

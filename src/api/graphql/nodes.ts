@@ -15,6 +15,7 @@ const loaderOf: Partial<Record<IdKind, Exclude<keyof Loaders, 'collidingNames'>>
   toolCall: 'toolCalls',
   approval: 'approvals',
   grant: 'grants',
+  gateChange: 'gateChanges',
   file: 'files',
 }
 

@@ -1,5 +1,11 @@
 /** Projects and the viewer on the wire. */
-import { createProject, listProjects, type Principal, type Project } from '../../domain/access/index.ts'
+import {
+  createProject,
+  listProjects,
+  updateProject,
+  type Principal,
+  type Project,
+} from '../../domain/access/index.ts'
 import { feedCursor, newestPosition } from '../../domain/generations/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { addMutation } from './mutation.ts'
@@ -15,6 +21,13 @@ export function addProjects(refs: Refs): void {
       id: t.exposeID('id', { description: 'Begins with proj_.' }),
       name: t.exposeString('name', { description: 'For people; need not be unique.' }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+      gatesNeedSecond: t.exposeBoolean('gatesNeedSecond', {
+        description:
+          'Whether a change of a gate waits until another person confirms it: see proposeGateChange.',
+      }),
+      runGraceSeconds: t.exposeInt('runGraceSeconds', {
+        description: 'So long after the end of its token a run of a person may still act, in seconds.',
+      }),
       feedCursor: t.string({
         nullable: true,
         description:
@@ -75,12 +88,13 @@ export function addProjects(refs: Refs): void {
       resolve: (_root, _args, { models, ctx }) => ({ models, principal: ctx.principal }),
     }),
   )
-  const payload = builder.objectRef<{ project: Project }>('CreateProjectPayload').implement({
-    description: 'The new project.',
-    fields: (t) => ({
-      project: t.expose('project', { type: refs.Project, description: 'The new project.' }),
-    }),
-  })
+  const payload = (name: string) =>
+    builder.objectRef<{ project: Project }>(name).implement({
+      description: 'The project as it stands now.',
+      fields: (t) => ({
+        project: t.expose('project', { type: refs.Project, description: 'The project.' }),
+      }),
+    })
   addMutation(refs, {
     name: 'createProject',
     description: "Makes a project. Only an operator's key may; it can then make keys for the project.",
@@ -90,8 +104,30 @@ export function addProjects(refs: Refs): void {
         name: t.string({ required: true, description: 'For people, 1 to 100 characters.' }),
       }),
     }),
-    payload,
+    payload: payload('CreateProjectPayload'),
     errors: ['ValidationError', 'LimitReachedError'],
     run: async (ctx, input) => ({ project: await createProject(ctx, input) }),
+  })
+  addMutation(refs, {
+    name: 'updateProject',
+    description: 'Changes what is given of a project and keeps the rest.',
+    input: builder.inputType('UpdateProjectInput', {
+      description: 'Changes of a project.',
+      fields: (t) => ({
+        id: t.id({ required: true, description: 'Begins with proj_.' }),
+        name: t.string({ description: 'For people, 1 to 100 characters.' }),
+        runGraceSeconds: t.int({
+          description:
+            'So long after the end of its token a run of a person may still act: 0 to 2,592,000 seconds. 0 in a new project.',
+        }),
+        gatesNeedSecond: t.boolean({
+          description:
+            'True: a change of a gate waits until another person confirms it. Taking that back needs two people as well: see proposeGateChange.',
+        }),
+      }),
+    }),
+    payload: payload('UpdateProjectPayload'),
+    errors: ['ValidationError', 'NotFoundError'],
+    run: async (ctx, input) => ({ project: await updateProject(ctx, input) }),
   })
 }

@@ -4,6 +4,7 @@ import type { AuditEntry } from '../../domain/audit/index.ts'
 import type { Approval, Grant } from '../../domain/approvals/index.ts'
 import type { Agent } from '../../domain/agents/index.ts'
 import type { StoredFile } from '../../domain/files/index.ts'
+import type { GateChange } from '../../domain/gates/index.ts'
 import type { EventRow, Generation, Provider, Step } from '../../domain/generations/index.ts'
 import type { Secret } from '../../domain/secrets/index.ts'
 import type { Tool, ToolCall } from '../../domain/tools/index.ts'
@@ -42,6 +43,7 @@ export function declareRefs() {
     ToolCall: builder.objectRef<ToolCall>('ToolCall'),
     Approval: builder.objectRef<Approval>('Approval'),
     Grant: builder.objectRef<Grant>('Grant'),
+    GateChange: builder.objectRef<GateChange>('GateChange'),
     File: builder.objectRef<StoredFile>('File'),
     Agent: builder.objectRef<Agent>('Agent'),
     Generation: builder.objectRef<Generation>('Generation'),

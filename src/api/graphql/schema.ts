@@ -6,6 +6,7 @@ import { addAudit } from './audit.ts'
 import { builder } from './builder.ts'
 import { addEvents } from './events.ts'
 import { addFiles } from './files.ts'
+import { addGateChanges } from './gate-changes.ts'
 import { addGateTypes } from './gates.ts'
 import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
@@ -51,6 +52,7 @@ function build(): GraphQLSchema {
   addToolCalls(refs, files)
   const settings = addSettingInputs(builder)
   addAgents(refs, settings, gates, addMcpSettings(builder))
+  addGateChanges(refs, gates)
   addApprovals(refs, gates, addGrants(refs))
   const events = addEvents(refs)
   addSubscriptions(refs, events)

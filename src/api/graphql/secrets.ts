@@ -11,6 +11,10 @@ export function addSecrets(refs: Refs): void {
     fields: (t) => ({
       id: t.exposeID('id', { description: 'Begins with sec_.' }),
       name: t.exposeString('name', { description: 'Used as {{secret:NAME}}.' }),
+      allowedHosts: t.exposeStringList('allowedHosts', {
+        nullable: true,
+        description: 'The hosts that it may be sent to; null: any, for nobody has named one.',
+      }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was first set.' }),
       updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last set.' }),
     }),
@@ -38,6 +42,10 @@ export function addSecrets(refs: Refs): void {
         projectId: t.id({ description: "The project; the key's own when left out." }),
         name: t.string({ required: true, description: 'Letters, digits and _; used as {{secret:NAME}}.' }),
         value: t.string({ required: true, description: 'At most 16,384 characters.' }),
+        allowedHosts: t.stringList({
+          description:
+            'The hosts that it may be sent to, as api.example.com, api.example.com:8443 or *.example.com; at most 50. Left out: those of before, and for a new secret any. Null: any.',
+        }),
       }),
     }),
     payload: builder.objectRef<{ secret: Secret }>('SetSecretPayload').implement({

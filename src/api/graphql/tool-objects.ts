@@ -99,6 +99,11 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
         description: 'When a human must agree to a call.',
         resolve: gateOf,
       }),
+      agentsOnly: t.boolean({
+        description:
+          'Whether calls come from agents only, so that the gate of an agent cannot be gone around.',
+        resolve: (tool) => tool.agentsOnly ?? false,
+      }),
       task: t.field({
         type: Task.Object,
         description: 'How calls over MCP become tasks.',

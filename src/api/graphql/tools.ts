@@ -94,6 +94,10 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
       type: inputs.TaskInput,
       description: 'How calls over MCP become tasks; as they may when left out.',
     }),
+    agentsOnly: t.boolean({
+      description:
+        'True: callTool is refused, so that the gate of an agent cannot be gone around. False when left out.',
+    }),
     gate: t.field({
       type: inputs.GateInput,
       description: 'When a human must agree; left out: for tools with destructiveHint, else never.',

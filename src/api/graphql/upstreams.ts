@@ -177,7 +177,8 @@ function addOperations(refs: Refs): void {
       description: 'Where to go.',
       fields: (t) => ({
         url: t.exposeString('url', {
-          description: 'Open it in a browser within ten minutes. It works once, and belongs to nobody else.',
+          description:
+            'Open it in a browser within ten minutes: it shows what the login is for, and goes on when you confirm it. The login works once, in that browser.',
         }),
       }),
     }),

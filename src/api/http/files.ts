@@ -51,18 +51,19 @@ async function route(
   )
 }
 
-/** `{filename, content_type, size?, project_id?}` to `{file_id, upload_url, method, headers, expires_at}`. */
+/** `{filename, content_type, size?, project_id?, agent_id?}` to `{file_id, upload_url, method, headers, expires_at}`. */
 async function presign(ctx: Ctx, request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
     throw invalidAt(['content-type'], 'must be application/json')
   const body = tryParseJson(await readText(request))
   if (!isJsonObject(body)) throw invalidAt(['body'], 'must be a JSON object')
-  const { filename, content_type: contentType, size, project_id: projectId } = body
+  const { filename, content_type: contentType, size, project_id: projectId, agent_id: agentId } = body
   const { file, uploadUrl } = await presignUpload(ctx, {
     filename,
     contentType,
     size,
     projectId,
+    agentId,
   } as unknown as PresignUploadInput)
   send(response, 201, {
     file_id: file.id,

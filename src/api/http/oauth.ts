@@ -1,4 +1,4 @@
-/** Where people come back from authorization servers, and what those may know of us. Plain pages, nothing reflected. */
+/** Where people go out to authorization servers and come back from them, and what those may know of us. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { House } from '../../domain/access/index.ts'
 import {
@@ -6,8 +6,11 @@ import {
   clientDocumentPath,
   clientMetadata,
   finishLogin,
+  loginPath,
   type LoginOutcome,
 } from '../../domain/upstream/index.ts'
+import { browserOf, serveLogin } from './login-page.ts'
+import { givePage, pageHeaders } from './pages.ts'
 import type { FileRoutes } from './server.ts'
 
 /** A callback longer than this is no callback, in characters. */
@@ -24,6 +27,12 @@ const pages: Record<LoginOutcome, { status: number; title: string; words: string
     title: 'This login is over',
     words: 'It was finished before, took too long, or the tool was changed meanwhile. Connect it again.',
   },
+  elsewhere: {
+    status: 400,
+    title: 'Not connected',
+    words:
+      'This login was not confirmed in this browser, so your account was not attached to anything. Open the link of the tool again and confirm it here, if that is what you want.',
+  },
   refused: {
     status: 400,
     title: 'Not connected',
@@ -39,45 +48,29 @@ const pages: Record<LoginOutcome, { status: number; title: string; words: string
 
 export function makeOauth(house: House): FileRoutes {
   return {
-    serves: (path) => path === callbackPath || path === clientDocumentPath,
+    serves: (path) => path === callbackPath || path === loginPath || path === clientDocumentPath,
     async serve(request, response) {
-      if (request.method !== 'GET' && request.method !== 'HEAD')
-        return void response.writeHead(405, { allow: 'GET, HEAD' }).end()
       const url = new URL((request.url ?? '/').slice(0, maxUrl), 'http://gatehouse.invalid')
+      const allowed = url.pathname === loginPath ? ['GET', 'HEAD', 'POST'] : ['GET', 'HEAD']
+      if (!allowed.includes(request.method ?? ''))
+        return void response.writeHead(405, { allow: allowed.join(', ') }).end()
+      if (url.pathname === loginPath) return serveLogin(house, request, response, url)
       if (url.pathname === clientDocumentPath) return giveDocument(house, request, response)
       // A HEAD of a link scanner must not use the login up.
-      if (request.method === 'HEAD') return void response.writeHead(200, headers).end()
-      givePage(response, await outcomeOf(house, url))
+      if (request.method === 'HEAD') return void response.writeHead(200, pageHeaders).end()
+      const { status, title, words } = pages[await outcomeOf(house, request, url)]
+      givePage(response, { status, title, html: `<p>${words}</p>` })
     },
   }
 }
 
-async function outcomeOf(house: House, url: URL): Promise<LoginOutcome> {
+async function outcomeOf(house: House, request: IncomingMessage, url: URL): Promise<LoginOutcome> {
   try {
-    return await finishLogin(house, url.searchParams)
+    return await finishLogin(house, url.searchParams, browserOf(house, request))
   } catch (error) {
     house.log.error({ err: error }, 'the return of a login could not be handled')
     return 'failed'
   }
-}
-
-const headers = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy':
-    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
-  'referrer-policy': 'no-referrer',
-  'cache-control': 'no-store',
-}
-
-function givePage(response: ServerResponse, outcome: LoginOutcome): void {
-  const { status, title, words } = pages[outcome]
-  response
-    .writeHead(status, headers)
-    .end(
-      `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title>` +
-        '<style>body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:15vh auto;padding:0 1rem}</style>' +
-        `<h1>${title}</h1><p>${words}</p></html>`,
-    )
 }
 
 /** The metadata document that is our client id where servers take one (CIMD). */

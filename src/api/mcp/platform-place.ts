@@ -1,7 +1,7 @@
 /** The address of the platform's own server, for both eras. */
 import { isLegacyRequest } from '@modelcontextprotocol/server'
-import { AppError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { assertUnbound } from '../../domain/access/index.ts'
 import { webRequest } from './adapter.ts'
 import type { Knock } from './agent-place.ts'
 import { codes, rpcError } from './errors.ts'
@@ -11,8 +11,7 @@ import { platformServer } from './platform-server.ts'
 /** Serves one request. A key that is bound to an agent opens that agent's bridge and nothing else. */
 export async function servePlatform(knock: Knock, log: Log): Promise<Response> {
   const { request, body, ctx, url, gone } = knock
-  if (ctx.principal.agentId !== null)
-    throw new AppError('FORBIDDEN', 'This key is bound to the bridge of one agent.', { action: 'agents:Get' })
+  assertUnbound(ctx.principal)
   if (request.method !== 'POST') {
     const refusal = rpcError(null, codes.invalidRequest, 'Only POST is served here.', {
       type: 'method_not_allowed',

@@ -1,7 +1,6 @@
 /** Prompts, resources and completions of the agent's upstreams, and what passes between them and this client. */
 import {
   CLIENT_CAPABILITIES_META_KEY,
-  inputRequired,
   LOG_LEVEL_META_KEY,
   type Server,
   type ServerContext,
@@ -11,14 +10,12 @@ import {
   relayCompletion,
   relayPrompt,
   relayResource,
-  type Asked,
   type Caller,
-  type Reading,
   type RelayedWords,
 } from '../../domain/bridge/index.ts'
 import { codes, faultError, protocolError, resourceFault, toProtocolError } from './errors.ts'
+import { deliverRead } from './reads.ts'
 import { addSubscriptions } from './resource-updates.ts'
-import { roundCodec, type RoundState } from './rounds.ts'
 import type { Visit } from './visit.ts'
 
 /** What the server says that it can do for the upstreams of this agent. */
@@ -80,10 +77,7 @@ export function addRelay(server: Server, visit: Visit): void {
   if (offers.completes)
     server.setRequestHandler(
       'completion/complete',
-      ({ params }, mcp) =>
-        answer(visit, mcp, null, (asked) =>
-          relayCompletion(visit.ctx, offers, plain(params), asked),
-        ) as never,
+      ({ params }, mcp) => completed(visit, mcp, plain(params)) as never,
     )
 }
 
@@ -95,9 +89,12 @@ function addPrompts(server: Server, visit: Visit): void {
   }))
   server.setRequestHandler('prompts/get', ({ params }, mcp) => {
     const { name, arguments: args } = params
-    return answer(visit, mcp, hashJson(['prompts/get', name, args ?? {}]), (asked) =>
-      relayPrompt(ctx, offers, name, args, asked),
-    ) as never
+    const caller = { relay: wordsOf(visit, mcp) }
+    return deliverRead(visit, mcp, {
+      requestHash: hashJson(['prompts/get', name, args ?? {}]),
+      caller,
+      place: () => relayPrompt(ctx, surface, name, args, { threadId: threadOf(visit), caller }),
+    }) as never
   })
 }
 
@@ -110,15 +107,21 @@ function addResources(server: Server, visit: Visit): void {
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: offers.templates.map(({ thing }) => shownOf(thing)) as never,
   }))
-  server.setRequestHandler(
-    'resources/read',
-    ({ params: { uri } }, mcp) =>
-      answer(visit, mcp, hashJson(['resources/read', uri]), (asked) =>
-        relayResource(ctx, offers, uri, asked).catch((error: unknown) => {
+  server.setRequestHandler('resources/read', ({ params: { uri } }, mcp) => {
+    const caller = { relay: wordsOf(visit, mcp) }
+    return deliverRead(visit, mcp, {
+      requestHash: hashJson(['resources/read', uri]),
+      caller,
+      place: () =>
+        relayResource(ctx, surface, uri, { threadId: threadOf(visit), caller }).catch((error: unknown) => {
           throw resourceFault(error, uri)
         }),
-      ) as never,
-  )
+    }) as never
+  })
+}
+
+function threadOf({ session }: Visit): string | null {
+  return session?.threadId ?? null
 }
 
 /** In the words of MCP: what is null there is left out. */
@@ -128,36 +131,16 @@ function shownOf(thing: object): object {
   return { ...Object.fromEntries(own), ...(meta ? { _meta: meta } : {}) }
 }
 
-/** `request` tells rounds of one request from those of another; null for one that has no rounds. */
-async function answer(
-  visit: Visit,
-  mcp: ServerContext,
-  request: string | null,
-  ask: (asked: Asked) => Promise<Reading>,
-): Promise<object> {
+async function completed(visit: Visit, mcp: ServerContext, params: JsonObject): Promise<object> {
   try {
-    const round = request === null ? undefined : mcp.mcpReq.requestState<RoundState>()
-    if (round && round.requestHash !== request)
-      throw protocolError(codes.invalidParams, 'Invalid or expired requestState', 'invalid_request_state')
-    const theirs = round?.theirs
-    const relay = { ...wordsOf(visit, mcp), ...(theirs === undefined ? {} : { requestState: theirs }) }
-    const reading = await ask({ relay, signal: visit.gone })
+    const asked = { relay: wordsOf(visit, mcp), signal: visit.gone }
+    const reading = await relayCompletion(visit.ctx, visit.surface, params, asked)
     if ('result' in reading) return reading.result
-    if ('fault' in reading) {
-      const { code, message, rpcCode, rpcData } = reading.fault
-      if (rpcCode === null) throw protocolError(codes.internal, message, code)
-      throw faultError({ code: rpcCode, message, ...(isJsonObject(rpcData) ? { data: rpcData } : {}) })
-    }
-    const state: RoundState = {
-      workId: '',
-      round: (round?.round ?? 0) + 1,
-      requestHash: request ?? '',
-      ...(reading.inputRequired.requestState === null ? {} : { theirs: reading.inputRequired.requestState }),
-    }
-    return inputRequired({
-      inputRequests: reading.inputRequired.inputRequests as never,
-      requestState: await roundCodec(visit.ctx, visit.agentId).mint(state, mcp),
-    })
+    if ('inputRequired' in reading)
+      throw protocolError(codes.internal, 'The server wants to ask its caller something.', 'input_required')
+    const { code, message, rpcCode, rpcData } = reading.fault
+    if (rpcCode === null) throw protocolError(codes.internal, message, code)
+    throw faultError({ code: rpcCode, message, ...(isJsonObject(rpcData) ? { data: rpcData } : {}) })
   } catch (error) {
     throw toProtocolError(error, visit.log)
   }

@@ -8,8 +8,6 @@ export interface RoundState {
   workId: string
   round: number
   requestHash: string
-  /** What an upstream wants to have back, when it asked this client for something. */
-  theirs?: string
 }
 
 /** A round is good for so long, in seconds: many times what a client takes to come back. */

@@ -73,6 +73,8 @@ export interface Principal {
   role: string | null
   policy: Policy
   expiresAt: Date | null
+  /** False for a key that is marked as a program: it never decides about approvals or changes of gates. */
+  votes: boolean
   /** The one agent whose bridge this key opens, and nothing else; null for all that the policy allows. */
   agentId: string | null
 }

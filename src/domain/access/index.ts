@@ -11,7 +11,7 @@ export {
   type Principal,
 } from './context.ts'
 export { forgetExpiredKeys, rememberRequest } from './idempotency.ts'
-export { createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
+export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
 export {
   assertStillValid,
   createAuthenticator,
@@ -21,19 +21,35 @@ export {
   type ApiKey,
   type Authenticator,
 } from './keys.ts'
+export { requesterOf, type Requester } from './subjects.ts'
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
 export {
   assertMay,
+  assertUnbound,
   denied,
   eachSeen,
   entryOf,
+  holds,
   listAudit,
   recordChange,
   type AuditedChange,
+  type Bond,
 } from './permission.ts'
-export { allows, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
-export { createProject, getProjects, insertProject, listProjects, type Project } from './projects.ts'
+export { allows, fitsPattern, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
+export {
+  assertOneMayRegate,
+  createProject,
+  dropSecondForGates,
+  findProject,
+  getProjects,
+  insertProject,
+  listProjects,
+  updateProject,
+  type Project,
+  type UpdateProjectInput,
+} from './projects.ts'
 export { assertRoom } from './room.ts'
+export { personsOf } from './persons.ts'
 export { createRateLimit, type RateLimit } from './rate.ts'
 export { createStays } from './stays.ts'
 export { asAppError } from './storage-fault.ts'

@@ -3,6 +3,7 @@ import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import { atomically } from '../../store/db/database.ts'
@@ -11,9 +12,10 @@ import { apiKeys } from '../../store/db/tables/access.ts'
 import { agents } from '../../store/db/tables/agents.ts'
 import { projectOf, reachable, type Ctx } from './context.ts'
 import { assertMay, eachSeen, recordChange } from './permission.ts'
-import { insertKey, keyOf, loadKeys, markRevoked, type ApiKey } from './keys.ts'
+import { assertStillValid, insertKey, keyOf, loadKeys, markRevoked, type ApiKey } from './keys.ts'
 import { checkPolicy, policyOfRole, roles, within, type Policy, type Role } from './policy.ts'
 import { assertRoom } from './room.ts'
+import { isSubject } from './subjects.ts'
 
 const newKey = z.object({
   projectId: z.string().nullish(),
@@ -22,11 +24,14 @@ const newKey = z.object({
   policy: z.unknown().optional(),
   expiresAt: z.date().nullish(),
   agentId: z.string().nullish(),
+  votes: z.boolean().nullish(),
 })
 
 /**
- * Makes a key for a project. Exactly one of `role` and `policy` says what it may do, and never more than the caller.
- * With `agentId` it opens the bridge of that agent and nothing else. The secret is in the answer and nowhere else. Action `keys:Create`. Key, audit entry and event are written together.
+ * Makes a key for a project. Exactly one of `role` and `policy` says what it may do, and never more than the caller; nor
+ * does it live longer than a key that makes it, or vote when that may not. With `agentId` it opens the bridge of that agent
+ * and nothing else; with `votes: false` it never decides about approvals or changes of gates. The secret is in the answer
+ * and nowhere else. Action `keys:Create`. Key, audit entry and event are written together.
  */
 export async function createApiKey(
   ctx: Ctx,
@@ -37,6 +42,7 @@ export async function createApiKey(
     policy?: unknown
     expiresAt?: Date | null
     agentId?: string | null
+    votes?: boolean | null
   },
 ): Promise<{ apiKey: ApiKey; secret: string }> {
   const { name, role, policy: wanted, ...rest } = check(newKey, input)
@@ -46,9 +52,14 @@ export async function createApiKey(
     throw invalidAt(['input', 'role'], 'give exactly one of role and policy')
   if (rest.expiresAt && rest.expiresAt.getTime() <= ctx.clock.now())
     throw invalidAt(['input', 'expiresAt'], 'must lie in the future')
+  const expiresAt = endOf(ctx, rest.expiresAt ?? null)
+  if (rest.votes === true && !ctx.principal.votes)
+    throw invalidAt(['input', 'votes'], 'must be false: your own key is marked as a program that never votes')
   if (rest.agentId) await assertAgent(ctx, projectId, rest.agentId)
   const policy = grantable(ctx, role ? policyOfRole(role) : checkPolicy(wanted, ['input', 'policy']))
   return atomically(ctx.db, async (tx) => {
+    // Whoever revokes this key meanwhile waits, and then finds the new one too.
+    await assertStillValid(tx, ctx.principal)
     await assertRoom(tx, ctx, apiKeys, projectId, 'API keys')
     const made = await insertKey(tx, {
       projectId,
@@ -57,7 +68,8 @@ export async function createApiKey(
       policy,
       installation: false,
       agentId: rest.agentId ?? null,
-      expiresAt: rest.expiresAt ?? null,
+      votes: ctx.principal.votes && (rest.votes ?? true),
+      expiresAt,
       createdBy: ctx.principal.id,
     })
     const resource = `key/${made.apiKey.id}`
@@ -69,8 +81,20 @@ export async function createApiKey(
   })
 }
 
-/** The table is asked directly: the room of agents stands higher and knows this one. */
-async function assertAgent(ctx: Ctx, projectId: string, agentId: string): Promise<void> {
+/** When the new key ends: as asked, and not after a key that makes it. A person's token says nothing about keys. */
+function endOf({ principal }: Ctx, wanted: Date | null): Date | null {
+  const last = isSubject(principal.id) ? null : principal.expiresAt
+  if (!last) return wanted
+  if (wanted && wanted.getTime() > last.getTime())
+    throw invalidAt(
+      ['input', 'expiresAt'],
+      `must not lie after ${last.toISOString()}, when the key ends that makes it`,
+    )
+  return wanted ?? last
+}
+
+/** Throws NOT_FOUND unless the project has the agent. The table is asked directly: the room of agents stands higher. */
+export async function assertAgent(ctx: Ctx, projectId: string, agentId: string): Promise<void> {
   const [agent] = await ctx.db
     .select({ id: agents.id })
     .from(agents)
@@ -88,10 +112,14 @@ function grantable(ctx: Ctx, wanted: Policy): Policy {
 }
 
 /**
- * Revokes a key. Idempotent. Requests with it fail at once, its sockets are closed on every replica, and the tool
- * calls of its running generations are refused. Action `keys:Revoke`.
+ * Revokes a key, and with it every key that was made with it, and with those; with `keepMade` they live on. Idempotent.
+ * Requests with it fail at once, its sockets are closed on every replica, and the tool calls of its running generations
+ * are refused. Action `keys:Revoke`.
  */
-export async function revokeApiKey(ctx: Ctx, input: { id: string }): Promise<ApiKey> {
+export async function revokeApiKey(
+  ctx: Ctx,
+  input: { id: string; keepMade?: boolean | null },
+): Promise<ApiKey> {
   const key = await findKey(ctx, input.id)
   const { projectId, id } = key
   await assertMay(ctx, 'keys:Revoke', projectId, `key/${id}`)
@@ -99,16 +127,23 @@ export async function revokeApiKey(ctx: Ctx, input: { id: string }): Promise<Api
     throw new AppError('FORBIDDEN', "Only an operator's key may revoke an operator's key.", {
       action: 'keys:Revoke',
     })
-  if (key.revokedAt) return key
-  await atomically(ctx.db, async (tx) => {
-    if (!(await markRevoked(tx, id))) return
-    await recordChange(tx, ctx, { projectId, action: 'keys:Revoke', resource: `key/${id}` })
-    await appendProjectEvents(tx, projectId, [{ type: 'API_KEY_REVOKED', data: { apiKeyId: id } }])
+  const alone = input.keepMade ?? false
+  const revoked = await atomically(ctx.db, async (tx) => {
+    const ended = await markRevoked(tx, id, alone)
+    for (const one of ended) {
+      const details: JsonObject = one.id !== id ? { madeWith: id } : alone ? { keepMade: true } : {}
+      const resource = `key/${one.id}`
+      await recordChange(tx, ctx, { projectId: one.projectId, action: 'keys:Revoke', resource, details })
+      await appendProjectEvents(tx, one.projectId, [{ type: 'API_KEY_REVOKED', data: { apiKeyId: one.id } }])
+    }
+    return ended
   })
-  ctx.bell.ring([
-    { kind: 'signal', name: 'revoked', id },
-    { kind: 'news', projectId, generationId: null, seq: null },
-  ])
+  ctx.bell.ring(
+    revoked.flatMap((one) => [
+      { kind: 'signal', name: 'revoked', id: one.id } as const,
+      { kind: 'news', projectId: one.projectId, generationId: null, seq: null } as const,
+    ]),
+  )
   return (await loadKeys(ctx.db, [id]))[0]!
 }
 

@@ -8,7 +8,7 @@ import { apiKeys } from '../../store/db/tables/access.ts'
 import type { House, Principal } from './context.ts'
 import type { TokenVerifier } from './oidc.ts'
 import type { Policy } from './policy.ts'
-import { subjectById, subjectPrefix } from './subjects.ts'
+import { isSubject, subjectById, type Requester } from './subjects.ts'
 
 export const keyPrefix = 'gh_'
 
@@ -24,6 +24,10 @@ export interface ApiKey {
   installation: boolean
   /** The one agent whose bridge it opens; null for all of the project. */
   agentId: string | null
+  /** False for a program: it never decides about approvals or changes of gates. */
+  votes: boolean
+  /** The key or person that made it; null for the operator's first. */
+  createdBy: string | null
   createdAt: Date
   expiresAt: Date | null
   revokedAt: Date | null
@@ -36,6 +40,7 @@ export interface NewApiKey {
   policy: Policy
   installation: boolean
   agentId: string | null
+  votes?: boolean
   expiresAt: Date | null
   createdBy: string | null
 }
@@ -67,18 +72,38 @@ export async function loadKeys(db: Database, ids: readonly string[]): Promise<Ap
   return rows.map(keyOf)
 }
 
-/** Revokes once; a second time changes nothing. Answers whether this call did it. */
-export async function markRevoked(db: Database, id: string): Promise<boolean> {
-  const rows = await db
-    .update(apiKeys)
-    .set({ revokedAt: sql`now()` })
-    .where(and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt)))
-    .returning({ id: apiKeys.id })
-  return rows.length > 0
+/**
+ * Revokes a key with every key that was made with it, and with those, but for those of operators; only itself with
+ * `alone`. Answers which this call has revoked. In a transaction: a key that is being made with one of them is waited for.
+ */
+export async function markRevoked(
+  tx: Database,
+  id: string,
+  alone: boolean,
+): Promise<{ id: string; projectId: string }[]> {
+  const own = sql`update api_keys set revoked_at = now() where id = ${id} and revoked_at is null`
+  const revoked = await query<{ id: string; projectId: string }>(
+    tx,
+    sql`${own} returning id, project_id as "projectId"`,
+  )
+  while (!alone) {
+    // Each statement sees what was committed while the one before waited for a lock.
+    const more = await query<{ id: string; projectId: string }>(
+      tx,
+      sql`with recursive made as (select id from api_keys where created_by = ${id} and not installation
+          union select k.id from made join api_keys as k on k.created_by = made.id and not k.installation)
+        update api_keys set revoked_at = now() where id in (select id from made) and revoked_at is null
+        returning id, project_id as "projectId"`,
+    )
+    if (more.length === 0) break
+    revoked.push(...more)
+  }
+  return revoked
 }
 
 export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
-  const { id, projectId, name, prefix, role, installation, agentId, createdAt, expiresAt, revokedAt } = row
+  const { id, projectId, name, prefix, role, installation, agentId, votes, createdBy } = row
+  const { createdAt, expiresAt, revokedAt } = row
   return {
     id,
     projectId,
@@ -88,6 +113,8 @@ export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
     policy: row.policy as Policy,
     installation,
     agentId,
+    votes,
+    createdBy,
     createdAt,
     expiresAt,
     revokedAt,
@@ -95,8 +122,8 @@ export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
 }
 
 function principalOf(row: typeof apiKeys.$inferSelect): Principal {
-  const { id, name, projectId, installation, role, expiresAt, agentId } = row
-  return { id, name, projectId, installation, role, expiresAt, agentId, policy: row.policy as Policy }
+  const { id, name, projectId, installation, role, expiresAt, agentId, votes } = row
+  return { id, name, projectId, installation, role, expiresAt, agentId, votes, policy: row.policy as Policy }
 }
 
 /** A token of a provider carries claims; a key of ours is much shorter. */
@@ -120,8 +147,6 @@ export interface Authenticator {
    * words for missing, wrong, expired and revoked.
    */
   authenticate(secret: string | null, resources?: readonly string[]): Promise<Principal>
-  /** The principal of a key id, when the key still holds. Asks the database each time. */
-  principalById(id: string): Promise<Principal | null>
   close(): void
 }
 
@@ -163,17 +188,24 @@ export function createAuthenticator(
       if (!principal || hasExpired(principal, house.clock.now())) throw unauthenticated()
       return principal
     },
-    async principalById(id) {
-      return principalById(house.db, id, house.clock.now())
-    },
     close: stop,
   }
 }
 
-/** The principal of a key's or subject's id when the key is neither revoked nor expired. */
-export async function principalById(db: Database, id: string, now: number): Promise<Principal | null> {
-  const subject = await subjectById(db, id)
-  if (subject) return hasExpired(subject, now) ? null : subject
+/**
+ * The principal of somebody who asked for something, when it may still act: a key that is neither revoked nor expired,
+ * or a person with the rights that were kept with the request (see requesterOf), until the token of then is over.
+ */
+export async function principalById(
+  db: Database,
+  id: string,
+  now: number,
+  requester: Requester | null = null,
+): Promise<Principal | null> {
+  if (isSubject(id)) {
+    const subject = requester ? await subjectById(db, id, requester) : null
+    return subject && !hasExpired(subject, now) ? subject : null
+  }
   const [row] = await db
     .select()
     .from(apiKeys)
@@ -183,14 +215,17 @@ export async function principalById(db: Database, id: string, now: number): Prom
 }
 
 /**
- * Throws UNAUTHENTICATED when the caller's key was revoked or has expired since it was authenticated, by the database's
- * clock. In a transaction a revocation waits until its end: what is written with the key comes before it.
+ * Throws UNAUTHENTICATED when the caller's key was revoked or has expired since it was authenticated, or its token has, by
+ * the database's clock. In a transaction a revocation waits until its end: what is written with the key comes before it.
  */
-export async function assertStillValid(tx: Database, { id }: Pick<Principal, 'id'>): Promise<void> {
+export async function assertStillValid(
+  tx: Database,
+  { id, expiresAt }: Pick<Principal, 'id' | 'expiresAt'>,
+): Promise<void> {
   const rows = await query(
     tx,
-    id.startsWith(subjectPrefix)
-      ? sql`select 1 from subjects where id = ${id} and expires_at > clock_timestamp()`
+    isSubject(id)
+      ? sql`select 1 where ${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp()`
       : sql`select 1 from api_keys where id = ${id} and revoked_at is null
           and (expires_at is null or expires_at > clock_timestamp()) for share`,
   )

@@ -39,6 +39,8 @@ const clockToleranceSeconds = 5
 const cacheMs = 30_000
 const cacheSize = 10_000
 const discoveryTimeoutMs = 5000
+/** OpenID Connect Core, section 2: `sub` has at most 255 characters. */
+const longestSubject = 255
 
 /** Verifies signature, issuer, audience and time. Tenant and role come from claims, never from headers. */
 export function createTokenVerifier(
@@ -111,13 +113,16 @@ async function principalOf(
 ): Promise<Principal | null> {
   const projectId = payload[settings.projectClaim]
   const role = payload[settings.roleClaim] ?? 'caller'
+  const { sub } = payload
   if (typeof projectId !== 'string' || !roles.includes(role as Role)) return null
-  const name = payload['name'] ?? payload['email'] ?? payload.sub
+  if (typeof sub !== 'string' || sub.trim() === '' || sub.length > longestSubject) return null
+  const names = [payload['name'], payload['email'], sub]
+  const name = names.find((one): one is string => typeof one === 'string' && one.trim() !== '')!
   return keepSubject(house.db, {
     projectId,
     issuer: settings.issuer,
-    subject: payload.sub!,
-    name: String(name).slice(0, 100),
+    subject: sub,
+    name: name.slice(0, 100),
     role: role as Role,
     expiresAt: new Date(payload.exp! * 1000),
   })

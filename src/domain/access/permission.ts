@@ -4,21 +4,47 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { readEntries, record, type AuditEntry, type NewAuditEntry } from '../audit/index.ts'
-import { projectOf, reaches, type Ctx } from './context.ts'
+import { projectOf, reaches, type Ctx, type Principal } from './context.ts'
 import { allows, type Action } from './policy.ts'
+
+/** What ties a thing to keys that are bound to an agent. An operation that names neither is closed to them. */
+export interface Bond {
+  /** The agent that the thing is, or through which it is reached. */
+  agentId?: string | null
+  /** Who asked for it. */
+  by?: string | null
+}
+
+/** Whether a bound key reaches the thing: its agent, and what the key itself asked for. Any other key always does. */
+export function holds({ id, agentId }: Principal, bond: Bond): boolean {
+  return agentId === null || bond.agentId === agentId || bond.by === id
+}
 
 /**
  * Lets the caller pass or throws FORBIDDEN naming the action, and records the denial. Every operation calls this with
- * its own action, after the project was resolved: another project's things do not exist, they are not forbidden.
+ * its own action, after the project was resolved: another project's things do not exist, they are not forbidden. A key
+ * that is bound to an agent passes only where `bond` ties the thing to it.
  */
 export async function assertMay(
   ctx: Ctx,
   action: Action,
   projectId: string,
   resource: string,
+  bond: Bond = {},
 ): Promise<void> {
+  const what = { action, projectId, resource }
+  if (!holds(ctx.principal, bond))
+    throw await denied(ctx, what, `This key is bound to one agent: it may not ${action} on ${resource}.`)
   if (allows(ctx.principal.policy, action, resource)) return
-  throw await denied(ctx, { action, projectId, resource }, `This key may not ${action} on ${resource}.`)
+  throw await denied(ctx, what, `This key may not ${action} on ${resource}.`)
+}
+
+/** Throws FORBIDDEN for a key that is bound to an agent: what is asked for has nothing to do with any agent. */
+export function assertUnbound({ agentId }: Principal): void {
+  if (agentId === null) return
+  throw new AppError('FORBIDDEN', 'This key is bound to the MCP bridge of one agent.', {
+    action: 'agents:Get',
+  })
 }
 
 /**
@@ -31,13 +57,14 @@ export async function eachSeen<Row extends { id: string; projectId: string }>(
   rows: readonly Row[],
   action: Action,
   resourceOf: (row: Row) => string,
+  bondOf: (row: Row) => Bond = () => ({}),
 ): Promise<(Row | null)[]> {
   const found = new Map(rows.map((row) => [row.id, row]))
   return Promise.all(
     ids.map(async (id) => {
       const row = found.get(id)
       if (!row || !reaches(ctx, row.projectId)) return null
-      await assertMay(ctx, action, row.projectId, resourceOf(row))
+      await assertMay(ctx, action, row.projectId, resourceOf(row), bondOf(row))
       return row
     }),
   )

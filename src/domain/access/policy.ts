@@ -7,6 +7,7 @@ export const actions = [
   'projects:Create',
   'projects:Get',
   'projects:List',
+  'projects:Update',
   'keys:Create',
   'keys:Get',
   'keys:List',
@@ -17,10 +18,14 @@ export const actions = [
   'tools:Get',
   'tools:List',
   'tools:Call',
+  'tools:Read',
   'tools:Connect',
   'toolCalls:Get',
   'toolCalls:List',
   'toolCalls:Resolve',
+  'gates:Get',
+  'gates:List',
+  'gates:Update',
   'agents:Create',
   'agents:Update',
   'agents:Delete',
@@ -41,6 +46,7 @@ export const actions = [
   'files:Delete',
   'secrets:Set',
   'secrets:Delete',
+  'secrets:Use',
   'secrets:List',
   'approvals:Get',
   'approvals:List',
@@ -68,7 +74,13 @@ export const roles = ['admin', 'developer', 'approver', 'caller', 'viewer'] as c
 export type Role = (typeof roles)[number]
 
 const reading = ['*:Get', '*:List', 'events:Subscribe']
-const running = ['generations:Start', 'generations:SubmitToolOutputs', 'generations:Cancel', 'tools:Call']
+const running = [
+  'generations:Start',
+  'generations:SubmitToolOutputs',
+  'generations:Cancel',
+  'tools:Call',
+  'tools:Read',
+]
 
 const roleActions: Record<Role, string[]> = {
   admin: ['*'],
@@ -102,7 +114,8 @@ export function allows(policy: Policy, action: Action, resource: string): boolea
   let allowed = false
   for (const statement of policy.statement) {
     const applies =
-      statement.action.some((p) => matches(p, action)) && statement.resource.some((p) => matches(p, resource))
+      statement.action.some((p) => fitsPattern(p, action)) &&
+      statement.resource.some((p) => fitsPattern(p, resource))
     if (!applies) continue
     if (statement.effect === 'Deny') return false
     allowed = true
@@ -111,7 +124,7 @@ export function allows(policy: Policy, action: Action, resource: string): boolea
 }
 
 /** `*` stands for any run of characters, everything else for itself. Linear: no pattern of a stranger backtracks. */
-function matches(pattern: string, value: string): boolean {
+export function fitsPattern(pattern: string, value: string): boolean {
   const pieces = pattern.split('*')
   if (pieces.length === 1) return pattern === value
   const first = pieces[0]!
@@ -157,7 +170,7 @@ export function checkPolicy(value: unknown, root: string[]): Policy {
 function unknownActions(policy: Policy, root: string[]): Issue[] {
   return policy.statement.flatMap((statement, s) =>
     statement.action.flatMap((action, a) =>
-      actions.some((known) => matches(action, known))
+      actions.some((known) => fitsPattern(action, known))
         ? []
         : [{ path: [...root, 'statement', String(s), 'action', String(a)], message: 'fits no known action' }],
     ),
@@ -171,7 +184,7 @@ function unknownActions(policy: Policy, root: string[]): Issue[] {
 export function within(creator: Policy, wanted: Policy): Policy | null {
   for (const statement of wanted.statement) {
     if (statement.effect === 'Deny') continue
-    for (const action of actions.filter((known) => statement.action.some((p) => matches(p, known))))
+    for (const action of actions.filter((known) => statement.action.some((p) => fitsPattern(p, known))))
       for (const resource of statement.resource) if (!mayGrant(creator, action, resource)) return null
   }
   const denials = creator.statement.filter((statement) => statement.effect === 'Deny')
@@ -183,7 +196,7 @@ function mayGrant(creator: Policy, action: Action, resource: string): boolean {
   return creator.statement.some(
     (statement) =>
       statement.effect === 'Allow' &&
-      statement.action.some((p) => matches(p, action)) &&
-      statement.resource.some((p) => p === resource || matches(p, resource)),
+      statement.action.some((p) => fitsPattern(p, action)) &&
+      statement.resource.some((p) => p === resource || fitsPattern(p, resource)),
   )
 }

@@ -6,7 +6,27 @@ import { projects, subjects } from '../../store/db/tables/access.ts'
 import type { Principal } from './context.ts'
 import { policyOfRole, type Role } from './policy.ts'
 
-export const subjectPrefix = 'usr_'
+const subjectPrefix = 'usr_'
+
+/** Whether the id of a principal is that of a person with a token, and not of a key. */
+export function isSubject(id: string): boolean {
+  return id.startsWith(subjectPrefix)
+}
+
+/**
+ * With which rights a person asked, kept with what was asked for: those of that token and no other. A later token of the
+ * same person neither adds to them nor takes away.
+ */
+export interface Requester {
+  role: Role
+  /** When the token ends, ISO 8601. */
+  until: string
+}
+
+/** The rights to keep with what this principal asks for. Null for a key, whose row says what it may. */
+export function requesterOf({ id, role, expiresAt }: Principal): Requester | null {
+  return isSubject(id) ? { role: role as Role, until: expiresAt!.toISOString() } : null
+}
 
 interface Subject {
   projectId: string
@@ -18,37 +38,55 @@ interface Subject {
   expiresAt: Date
 }
 
-/**
- * Notes who was here, so that what they start may act for them later, and answers their principal. Null when the
- * project does not exist. Idempotent.
- */
+/** Notes who was here, and answers the principal of this token. Null when the project does not exist. Idempotent. */
 export async function keepSubject(db: Database, given: Subject): Promise<Principal | null> {
   const [project] = await db
     .select({ id: projects.id })
     .from(projects)
     .where(eq(projects.id, given.projectId))
   if (!project) return null
-  const { name, role, expiresAt } = given
+  const { projectId, name, role, expiresAt } = given
+  const id = idOf(given)
   const later = sql`greatest(${subjects.expiresAt}, excluded.expires_at)`
-  const [row] = await db
+  await db
     .insert(subjects)
-    .values({ ...given, id: idOf(given) })
+    .values({ ...given, id })
     .onConflictDoUpdate({ target: subjects.id, set: { name, role, expiresAt: later } })
-    .returning()
-  return { ...principalOf(row!), expiresAt }
+  return principalOf({ id, projectId, name }, role, expiresAt)
 }
 
-/** The principal of a subject's id, or null when there is none. */
-export async function subjectById(db: Database, id: string): Promise<Principal | null> {
-  if (!id.startsWith(subjectPrefix)) return null
-  const [row] = await db.select().from(subjects).where(eq(subjects.id, id))
-  return row ? principalOf(row) : null
+/**
+ * The principal of a subject's id with the rights that were kept; null when there is no such subject. It lives as long as
+ * that token, and so much longer as the project lets runs live on.
+ */
+export async function subjectById(db: Database, id: string, kept: Requester): Promise<Principal | null> {
+  const { projectId, name } = subjects
+  const [row] = await db
+    .select({ id: subjects.id, projectId, name, graceSeconds: projects.runGraceSeconds })
+    .from(subjects)
+    .innerJoin(projects, eq(projects.id, projectId))
+    .where(eq(subjects.id, id))
+  if (!row) return null
+  return principalOf(row, kept.role, new Date(Date.parse(kept.until) + row.graceSeconds * 1000))
 }
 
-function principalOf(row: typeof subjects.$inferSelect): Principal {
-  const { id, name, projectId, role, expiresAt } = row
-  const policy = policyOfRole(role as Role)
-  return { id, name, projectId, installation: false, role, policy, expiresAt, agentId: null }
+function principalOf(
+  { id, name, projectId }: { id: string; name: string; projectId: string },
+  role: Role,
+  expiresAt: Date,
+): Principal {
+  const policy = policyOfRole(role)
+  return {
+    id,
+    name,
+    projectId,
+    installation: false,
+    role,
+    policy,
+    expiresAt,
+    agentId: null,
+    votes: true,
+  }
 }
 
 /** The same person has another id in each project: rights in one say nothing about another. */

@@ -133,7 +133,7 @@ const stepRule = z
 
 const schema = z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object')
 
-/** Every setting with its default; the same shape serves agents and the overrides of a run. */
+/** Every setting with its default; the same shape serves agents and the overrides of a run (see overrides.ts). */
 const settingShapes = {
   instructions: text(100_000).nullish(),
   model: z
@@ -213,12 +213,12 @@ export function checkSettings(input: unknown): AgentSettings {
   return made
 }
 
-/** An agent's settings with what a run gives replaced; checked as a whole again. `null` counts as not given. */
-export function withOverrides(own: AgentSettings, given: SettingsOverrides): AgentSettings {
-  const set = Object.entries(given).filter(
+/** What an input gives of the settings that a run may override. `null` counts as not given. */
+export function givenOverrides(input: SettingsOverrides): Partial<AgentSettings> {
+  const set = Object.entries(input).filter(
     ([key, value]) => key in settingShapes && value !== null && value !== undefined,
   )
-  return set.length === 0 ? own : checkSettings({ ...own, ...Object.fromEntries(set) })
+  return Object.fromEntries(set) as Partial<AgentSettings>
 }
 
 /** Everything that `activeToolIds` may name: the agent's tools and the agents it may ask. */

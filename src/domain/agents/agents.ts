@@ -12,6 +12,7 @@ import { agents } from '../../store/db/tables/agents.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import {
   assertMay,
+  assertOneMayRegate,
   eachSeen,
   assertRoom,
   projectOf,
@@ -19,6 +20,7 @@ import {
   recordChange,
   type Ctx,
 } from '../access/index.ts'
+import { gateFactsOfAgent, tellGateChanged, type GateInput } from '../tools/index.ts'
 import { checkSettings, type Agent, type AgentSettings, type SettingsInput } from './agent.ts'
 import { checkTools } from './names.ts'
 
@@ -56,33 +58,80 @@ export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Ag
   return agent
 }
 
-/** Changes what is given and keeps the rest. Running generations keep their settings. Action `agents:Update`. */
+/** How often a change is worked out anew when somebody else changes the agent at the same time. */
+const maxTries = 5
+
+/**
+ * Changes what is given and keeps the rest. Running generations keep their settings. Action `agents:Update`, and
+ * `gates:Update` for its gate; CONFLICT for that in a project where changes of gates need a second person. Without
+ * `expectedVersion` a change of somebody else at the same time is kept, and this one worked out anew over it.
+ */
 export async function updateAgent(ctx: Ctx, input: UpdateAgentInput): Promise<Agent> {
-  const known = await findAgent(ctx, input.id)
-  await assertMay(ctx, 'agents:Update', known.projectId, `agent/${known.id}`)
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
-  const { name } = check(nameShape, { name: input.name ?? known.name })
-  const definition = checkSettings({ ...known, ...given })
-  await checkTools(ctx, known.projectId, definition, { id: known.id, name })
-  const agent = await guardName(name, () =>
-    atomically(ctx.db, async (tx) => {
-      const version = input.expectedVersion ?? undefined
-      const [row] = await tx
-        .update(agents)
-        .set({ name, definition, version: sql`${agents.version} + 1`, updatedAt: sql`now()` })
-        .where(and(eq(agents.id, known.id), version === undefined ? undefined : eq(agents.version, version)))
-        .returning()
-      if (!row)
-        throw new AppError(
-          'CONFLICT',
-          'The agent was changed or deleted meanwhile. Read it again and repeat the change.',
-        )
-      await tell(tx, ctx, 'AGENT_UPDATED', agentOf(row))
-      return agentOf(row)
-    }),
+  for (let tries = 1; ; tries++) {
+    const known = await findAgent(ctx, input.id)
+    await assertMay(ctx, 'agents:Update', known.projectId, `agent/${known.id}`)
+    const { expectedVersion } = input
+    if (typeof expectedVersion === 'number' && expectedVersion !== known.version) throw changedMeanwhile()
+    const { name } = check(nameShape, { name: input.name ?? known.name })
+    const definition = checkSettings({ ...known, ...given })
+    await checkTools(ctx, known.projectId, definition, { id: known.id, name })
+    const regates = gateFactsOfAgent(definition) !== gateFactsOfAgent(known)
+    if (regates) await assertMay(ctx, 'gates:Update', known.projectId, `agent/${known.id}`)
+    const agent = await guardName(name, () =>
+      atomically(ctx.db, async (tx) => {
+        if (regates) await assertOneMayRegate(tx, known.projectId)
+        return saveVersion(tx, ctx, known, { ...definition, name })
+      }),
+    )
+    if (agent) {
+      ringProject(ctx, agent.projectId)
+      return agent
+    }
+    if (tries === maxTries) throw changedMeanwhile()
+  }
+}
+
+function changedMeanwhile(): AppError {
+  return new AppError(
+    'CONFLICT',
+    'The agent was changed or deleted meanwhile. Read it again and repeat the change.',
   )
-  ringProject(ctx, agent.projectId)
+}
+
+/** Writes settings over the version that was read; null when that is not there any more. */
+async function saveVersion(
+  tx: Database,
+  ctx: Ctx,
+  known: Agent,
+  { name, ...definition }: AgentSettings & { name: string },
+): Promise<Agent | null> {
+  const [row] = await tx
+    .update(agents)
+    .set({ name, definition, version: sql`${agents.version} + 1`, updatedAt: sql`now()` })
+    .where(and(eq(agents.id, known.id), eq(agents.version, known.version)))
+    .returning()
+  if (!row) return null
+  const agent = agentOf(row)
+  await tell(tx, ctx, 'AGENT_UPDATED', agent)
+  if (gateFactsOfAgent(definition) !== gateFactsOfAgent(known))
+    await tellGateChanged(tx, ctx, agent, { version: agent.version })
   return agent
+}
+
+/** The settings of an agent with another gate, checked; null takes it away. INVALID names every fault. */
+export function withAgentGate(known: Agent, gate: GateInput | null): AgentSettings {
+  return checkSettings({ ...known, gate })
+}
+
+/** Sets the gate of an agent of that version, in the caller's transaction; null when it has another one. */
+export function regateAgent(
+  tx: Database,
+  ctx: Ctx,
+  known: Agent,
+  gate: GateInput | null,
+): Promise<Agent | null> {
+  return saveVersion(tx, ctx, known, { ...withAgentGate(known, gate), name: known.name })
 }
 
 /** Deletes an agent. Its generations stay, and those that run go on. Action `agents:Delete`. */
@@ -100,7 +149,14 @@ export async function deleteAgent(ctx: Ctx, input: { id: string }): Promise<Agen
 /** Agents by id, null for what does not exist for the caller. Action `agents:Get` on each. */
 export async function getAgents(ctx: Ctx, ids: readonly string[]): Promise<(Agent | null)[]> {
   const rows = await loadAgents(ctx.db, ids)
-  return eachSeen(ctx, ids, rows, 'agents:Get', (agent) => `agent/${agent.id}`)
+  return eachSeen(
+    ctx,
+    ids,
+    rows,
+    'agents:Get',
+    ({ id }) => `agent/${id}`,
+    ({ id }) => ({ agentId: id }),
+  )
 }
 
 /** Agents of a project, newest first. Action `agents:List`. */

@@ -4,7 +4,6 @@ export {
   errorProfiles,
   gatesOf,
   mcpDefaults,
-  withOverrides,
   type Agent,
   type AgentSettings,
   type McpSettings,
@@ -19,8 +18,11 @@ export {
   getAgents,
   listAgents,
   loadAgents,
+  regateAgent,
   updateAgent,
+  withAgentGate,
   type CreateAgentInput,
   type UpdateAgentInput,
 } from './agents.ts'
 export { checkTools, collidingNames } from './names.ts'
+export { withOverrides } from './overrides.ts'

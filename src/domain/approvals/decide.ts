@@ -28,7 +28,7 @@ import { decide, type Edit, type Ready } from './decision.ts'
 import { grantShape, type GrantInput } from './grants.ts'
 import { unmasked } from './handed-back.ts'
 import { findApproval } from './read.ts'
-import { RightsChanged, whyNot } from './rights.ts'
+import { personsIn, RightsChanged, whyNot } from './rights.ts'
 
 const maxBatch = 50
 
@@ -59,7 +59,7 @@ export interface DecideApprovalInput {
  * an edit starts the votes anew. Verdict, call, event, audit, grant and the wake of whoever waits are one transaction.
  * A verdict counts for what its author read, with the rights its author has when it is written: under the lock the key,
  * the roles and the digest are checked again. APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for whoever comes later,
- * CONFLICT for a second vote of the same key, for a voided approval, and when `expectedDigest`, or without it what stood
+ * CONFLICT for a second vote of the same person, by whatever key that person has or has made, for a voided approval, and when `expectedDigest`, or without it what stood
  * there when an APPROVE came in, is not what is being asked any more. A REJECT without it stands: it is a no to any edit.
  */
 export async function decideApproval(ctx: Ctx, input: DecideApprovalInput): Promise<Approval> {
@@ -94,7 +94,8 @@ async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready>
   const { projectId, toolId } = approval
   const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
   await assertMay(ctx, what.action, projectId, what.resource)
-  const refusal = whyNot(ctx, approval)
+  const persons = await personsIn(ctx.db, ctx, approval)
+  const refusal = whyNot(ctx, approval, persons)
   if (refusal) throw await denied(ctx, what, refusal)
   if (given.verdict === 'REJECT')
     for (const name of ['arguments', 'grant'] as const)
@@ -104,7 +105,7 @@ async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready>
     given.arguments === undefined || given.arguments === null
       ? null
       : await editOf(ctx, approval, given, root)
-  const refusedEdit = edit ? whyNot(ctx, { ...approval, requirement: edit.requirement }) : null
+  const refusedEdit = edit ? whyNot(ctx, { ...approval, requirement: edit.requirement }, persons) : null
   if (refusedEdit) throw await denied(ctx, what, refusedEdit)
   return { given, approval, owner: ownerOf({ ...approval, id: approval.toolCallId }), edit, root }
 }

@@ -14,7 +14,7 @@ import { approvalOf, currentArguments, type Approval, type Verdict, type Vote } 
 import { isOutdated } from './drift.ts'
 import { insertGrant, type CheckedGrant } from './grants.ts'
 import { outcomeOf, type Outcome } from './outcome.ts'
-import { RightsChanged, whyNot } from './rights.ts'
+import { hasApproved, personsIn, RightsChanged, whyNot } from './rights.ts'
 
 /** A checked decision, ready to be tried under the lock. */
 export interface Ready {
@@ -67,7 +67,8 @@ export async function decide(
   const approval = approvalOf(plain)
   const now = new Date(nowMs)
   assertOpen(approval, late)
-  const refusal = whyNot(ctx, approval)
+  const persons = await personsIn(tx, ctx, approval)
+  const refusal = whyNot(ctx, approval, persons)
   if (refusal) throw new RightsChanged(approval, refusal)
   const edit = changes(ready.edit, approval) ? ready.edit : null
   const read = given.expectedDigest || (given.verdict === 'APPROVE' ? ready.approval.digest : null)
@@ -76,8 +77,8 @@ export async function decide(
       approval,
       'The arguments were edited since you read them. Read the approval again and decide then.',
     )
-  if (given.verdict === 'APPROVE' && !edit && approval.votes.some((vote) => vote.by === ctx.principal.id))
-    throw conflict(approval, 'This key has approved already; somebody else must, too.')
+  if (given.verdict === 'APPROVE' && !edit && hasApproved(ctx, approval, persons))
+    throw conflict(approval, 'The person of this key has approved already; somebody else must, too.')
   const vote = voteOf(ctx, given, now)
   const votes = edit ? [vote] : [...approval.votes, vote]
   const requirement = edit?.requirement ?? approval.requirement

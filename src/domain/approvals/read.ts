@@ -11,7 +11,14 @@ import { approvalOf, type Approval, type ApprovalStatus } from './approval.ts'
 /** Approvals by id, null for what does not exist for the caller. Action `approvals:Get` on each. */
 export async function getApprovals(ctx: Ctx, ids: readonly string[]): Promise<(Approval | null)[]> {
   const rows = await loadApprovals(ctx.db, ids)
-  return eachSeen(ctx, ids, rows, 'approvals:Get', (approval) => `approval/${approval.id}`)
+  return eachSeen(
+    ctx,
+    ids,
+    rows,
+    'approvals:Get',
+    ({ id }) => `approval/${id}`,
+    ({ requestedBy }) => ({ by: requestedBy }),
+  )
 }
 
 export interface ApprovalFilter {

@@ -37,9 +37,9 @@ export async function callThroughAgent(
 ): Promise<{ call: ToolCall; running: Promise<ToolCall> | null }> {
   const key = check(keyShape, input.idempotencyKey, ['arguments', 'idempotency_key'])
   const [agent, tool] = await Promise.all([findAgent(ctx, input.agentId), findTool(ctx, input.toolId)])
-  await assertMay(ctx, 'tools:Call', tool.projectId, `tool/${tool.id}`)
   if (tool.projectId !== agent.projectId || tool.kind === 'client' || !agent.toolIds.includes(tool.id))
     throw notFound('tool', input.name)
+  await assertMay(ctx, 'tools:Call', tool.projectId, `tool/${tool.id}`, { agentId: agent.id })
   const callable = await findCallable(ctx, tool, input.action)
   if (!callable) throw notFound('tool', input.name)
   const prepared = prepareCall(callable, input.arguments)
@@ -62,6 +62,14 @@ export async function callThroughAgent(
     caller: input.caller,
     via: { agentId: agent.id, agentGate: agent.gate ?? null, threadId: input.threadId },
   }
+  return placeThrough(ctx, order)
+}
+
+/** Places a call that has been checked, and runs it when nothing holds it back. */
+export async function placeThrough(
+  ctx: Ctx,
+  order: Order,
+): Promise<{ call: ToolCall; running: Promise<ToolCall> | null }> {
   const placed = await placeCall(ctx, order)
   if (placed.joined && placed.call.callerGoneAt) await noteBack(ctx, placed.call)
   const fresh = !placed.joined && placed.call.status === 'EXECUTING'
@@ -72,6 +80,6 @@ export async function callThroughAgent(
 export async function findOwnCall(ctx: Ctx, id: string): Promise<ToolCall> {
   const call = await findCall(ctx, id)
   if (call.requestedBy !== ctx.principal.id || call.source !== 'BRIDGE') throw notFound('tool call', id)
-  await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`)
+  await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
   return call
 }

@@ -9,7 +9,7 @@ export {
 } from './conversation.ts'
 export { entryNames, reservedIn, type BridgeEntry, type BridgeSurface } from './surface.ts'
 export { watcherOfResource, type Offers } from './offers.ts'
-export { relayCompletion, relayPrompt, relayResource, type Asked } from './relay.ts'
+export { relayCompletion, relayPrompt, relayResource, type Asked, type PlacedRead } from './relay.ts'
 export type { Relay as RelayedWords, UpstreamReading as Reading } from '../upstream/index.ts'
 export { createSurfaces, type SurfacePart, type Surfaces } from './surfaces.ts'
 export {

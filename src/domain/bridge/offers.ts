@@ -1,6 +1,6 @@
 /** What the upstreams of an agent offer beside tools: prompts under names of ours, resources under their own. Pure. */
 import { hashJson } from '../../core/json.ts'
-import { runtimeName, type Tool } from '../tools/index.ts'
+import { isRelayed, isTemplateRelayed, runtimeName, type Tool } from '../tools/index.ts'
 import type {
   Catalog,
   UpstreamPrompt,
@@ -24,33 +24,40 @@ export interface Offers {
   completes: boolean
   /** The tools whose upstream tells of changes of single resources. */
   watchable: ReadonlySet<string>
+  /** Whether the operator lets a resource of that tool's upstream through: templates make more than are listed. */
+  isOpen(toolId: string, uri: string): boolean
   /** Another list of prompts, or of resources and templates, has another hash. */
   promptsHash: string
   resourcesHash: string
 }
 
-/** Everything that the upstreams of these tools offer, in the order of the tools. */
+/** What the upstreams of these tools offer and their operator lets through, in the order of the tools. */
 export function offersOf(tools: readonly Tool[], catalogs: ReadonlyMap<string, Catalog>): Offers {
   const prompts = new Map<string, Offered<UpstreamPrompt>>()
   const resources = new Map<string, Offered<UpstreamResource>>()
   const templates: Offered<UpstreamResourceTemplate>[] = []
   const watchable = new Set<string>()
   let completes = false
-  for (const { id: toolId, name } of tools) {
+  const byId = new Map(tools.map((tool) => [tool.id, tool]))
+  for (const { id: toolId, name, mcp } of tools) {
     const catalog = catalogs.get(toolId)
     if (!catalog) continue
+    const before = prompts.size + resources.size + templates.length
     for (const thing of catalog.prompts) {
       const shown = runtimeName([name, thing.name])
-      if (!prompts.has(shown)) prompts.set(shown, { toolId, thing })
+      if (isRelayed(mcp, 'prompts', thing.name) && !prompts.has(shown)) prompts.set(shown, { toolId, thing })
     }
     for (const thing of catalog.resources)
-      if (!resources.has(thing.uri)) resources.set(thing.uri, { toolId, thing })
+      if (isRelayed(mcp, 'resources', thing.uri) && !resources.has(thing.uri))
+        resources.set(thing.uri, { toolId, thing })
     const known = new Set(templates.map((one) => one.thing.uriTemplate))
     for (const thing of catalog.resourceTemplates)
-      if (!known.has(thing.uriTemplate)) templates.push({ toolId, thing })
+      if (isTemplateRelayed(mcp, thing.uriTemplate) && !known.has(thing.uriTemplate))
+        templates.push({ toolId, thing })
+    if (prompts.size + resources.size + templates.length === before) continue
     completes ||= 'completions' in catalog.capabilities
     const { resources: can } = catalog.capabilities as { resources?: { subscribe?: boolean } }
-    if (can?.subscribe === true) watchable.add(toolId)
+    if (can?.subscribe === true && mcp?.relay?.resources.length) watchable.add(toolId)
   }
   return {
     prompts,
@@ -58,16 +65,18 @@ export function offersOf(tools: readonly Tool[], catalogs: ReadonlyMap<string, C
     templates,
     completes,
     watchable,
+    isOpen: (toolId, uri) => isRelayed(byId.get(toolId)?.mcp, 'resources', uri),
     promptsHash: hashJson([...prompts]),
     resourcesHash: hashJson([[...resources], templates]),
   }
 }
 
 /** Through which tool a resource is read: one that is listed, or one that a template makes. Null when nobody has it. */
-export function ownerOfResource({ resources, templates }: Offers, uri: string): string | null {
+export function ownerOfResource({ resources, templates, isOpen }: Offers, uri: string): string | null {
   const listed = resources.get(uri)
   if (listed) return listed.toolId
-  return templates.find(({ thing }) => fits(thing.uriTemplate, uri))?.toolId ?? null
+  const fitting = templates.find(({ toolId, thing }) => fits(thing.uriTemplate, uri) && isOpen(toolId, uri))
+  return fitting?.toolId ?? null
 }
 
 /** Through which tool a resource is watched. Null when nobody has it, or nobody tells of its changes. */

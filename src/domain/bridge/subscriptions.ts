@@ -28,7 +28,7 @@ export interface Subscriptions {
 type Tell = (asked: string, updated: string) => void
 
 /**
- * A session subscribes to a resource, on whichever replica it says so. Idempotent. Action `tools:Call` on the tool that
+ * A session subscribes to a resource, on whichever replica it says so. Idempotent. Actions `tools:Call` and `tools:Read` on the tool that
  * it comes through. NOT_FOUND when nobody has it, INVALID when its upstream does not tell of changes or there are too many.
  */
 export async function subscribeToResource(
@@ -39,7 +39,8 @@ export async function subscribeToResource(
 ): Promise<void> {
   const toolId = ownerOfResource(offers, uri)
   if (toolId === null) throw notFound('resource', uri)
-  await assertMay(ctx, 'tools:Call', agent.projectId, `tool/${toolId}`)
+  for (const action of ['tools:Call', 'tools:Read'] as const)
+    await assertMay(ctx, action, agent.projectId, `tool/${toolId}`, { agentId: agent.id })
   if (!offers.watchable.has(toolId)) throw invalidAt(['uri'], 'does not tell of its changes')
   if (uri.length > maxUriLength) throw invalidAt(['uri'], `has more than ${maxUriLength} characters`)
   const { threadId, expiresAt } = session

@@ -1,7 +1,7 @@
 /** The surfaces of agents as this process knows them: read once, believed for a moment, renewed by the bell. */
 import { AppError, notFound } from '../../core/errors.ts'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
-import { allows, assertMay, denied, type Ctx, type House, type Policy } from '../access/index.ts'
+import { allows, assertMay, type Ctx, type House, type Policy } from '../access/index.ts'
 import { loadAgents, type Agent } from '../agents/index.ts'
 import { loadUpstreams } from '../upstream/index.ts'
 import { loadCallables, loadTools } from '../tools/index.ts'
@@ -93,9 +93,7 @@ async function assertReaches(ctx: Ctx, agent: Agent): Promise<void> {
   const exists = principal.installation || principal.projectId === agent.projectId
   if (!exists) throw notFound('agent', agent.id)
   const what = { action: 'agents:Get', projectId: agent.projectId, resource: `agent/${agent.id}` } as const
-  if (principal.agentId !== null && principal.agentId !== agent.id)
-    throw await denied(ctx, what, 'This key is bound to another agent.')
-  await assertMay(ctx, what.action, what.projectId, what.resource)
+  await assertMay(ctx, what.action, what.projectId, what.resource, { agentId: agent.id })
   if (!agent.mcp?.enabled) throw notFound('agent', agent.id)
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalid, invalidAt } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { assertMay, type Ctx } from '../access/index.ts'
+import { assertMay, denied, type Ctx } from '../access/index.ts'
 import { resolveAttachments, type Attachment, type AttachmentsInput } from '../files/index.ts'
 import {
   attachmentsName,
@@ -39,7 +39,7 @@ export interface CallToolInput {
 }
 
 /**
- * Calls a tool and waits for its result. Action `tools:Call`. The call is committed as EXECUTING before anything is
+ * Calls a tool and waits for its result. Action `tools:Call`; FORBIDDEN for a tool that is for agents only. The call is committed as EXECUTING before anything is
  * sent. One that the gate stops is committed with its approval and answered at once, as AWAITING_APPROVAL; it runs when
  * somebody approves, on whichever replica. A tool that fails is a settled call with `isError`; only faults of the request
  * are errors. With an `idempotencyKey` a repeat joins the first call, pending, running or done, and never runs again.
@@ -48,6 +48,12 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
   const given = check(shape, input)
   const tool = await findTool(ctx, given.toolId)
   await assertMay(ctx, 'tools:Call', tool.projectId, `tool/${tool.id}`)
+  if (tool.agentsOnly)
+    throw await denied(
+      ctx,
+      { action: 'tools:Call', projectId: tool.projectId, resource: `tool/${tool.id}` },
+      'This tool is for agents only: call it through one of them, whose gate then holds.',
+    )
   if (tool.kind === 'client')
     throw invalidAt(
       ['input', 'toolId'],

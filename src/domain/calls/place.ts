@@ -9,7 +9,14 @@ import { whenAnswered } from '../../store/work/read-back.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { selectRows, writtenRows } from '../../store/db/rows.ts'
 import { appendProjectEvents, insertProjectEvents } from '../../store/events/log.ts'
-import { entryOf, recordChange, rememberRequest, type AuditedChange, type Ctx } from '../access/index.ts'
+import {
+  entryOf,
+  recordChange,
+  rememberRequest,
+  requesterOf,
+  type AuditedChange,
+  type Ctx,
+} from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { loadCall, maskedPaths, toolCallOf, type ToolCall } from '../tools/index.ts'
 import { requestHash, requirementOf, type Order } from './order.ts'
@@ -134,6 +141,7 @@ function rowOf(ctx: Ctx, order: Order, id: string) {
     arguments: args,
     masked: maskedPaths(tool.inputSchema, args),
     requestedBy: ctx.principal.id,
+    requester: requesterOf(ctx.principal),
     agentId: via?.agentId ?? null,
     agentGate: via?.agentGate ?? null,
     threadId: via?.threadId ?? null,

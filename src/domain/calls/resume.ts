@@ -84,8 +84,7 @@ async function send(house: House, held: Held, call: ToolCall, { signal, lease }:
     const result = errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
     return void (await settle(house, held, call, result))
   }
-  if (!(await mayStillRun(house, call.requestedBy)))
-    return void (await settle(house, held, call, notValidResult()))
+  if (!(await mayStillRun(house, call))) return void (await settle(house, held, call, notValidResult()))
   const sent = await markSentSurely(house, lease, call)
   if (!sent) return
   const ran = await runTool(house, {
@@ -95,6 +94,7 @@ async function send(house: House, held: Held, call: ToolCall, { signal, lease }:
     attachments: call.attachments,
     callId: call.id,
     requestedBy: call.requestedBy,
+    requester: call.requester,
     // What may take effect is heard out also when this process stops: its outcome must be known.
     signal: isIdempotent(callable) ? signal : new AbortController().signal,
     mayStart: lease.isSure,

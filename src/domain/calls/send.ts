@@ -83,9 +83,10 @@ async function send(
       abort.abort()
   })
   try {
-    const { projectId, id: callId, requestedBy } = call
+    const { projectId, id: callId, requestedBy, requester } = call
     const { signal } = abort
-    const run = { ...what, projectId, callable: tool, callId, requestedBy, signal, mayStart: lease.isSure }
+    const who = { requestedBy, requester }
+    const run = { ...what, ...who, projectId, callable: tool, callId, signal, mayStart: lease.isSure }
     const ran = await sendHeld(ctx, lease, run, caller)
     if ('result' in ran) return await settleSurely(ctx, lease.held, call, ran)
     const round = (call.asked?.round ?? 0) + 1

@@ -19,7 +19,7 @@ import { findCall } from './row.ts'
 export async function cancelCall(ctx: Ctx, input: { toolCallId: string }): Promise<ToolCall> {
   const call = await findCall(ctx, input.toolCallId)
   if (call.requestedBy !== ctx.principal.id) throw notFound('tool call', input.toolCallId)
-  await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`)
+  await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
   const hints = await atomically(ctx.db, async (tx) => {
     const made = await withdraw(tx, call, false)
     if (!made) await askToStop(tx, call.id)

@@ -32,7 +32,13 @@ export function createFetch(guard: Guard, follow: Follow, maxBytes: number): Gua
       }
       const first = { url: request.url, method: request.method, headers, body }
       const hops = request.redirect === 'follow' ? maxRedirects : 0
-      const following = { maxRedirects: hops, sensitiveHeaders: [], signal, trace, single: false }
+      const following = {
+        maxRedirects: hops,
+        sensitiveHeaders: privateIn(headers),
+        signal,
+        trace,
+        single: false,
+      }
       const { reply, url, redirected } = await follow(first, following)
       return responseOf(reply, request, { url: url.href, redirected }, maxBytes)
     } catch (error) {
@@ -40,6 +46,15 @@ export function createFetch(guard: Guard, follow: Follow, maxBytes: number): Gua
       throw toEgressError(error, trace.sent)
     }
   }
+}
+
+/** Headers that say nothing about who is asking. Every other one may prove it, whatever its name. */
+const publicHeaders =
+  /^(accept|accept-(encoding|language)|content-(encoding|language|type)|last-event-id|mcp-protocol-version|range|user-agent)$/
+
+/** What stays behind when a redirect leaves the origin. */
+function privateIn(headers: Record<string, string>): string[] {
+  return Object.keys(headers).filter((name) => !publicHeaders.test(name))
 }
 
 function responseOf(

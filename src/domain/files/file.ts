@@ -15,6 +15,8 @@ export interface StoredFile {
   size: number | null
   /** Hex. */
   sha256: string | null
+  /** The agent whose bound keys may attach it; null: none. */
+  agentId: string | null
   createdBy: string
   uploadUntil: Date
   createdAt: Date

@@ -11,12 +11,14 @@ import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { files } from '../../store/db/tables/files.ts'
 import {
+  assertAgent,
   assertMay,
   eachSeen,
   assertRoom,
   projectOf,
   reaches,
   recordChange,
+  type Bond,
   type Ctx,
   type House,
 } from '../access/index.ts'
@@ -39,6 +41,7 @@ const newFile = z.object({
   filename: filenameShape,
   contentType: contentTypeShape,
   size: whole(0, Number.MAX_SAFE_INTEGER).nullish(),
+  agentId: z.string().max(60).nullish(),
 })
 
 export interface PresignUploadInput {
@@ -46,6 +49,8 @@ export interface PresignUploadInput {
   filename: string
   contentType: string
   size?: number | null
+  /** The agent whose bound keys may attach it. */
+  agentId?: string | null
 }
 
 /** A file that waits for its bytes, and the link that takes them with PUT, once. */
@@ -56,16 +61,18 @@ export interface Upload {
 
 /**
  * Announces a file. Action `files:Create`. Its bytes go to `uploadUrl` with PUT within 15 minutes; until then the file
- * is PENDING and nothing can refer to it. INVALID for a type or size that the installation does not take.
+ * is PENDING and nothing can refer to it. Keys that are bound to an agent announce none, and attach those that were
+ * announced for their agent. INVALID for a type or size that the installation does not take.
  */
 export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promise<Upload> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'files:Create', projectId, 'file/*')
-  const { filename, contentType, size } = check(newFile, input)
+  const { filename, contentType, size, agentId = null } = check(newFile, input)
   const { maxFileBytes, fileTypes } = ctx.limits
   if (!allowsType(fileTypes, contentType))
     throw invalidAt(['input', 'contentType'], `is not taken here; taken are ${fileTypes.join(', ')}`)
   if (size && size > maxFileBytes) throw invalidAt(['input', 'size'], `must be at most ${maxFileBytes} bytes`)
+  if (agentId !== null) await assertAgent(ctx, projectId, agentId)
   const id = newId('file')
   const file = await atomically(ctx.db, async (tx) => {
     await assertRoom(tx, ctx, files, projectId, 'files')
@@ -73,7 +80,7 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
     const uploadUntil = nowPlus(uploadSeconds * 1000)
     const [row] = await tx
       .insert(files)
-      .values({ id, projectId, filename, contentType, createdBy, uploadUntil })
+      .values({ id, projectId, filename, contentType, agentId, createdBy, uploadUntil })
       .returning()
     await recordChange(tx, ctx, { projectId, action: 'files:Create', resource: `file/${id}` })
     return row as StoredFile
@@ -132,7 +139,7 @@ export async function resolveAttachments(
       const file = found.get(fileId)
       if (!file || file.projectId !== projectId || file.status !== 'READY')
         throw invalidAt([...root, String(i), 'fileId'], 'names no uploaded file of this project')
-      await assertMay(ctx, 'files:Get', projectId, `file/${fileId}`)
+      await assertMay(ctx, 'files:Get', projectId, `file/${fileId}`, bondOf(file))
       return { fileId, filename: filename ?? file.filename, contentType: contentType ?? file.contentType }
     }),
   )
@@ -141,7 +148,7 @@ export async function resolveAttachments(
 /** Files by id, null for what does not exist for the caller. Action `files:Get` on each. */
 export async function getFiles(ctx: Ctx, ids: readonly string[]): Promise<(StoredFile | null)[]> {
   const rows = await loadFiles(ctx.db, ids)
-  return eachSeen(ctx, ids, rows, 'files:Get', (file) => `file/${file.id}`)
+  return eachSeen(ctx, ids, rows, 'files:Get', (file) => `file/${file.id}`, bondOf)
 }
 
 /** Files of a project, newest first. Action `files:List`. */
@@ -170,4 +177,8 @@ export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<S
   if (file.sha256) await ctx.blobs.remove(blobKey(fileId, file.sha256))
   await ctx.blobs.remove(fileId)
   return file
+}
+
+function bondOf({ agentId }: StoredFile): Bond {
+  return { agentId }
 }

@@ -140,7 +140,12 @@ function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Chang
 
 /** Who may call what, and what the gates of tool and agent ask. */
 async function triageRules({ house, generation }: Turn, tools: Map<string, Callable>): Promise<TriageRules> {
-  const principal = await principalById(house.db, generation.requestedBy, house.clock.now())
+  const principal = await principalById(
+    house.db,
+    generation.requestedBy,
+    house.clock.now(),
+    generation.requester,
+  )
   const gates = gatesOf(generation.settings)
   return {
     active: tools,

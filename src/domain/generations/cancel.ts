@@ -25,8 +25,8 @@ export async function cancelGeneration(
   input: { generationId: string; reason?: string | null },
 ): Promise<Generation> {
   const { generationId, reason } = check(shape, input)
-  const { id, projectId } = await findGeneration(ctx, generationId)
-  await assertMay(ctx, 'generations:Cancel', projectId, `generation/${id}`)
+  const { id, projectId, requestedBy: by } = await findGeneration(ctx, generationId)
+  await assertMay(ctx, 'generations:Cancel', projectId, `generation/${id}`, { by })
   const hints = await atomically(ctx.db, async (tx) => {
     const asked = await askToEnd(tx, id, reason ?? null)
     if (asked.news)

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { atomically, jsonb, nowPlus, query } from '../../store/db/database.ts'
 import { insertEvents } from '../../store/events/log.ts'
 import { lockOwners } from '../../store/work/owner.ts'
-import { principalById, type Ctx } from '../access/index.ts'
+import { principalById, type Ctx, type Principal } from '../access/index.ts'
 import { gatesOf } from '../agents/index.ts'
 import {
   goneResult,
@@ -80,9 +80,9 @@ function insertRun(parent: Generation, callId: string, run: NewGeneration): SQL[
   return [
     ...(run.threadId ? [] : [thread]),
     sql`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input,
-        requested_by, parent_id, parent_call_id, root_id, depth, last_seq, deadline_at, wake_at)
+        requested_by, requester, parent_id, parent_call_id, root_id, depth, last_seq, deadline_at, wake_at)
       select ${run.id}, g.project_id, ${agent.id}, ${agent.version}::int, ${threadId}, 'QUEUED', ${jsonb(settings)},
-        ${jsonb(run.messages)}, g.requested_by, g.id, ${callId}, ${parent.rootId ?? parent.id},
+        ${jsonb(run.messages)}, g.requested_by, g.requester, g.id, ${callId}, ${parent.rootId ?? parent.id},
         ${parent.depth + 1}::int, 1, least(${endOfTime(sql`g.id`, sql`g.deadline_at`)}, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
     insertEvents(sql`select g.project_id, ${run.id}::text as generation_id, 1 as seq, 'GENERATION_QUEUED' as type,
       ${queued} as data from g`),
@@ -95,13 +95,13 @@ async function prepareRun({ house, generation }: Turn, call: ToolCall): Promise<
   if (!callable) return goneResult()
   const prepared = prepareCall(callable, call.arguments)
   if (!prepared.ok) return errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
-  const principal = await principalById(house.db, call.requestedBy, house.clock.now())
+  const principal = await principalById(house.db, call.requestedBy, house.clock.now(), call.requester)
   if (!principal)
     return errorResult(
       'forbidden',
       'The key that asked for this run is not valid any more; nothing was started.',
     )
-  const ctx: Ctx = { ...house, principal, requestId: call.id, remoteAddress: null }
+  const ctx: Ctx = { ...house, principal: boundTo(call, principal), requestId: call.id, remoteAddress: null }
   const input = inputOf(call, prepared.merged)
   if (input.idempotencyKey) return keyGiven
   try {
@@ -113,6 +113,16 @@ async function prepareRun({ house, generation }: Turn, call: ToolCall): Promise<
     if (error instanceof AppError) return refusalOf(error)
     throw error
   }
+}
+
+/**
+ * Who asks for the run within. A key that is bound to an agent reaches the agents that this one was given to ask, and
+ * no other: whoever saved the agent agreed to those, and the model chooses what it names to start-generation.
+ */
+function boundTo(call: ToolCall, principal: Principal): Principal {
+  return principal.agentId !== null && call.kind === 'agent'
+    ? { ...principal, agentId: call.toolId }
+    : principal
 }
 
 const keyGiven = errorResult(

@@ -90,7 +90,7 @@ export interface Change {
   audit?: NewAuditEntry[]
   /** It is the last change: how it ended, for the call that may wait for it. */
   ends?: RunEnd
-  /** Statements of other rooms over the relation `g(id, project_id, agent_id, thread_id, requested_by, deadline_at)`, the generation's row. */
+  /** Statements of other rooms over the relation `g(id, project_id, agent_id, thread_id, requested_by, requester, deadline_at)`, the generation's row. */
   also?: SQL[]
 }
 
@@ -133,7 +133,7 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
   const parts: SQL[] = [
     sql`g as (update generations set ${sql.join(set, sql`, `)}
       where id = ${held.id} and epoch = ${held.epoch} and finished_at is null ${mayStart(change.calls ?? [])}
-      returning id, project_id, agent_id, thread_id, requested_by, last_seq, deadline_at)`,
+      returning id, project_id, agent_id, thread_id, requested_by, requester, last_seq, deadline_at)`,
   ]
   if (events.length > 0) parts.push(sql`e as (${insertGenerationEvents(events)})`)
   if (change.step) parts.push(sql`s as (${insertStep(change.step)})`)
@@ -199,10 +199,10 @@ function insertCalls(calls: NewCallRow[]): SQL {
   }))
   return sql`insert into tool_calls (id, project_id, generation_id, step_index, call_index, provider_call_id, source,
       tool_id, tool_version, runtime_name, kind, action, definition_hash, status, arguments, raw_arguments, attempt, result, is_error,
-      error_code, requested_by, approval_id, grant_id, masked, attempts, deadline_at, started_at, settled_at)
+      error_code, requested_by, requester, approval_id, grant_id, masked, attempts, deadline_at, started_at, settled_at)
     select x.id, g.project_id, g.id, x.step, x.n, x.provider, 'GENERATION', x.tool, x.version, x.name, x.kind, x.action, x.hash, x.status,
       x.args, x.raw, case when x.starts then 1 else 0 end, x.result, (x.result->>'isError')::boolean, x.error,
-      g.requested_by, x.approval, x."grant", x.masked,
+      g.requested_by, g.requester, x.approval, x."grant", x.masked,
       case when x.starts then jsonb_build_array(${newAttempt(sql`1`, sql`x.id`)}) else '[]'::jsonb end,
       now() + x.wait * interval '1 millisecond', case when x.starts then now() end,
       case when x.result is not null then now() end

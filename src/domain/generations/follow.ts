@@ -23,7 +23,8 @@ export async function readEvents(
   generation: Generation,
   input: { after: string | null; first: number },
 ): Promise<EventPage> {
-  await assertMay(ctx, 'generations:Get', generation.projectId, `generation/${generation.id}`)
+  const { id, projectId, requestedBy: by } = generation
+  await assertMay(ctx, 'generations:Get', projectId, `generation/${id}`, { by })
   return readGeneration(ctx.db, generation.id, generationPosition(input.after, generation.id), input.first)
 }
 
@@ -43,8 +44,8 @@ export async function watchGeneration(
   ctx: Ctx,
   input: { generationId: string; after?: string | null },
 ): Promise<AsyncIterableIterator<StreamItem>> {
-  const { id, projectId } = await findGeneration(ctx, input.generationId)
-  await assertMay(ctx, 'events:Subscribe', projectId, `generation/${id}`)
+  const { id, projectId, requestedBy: by } = await findGeneration(ctx, input.generationId)
+  await assertMay(ctx, 'events:Subscribe', projectId, `generation/${id}`, { by })
   const source = generationSource(ctx.db, id)
   const after = generationPosition(input.after, id)
   if (after.event) await source.read(after, 1)

@@ -1,6 +1,7 @@
 /** What a generation is: its states, its reasons and its row as the domain sees it. Pure. */
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { generations, steps } from '../../store/db/tables/generations.ts'
+import type { Requester } from '../access/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tools/index.ts'
 import type { AssistantPart, Message } from './message.ts'
@@ -88,6 +89,8 @@ export interface Generation {
   settings: AgentSettings
   input: Message[]
   requestedBy: string
+  /** With which rights, when it was a person with a token: frozen with the run. Null for a key. */
+  requester: Requester | null
   /** Of a run that another run asked for: that run, its call that waits, and the first of the chain. */
   parentId: string | null
   parentCallId: string | null
@@ -143,6 +146,7 @@ export function generationOf(row: typeof generations.$inferSelect): Generation {
     startedAt,
     finishedAt,
     storedStatus,
+    requester: row.requester as Requester | null,
     settings: row.settings as AgentSettings,
     input: row.input as Message[],
     nextStep: row.nextStep as NextStep | null,

@@ -163,22 +163,23 @@ function refusedSteps(s: Situation): number {
 
 /**
  * Tool choice and tools of the coming step. What came with submitted outputs wins, then the first step rule that fits,
- * then the agent's own. A tool forced by the agent is forced once, in the first step.
+ * then the agent's own. What came with outputs only narrows: it brings in no tool that the step would not have, and takes
+ * back no NONE. A tool forced by the agent is forced once, in the first step.
  */
 export function planOf(s: Pick<Situation, 'settings' | 'stepCount' | 'nextStep'>): StepPlan {
   const stepIndex = s.stepCount + 1
   const rules = s.settings.stepRules.filter((rule) => appliesTo(rule, stepIndex))
   const own = s.settings.toolChoice
+  const choice =
+    rules.find((rule) => rule.toolChoice !== null)?.toolChoice ??
+    ('tool' in own && stepIndex > 1 ? { mode: 'AUTO' as const } : own)
+  const active = rules.find((rule) => rule.activeToolIds !== null)?.activeToolIds ?? s.settings.activeToolIds
+  const isNone = 'mode' in choice && choice.mode === 'NONE'
   return {
     stepIndex,
-    toolChoice:
-      s.nextStep?.toolChoice ??
-      rules.find((rule) => rule.toolChoice !== null)?.toolChoice ??
-      ('tool' in own && stepIndex > 1 ? { mode: 'AUTO' } : own),
+    toolChoice: isNone ? choice : (s.nextStep?.toolChoice ?? choice),
     activeToolIds:
-      s.nextStep?.activeToolIds ??
-      rules.find((rule) => rule.activeToolIds !== null)?.activeToolIds ??
-      s.settings.activeToolIds,
+      s.nextStep?.activeToolIds?.filter((id) => active === null || active.includes(id)) ?? active,
     notice: s.nextStep?.notice ?? null,
     repair: s.nextStep?.repair ?? false,
     final: null,

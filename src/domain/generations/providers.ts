@@ -9,9 +9,9 @@ import { atomically } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { providers } from '../../store/db/tables/generations.ts'
 import { assertMay, assertRoom, projectOf, recordChange, type Ctx, type House } from '../access/index.ts'
-import { openSecrets } from '../secrets/index.ts'
+import { faultOfUse, openSecrets, SecretRefusedError } from '../secrets/index.ts'
 import { ModelError, type ModelCapabilities, type ModelPort, type ProviderKind } from './model.ts'
-import { openModel, type ProviderSettings } from './models/index.ts'
+import { addressOf, openModel, type ProviderSettings } from './models/index.ts'
 
 /** A provider of the whole installation, from the environment. */
 export interface EnvironmentProvider {
@@ -116,8 +116,13 @@ async function projectProvider(
     .from(providers)
     .where(and(eq(providers.projectId, projectId), eq(providers.name, name)))
   if (!row) return null
-  const keys = await openSecrets(house, projectId, row.secretName ? [row.secretName] : [])
   const { kind, baseUrl, capabilities, contextWindow } = providerOf(row)
+  const names = row.secretName ? [row.secretName] : []
+  const keys = await openSecrets(house, projectId, names, addressOf({ kind, baseUrl })).catch(
+    (error: unknown) => {
+      throw error instanceof SecretRefusedError ? notConfigured(error.message) : error
+    },
+  )
   const apiKey = row.secretName ? (keys.get(row.secretName) ?? null) : null
   if (row.secretName && apiKey === null)
     throw notConfigured(`The secret ${row.secretName} of this provider is missing.`)
@@ -151,7 +156,7 @@ const shape = z.object({
 
 export type SetProviderInput = z.input<typeof shape>
 
-/** Sets a provider of a project by name, new or again. Idempotent. Action `providers:Set`. */
+/** Sets a provider of a project by name, new or again. Idempotent. Actions `providers:Set`, and `secrets:Use` on its secret. */
 export async function setProvider(ctx: Ctx, input: SetProviderInput): Promise<Provider> {
   const given = check(shape, input)
   const projectId = projectOf(ctx, given.projectId)
@@ -188,9 +193,8 @@ async function checkProvider(ctx: Ctx, projectId: string, given: z.output<typeof
   const refusal = given.baseUrl ? ctx.egress.checkUrl(given.baseUrl) : null
   if (refusal) throw invalidAt(['input', 'baseUrl'], refusal)
   if (!given.secretName) return
-  const known = await openSecrets(ctx, projectId, [given.secretName])
-  if (!known.has(given.secretName))
-    throw invalidAt(['input', 'secretName'], 'names no secret of this project')
+  const fault = await faultOfUse(ctx, projectId, [given.secretName], addressOf(given))
+  if (fault) throw invalidAt(['input', 'secretName'], fault)
 }
 
 /** Deletes a provider. Idempotent: answers whether there was one. Action `providers:Delete`. */

@@ -11,7 +11,14 @@ import { generationOf, stepOf, type Generation, type GenerationStatus, type Step
 /** Generations by id, null for what does not exist for the caller. Action `generations:Get` on each. */
 export async function getGenerations(ctx: Ctx, ids: readonly string[]): Promise<(Generation | null)[]> {
   const rows = await loadGenerations(ctx.db, ids)
-  return eachSeen(ctx, ids, rows, 'generations:Get', (generation) => `generation/${generation.id}`)
+  return eachSeen(
+    ctx,
+    ids,
+    rows,
+    'generations:Get',
+    ({ id }) => `generation/${id}`,
+    ({ requestedBy }) => ({ by: requestedBy }),
+  )
 }
 
 /** Generations of a project, newest first, all or of one agent, thread or status. Action `generations:List`. */
@@ -75,5 +82,17 @@ export async function findGeneration(ctx: Ctx, id: string): Promise<Generation> 
 export async function getSteps(ctx: Ctx, ids: readonly string[]): Promise<(Step | null)[]> {
   const stored = ids.length > 0 ? await selectRows(ctx.db, steps, sql`where id in ${[...ids]}`) : []
   const rows = stored.map((row) => stepOf(row))
-  return eachSeen(ctx, ids, rows, 'generations:Get', (step) => `generation/${step.generationId}`)
+  const owners = await loadGenerations(
+    ctx.db,
+    rows.map((step) => step.generationId),
+  )
+  const by = new Map(owners.map(({ id, requestedBy }) => [id, requestedBy]))
+  return eachSeen(
+    ctx,
+    ids,
+    rows,
+    'generations:Get',
+    (step) => `generation/${step.generationId}`,
+    (step) => ({ by: by.get(step.generationId) ?? null }),
+  )
 }

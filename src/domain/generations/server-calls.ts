@@ -63,7 +63,7 @@ export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
   // A cancel leaves what was not sent unsent.
   if (turn.signal.aborted && !isFresh) return
   // Of a fresh one it was asked when the call was proposed, a moment ago.
-  if (!isFresh && !(await mayStillRun(turn.house, call.requestedBy)))
+  if (!isFresh && !(await mayStillRun(turn.house, call)))
     return settleCall(turn, call, notValidResult(), 'ERRORED')
   if (!isFresh) await markStarted(turn, call)
   await send(turn, call, callable)
@@ -143,6 +143,7 @@ async function run(turn: Turn, call: ToolCall, callable: Callable | null): Promi
     attachments: call.attachments,
     callId: call.id,
     requestedBy: call.requestedBy,
+    requester: call.requester,
     // What may take effect is heard out even when the generation is cancelled: its outcome must be known.
     signal: isIdempotent(callable) ? turn.signal : new AbortController().signal,
     mayStart() {

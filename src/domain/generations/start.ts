@@ -5,7 +5,7 @@ import { check, text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, nowPlus, query, type Database, jsonb } from '../../store/db/database.ts'
 import { insertGenerationEvents } from '../../store/events/log.ts'
-import { assertMay, rememberRequest, type Ctx } from '../access/index.ts'
+import { assertMay, rememberRequest, requesterOf, type Ctx } from '../access/index.ts'
 import { resolveAttachments, type AttachmentsInput } from '../files/index.ts'
 import {
   checkTools,
@@ -51,8 +51,9 @@ export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & 
 
 /**
  * Starts a run of an agent and answers at once; the loop works on it from now on, here or on another replica. Action
- * `generations:Start` on the agent. The settings are frozen here, so a later change of the agent does not reach this
- * run. With `threadId` it continues that thread. With `idempotencyKey` a repeat answers the first generation; `memory`
+ * `generations:Start` on the agent, and `agents:Update` for another model than its own. Overrides only tighten what the
+ * agent says (see withOverrides). The settings are frozen here, so a later change of the agent does not reach this run, and
+ * so are the rights of a person with a token. With `threadId` it continues that thread. With `idempotencyKey` a repeat answers the first generation; `memory`
  * lets the key share its memory with other operations of the same face.
  */
 export async function startGeneration(
@@ -86,7 +87,10 @@ export async function startGeneration(
 export async function prepareStart(ctx: Ctx, input: StartGenerationInput): Promise<NewGeneration> {
   const given = check(shape, input)
   const agent = await findAgent(ctx, given.agentId)
-  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`)
+  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`, { agentId: agent.id })
+  // Another model may be dearer, and goes to another company: it is chosen by who may change the agent.
+  if (input.model && input.model !== agent.model)
+    await assertMay(ctx, 'agents:Update', agent.projectId, `agent/${agent.id}`)
   const settings = withOverrides(settingsOf(agent), input)
   if (settings.stopConditions !== agent.stopConditions || settings.toolChoice !== agent.toolChoice)
     await checkTools(ctx, agent.projectId, settings)
@@ -142,6 +146,7 @@ export interface NewGeneration {
 /** Thread (when new), generation and first event in one statement. Answers the generation as it was written. */
 async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<Generation> {
   const { agent, settings } = row
+  const requester = requesterOf(ctx.principal)
   const threadId = row.threadId ?? ownThreadId(row.id)
   const thread = row.threadId
     ? sql``
@@ -149,9 +154,9 @@ async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<Gener
   const rows = await query<{ createdMs: number; deadlineMs: number }>(
     db,
     sql`with ${thread} g as (insert into generations (id, project_id, agent_id, agent_version, thread_id, status,
-        settings, input, requested_by, last_seq, deadline_at, wake_at)
+        settings, input, requested_by, requester, last_seq, deadline_at, wake_at)
       values (${row.id}, ${agent.projectId}, ${agent.id}, ${agent.version}, ${threadId}, 'QUEUED',
-        ${jsonb(settings)}, ${jsonb(row.messages)}, ${ctx.principal.id}, 1,
+        ${jsonb(settings)}, ${jsonb(row.messages)}, ${ctx.principal.id}, ${requester ? jsonb(requester) : sql`null::jsonb`}, 1,
         ${nowPlus(settings.timeoutMs)}, now())
       returning id, project_id, last_seq, created_at, deadline_at),
     e as (${insertGenerationEvents([{ type: 'GENERATION_QUEUED', data: { agentId: agent.id } }])})
@@ -169,6 +174,7 @@ async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<Gener
     settings,
     input: row.messages,
     requestedBy: ctx.principal.id,
+    requester,
     deadlineAt: new Date(deadlineMs),
     createdAt: new Date(createdMs),
   }

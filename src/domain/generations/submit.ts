@@ -61,8 +61,8 @@ export interface Submission {
  */
 export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput): Promise<Submission> {
   const given = check(shape, input)
-  const { id, projectId, settings } = await findGeneration(ctx, given.generationId)
-  await assertMay(ctx, 'generations:SubmitToolOutputs', projectId, `generation/${id}`)
+  const { id, projectId, settings, requestedBy: by } = await findGeneration(ctx, given.generationId)
+  await assertMay(ctx, 'generations:SubmitToolOutputs', projectId, `generation/${id}`, { by })
   given.activeToolIds?.forEach((boundId, i) => {
     if (!boundIds(settings).includes(boundId))
       throw invalidAt(['input', 'activeToolIds', String(i)], "is not one of the agent's toolIds or agentIds")

@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { invalidAt, notFound } from '../../core/errors.ts'
 import { query } from '../../store/db/database.ts'
-import { assertMay, type Ctx } from '../access/index.ts'
+import { assertMay, holds, type Ctx } from '../access/index.ts'
 import type { Agent } from '../agents/index.ts'
 
 interface Place {
@@ -12,7 +12,7 @@ interface Place {
 
 /** The thread exists from now on; idempotent. Action `generations:Start` on the agent. NOT_FOUND when it was closed. */
 export async function openThread(ctx: Ctx, { agent, threadId }: Place): Promise<void> {
-  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`)
+  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`, { agentId: agent.id })
   await query(
     ctx.db,
     sql`insert into threads (id, project_id, agent_id) values (${threadId}, ${agent.projectId}, ${agent.id})
@@ -23,7 +23,7 @@ export async function openThread(ctx: Ctx, { agent, threadId }: Place): Promise<
 
 /** Nothing is added to the thread any more; what runs goes on. Idempotent. Action `generations:Start` on the agent. */
 export async function closeThread(ctx: Ctx, { agent, threadId }: Place): Promise<void> {
-  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`)
+  await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`, { agentId: agent.id })
   await query(
     ctx.db,
     sql`insert into threads (id, project_id, agent_id, closed_at)
@@ -42,13 +42,22 @@ export async function isThreadClosed(ctx: Pick<Ctx, 'db'>, threadId: string): Pr
   return rows.length > 0
 }
 
-/** Throws NOT_FOUND when it does not exist for the caller or was closed, INVALID when it is another agent's. */
+/**
+ * Throws NOT_FOUND when it does not exist for the caller or was closed, INVALID when it is another agent's. Whoever goes on
+ * with a conversation can have it told: what others said there needs the action `generations:Get` on their newest run.
+ */
 export async function assertThread(ctx: Ctx, agent: Agent, threadId: string): Promise<void> {
-  const rows = await query<{ agent: string }>(
+  const rows = await query<{ agent: string; foreign: string | null; by: string | null }>(
     ctx.db,
-    sql`select agent_id as agent from threads
-      where id = ${threadId} and project_id = ${agent.projectId} and closed_at is null`,
+    sql`select t.agent_id as agent, g.id as "foreign", g.requested_by as by from threads as t
+      left join lateral (select id, requested_by from generations where thread_id = t.id
+        and requested_by <> ${ctx.principal.id} order by created_at desc, id desc limit 1) as g on true
+      where t.id = ${threadId} and t.project_id = ${agent.projectId} and t.closed_at is null`,
   )
-  if (!rows[0]) throw notFound('thread', threadId)
-  if (rows[0].agent !== agent.id) throw invalidAt(['input', 'threadId'], 'belongs to another agent')
+  const [thread] = rows
+  const foreign = thread?.foreign ?? null
+  if (!thread || (foreign !== null && !holds(ctx.principal, { by: thread.by })))
+    throw notFound('thread', threadId)
+  if (foreign !== null) await assertMay(ctx, 'generations:Get', agent.projectId, `generation/${foreign}`)
+  if (thread.agent !== agent.id) throw invalidAt(['input', 'threadId'], 'belongs to another agent')
 }

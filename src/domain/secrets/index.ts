@@ -4,9 +4,12 @@ export {
   deleteSecret,
   fillSecrets,
   listSecrets,
+  faultOfUse,
   openSecrets,
+  openSecretsAhead,
   resealSecrets,
   secretNames,
+  SecretRefusedError,
   setSecret,
   type Secret,
 } from './secrets.ts'

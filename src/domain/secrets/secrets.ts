@@ -3,11 +3,13 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { secrets } from '../../store/db/tables/secrets.ts'
 import { assertMay, assertRoom, projectOf, recordChange, type Ctx, type House } from '../access/index.ts'
+import { allowedHostsShape, mayGoTo } from './hosts.ts'
 import { seal, unseal } from './sealing.ts'
 
 /** A secret as people see it: everything but the value. */
@@ -15,6 +17,8 @@ export interface Secret {
   id: string
   projectId: string
   name: string
+  /** The hosts that it may be sent to; null: any. */
+  allowedHosts: string[] | null
   createdAt: Date
   updatedAt: Date
 }
@@ -26,14 +30,19 @@ const newSecret = z.object({
   projectId: z.string().nullish(),
   name: z.string().regex(namePattern, 'must match ^[A-Za-z_][A-Za-z0-9_]{0,63}$'),
   value: text(16 * 1024, 1),
+  allowedHosts: allowedHostsShape.nullish(),
 })
 
-/** Sets a secret, new or again. Idempotent. Action `secrets:Set`. The value is sealed and cannot be read back. */
+/**
+ * Sets a secret, new or again. Idempotent. Action `secrets:Set`. The value is sealed and cannot be read back. With
+ * `allowedHosts` it is sent to those only; left out, the hosts of before stay, and a new secret may go anywhere. Null takes
+ * them away.
+ */
 export async function setSecret(
   ctx: Ctx,
-  input: { projectId?: string | null; name: string; value: string },
+  input: { projectId?: string | null; name: string; value: string; allowedHosts?: string[] | null },
 ): Promise<Secret> {
-  const { name, value, ...rest } = check(newSecret, input)
+  const { name, value, allowedHosts, ...rest } = check(newSecret, input)
   const projectId = projectOf(ctx, rest.projectId)
   await assertMay(ctx, 'secrets:Set', projectId, `secret/${name}`)
   const sealed = seal(ctx.masterKey, value, contextOf(projectId, name))
@@ -41,13 +50,14 @@ export async function setSecret(
     await assertRoom(tx, ctx, secrets, projectId, 'secrets')
     const [row] = await tx
       .insert(secrets)
-      .values({ id: newId('secret'), projectId, name, sealed })
+      .values({ id: newId('secret'), projectId, name, sealed, allowedHosts: allowedHosts ?? null })
       .onConflictDoUpdate({
         target: [secrets.projectId, secrets.name],
-        set: { sealed, updatedAt: sql`now()` },
+        set: { sealed, updatedAt: sql`now()`, ...(allowedHosts === undefined ? {} : { allowedHosts }) },
       })
       .returning()
-    await recordChange(tx, ctx, { projectId, action: 'secrets:Set', resource: `secret/${name}` })
+    const details: JsonObject = allowedHosts === undefined ? {} : { allowedHosts }
+    await recordChange(tx, ctx, { projectId, action: 'secrets:Set', resource: `secret/${name}`, details })
     return shown(row!)
   })
 }
@@ -80,8 +90,9 @@ export async function listSecrets(
   return (await listPage(ctx.db, secrets, projectId, input.page)).map(shown)
 }
 
-function shown({ id, projectId, name, createdAt, updatedAt }: typeof secrets.$inferSelect): Secret {
-  return { id, projectId, name, createdAt, updatedAt }
+function shown(row: typeof secrets.$inferSelect): Secret {
+  const { id, projectId, name, createdAt, updatedAt } = row
+  return { id, projectId, name, allowedHosts: row.allowedHosts as string[] | null, createdAt, updatedAt }
 }
 
 /** Seals every secret anew under another master key, in the caller's transaction; answers how many there were. */
@@ -107,20 +118,81 @@ export function secretNames(template: string): string[] {
   return [...template.matchAll(reference)].map((match) => match[1]!)
 }
 
-/** The plain values of these names; a name that does not exist is missing from the answer. */
+/** A secret must not be sent to that host. Says which, and nothing of its value. */
+export class SecretRefusedError extends Error {
+  constructor(name: string, address: string | URL) {
+    const host = URL.canParse(String(address)) ? new URL(address).host : 'this address'
+    super(`The secret ${name} may not be sent to ${host}: it names other hosts.`)
+    this.name = 'SecretRefusedError'
+  }
+}
+
+/**
+ * The plain values of these names, to be sent to that address; a name that does not exist is missing from the answer.
+ * Throws SecretRefusedError for one that names other hosts.
+ */
 export async function openSecrets(
   house: Pick<House, 'masterKey'> & { db: Database },
   projectId: string,
   names: string[],
+  address: string | URL,
 ): Promise<Map<string, string>> {
-  if (names.length === 0) return new Map()
-  const rows = await house.db
-    .select()
-    .from(secrets)
-    .where(and(eq(secrets.projectId, projectId), inArray(secrets.name, names)))
+  const rows = await loadSecrets(house.db, projectId, names)
+  assertHosts(rows, address)
   return new Map(
     rows.map((row) => [row.name, unseal(house.masterKey, row.sealed, contextOf(projectId, row.name))]),
   )
+}
+
+/**
+ * The same where the address is not known yet: `assertMayGo` must be asked with each before anything that holds or proves
+ * them is sent there.
+ */
+export async function openSecretsAhead(
+  house: Pick<House, 'masterKey'> & { db: Database },
+  projectId: string,
+  names: string[],
+): Promise<{ values: Map<string, string>; assertMayGo(address: string | URL): void }> {
+  const rows = await loadSecrets(house.db, projectId, names)
+  const values = new Map(
+    rows.map((row) => [row.name, unseal(house.masterKey, row.sealed, contextOf(projectId, row.name))]),
+  )
+  return { values, assertMayGo: (address) => assertHosts(rows, address) }
+}
+
+/**
+ * Whether the caller may have these secrets sent to that address (null: where it is not known yet) by what it saves.
+ * Action `secrets:Use` on each, asked before anything is told of it. Answers what is wrong, in words that follow a path:
+ * one that does not exist, or names other hosts.
+ */
+export async function faultOfUse(
+  ctx: Ctx,
+  projectId: string,
+  names: readonly string[],
+  address: string | URL | null,
+): Promise<string | null> {
+  for (const name of new Set(names)) await assertMay(ctx, 'secrets:Use', projectId, `secret/${name}`)
+  const known = new Map((await loadSecrets(ctx.db, projectId, names)).map((row) => [row.name, row]))
+  for (const name of names) {
+    const row = known.get(name)
+    if (!row) return `names the secret ${name}, which does not exist`
+    if (address !== null && !mayGoTo(row.allowedHosts as string[] | null, address))
+      return `sends the secret ${name} to a host that it does not name`
+  }
+  return null
+}
+
+function assertHosts(rows: readonly (typeof secrets.$inferSelect)[], address: string | URL): void {
+  const refused = rows.find((row) => !mayGoTo(row.allowedHosts as string[] | null, address))
+  if (refused) throw new SecretRefusedError(refused.name, address)
+}
+
+async function loadSecrets(db: Database, projectId: string, names: readonly string[]) {
+  if (names.length === 0) return []
+  return db
+    .select()
+    .from(secrets)
+    .where(and(eq(secrets.projectId, projectId), inArray(secrets.name, [...new Set(names)])))
 }
 
 /** The template with every `{{secret:NAME}}` replaced, or the name that is missing. */

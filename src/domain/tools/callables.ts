@@ -5,6 +5,7 @@ import { loadUpstreams } from '../upstream/index.ts'
 import { loadAgentCallables } from './agent-callables.ts'
 import { callablesOf, type Callable } from './callable.ts'
 import { agentCallable } from './kinds/agent.ts'
+import { isReadAction, readCallable } from './kinds/mcp-reads.ts'
 import { lookAgain } from './outside.ts'
 import { loadTools, loadVersion } from './registry.ts'
 import type { Tool } from './tool.ts'
@@ -69,6 +70,7 @@ export async function currentCallable(house: House, call: ToolCall): Promise<Cal
     return (await loadAgentCallables(house.db, call.projectId, [call.toolId!]))[0] ?? null
   const [tool] = await loadTools(house.db, [call.toolId!])
   if (!tool) return null
+  if (isReadAction(call.action)) return readCallable(tool, call.action)
   if (tool.mcp) await lookAgain(house, tool.id)
   return findCallable(house, tool, call.action)
 }
@@ -85,5 +87,5 @@ export async function proposedCallable(house: Callers, call: ToolCall): Promise<
   }
   const definition = await loadVersion(house.db, id!, version!)
   const tool = { ...definition, id: id!, version: version!, projectId, createdAt, updatedAt: createdAt }
-  return findCallable(house, tool, call.action)
+  return readCallable(tool, call.action) ?? findCallable(house, tool, call.action)
 }

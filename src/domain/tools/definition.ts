@@ -56,6 +56,7 @@ const shape = z.object({
   timeoutMs: whole(1, 600_000).nullish(),
   idempotent: z.boolean().nullish(),
   gate: gateInput.nullish(),
+  agentsOnly: z.boolean().nullish(),
   task: z.object({ mode: z.enum(taskModes).nullish(), inputPhase: z.enum(inputPhases).nullish() }).nullish(),
   config,
 })
@@ -83,6 +84,7 @@ export function checkDefinition(input: unknown, house: Checker): ToolDefinition 
     timeoutMs: given.timeoutMs ?? null,
     idempotent: given.idempotent ?? null,
     gate: given.gate ?? null,
+    ...(given.agentsOnly ? { agentsOnly: true } : {}),
     ...(given.task ? { task: { ...taskDefaults, ...withoutNulls(given.task) } as TaskPolicy } : {}),
     http: http ? httpOf(http) : null,
     mcp: mcp ? checkMcpConfig(house, mcp) : null,

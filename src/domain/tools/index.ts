@@ -24,6 +24,7 @@ export {
   type GateSource,
   type Requirement,
 } from './gate.ts'
+export { gateFactsOfAgent, tellGateChanged } from './gate-facts.ts'
 export { asksAgent, describedAgent, resourceOf, type AgentMessage } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
 export { attemptBegins, attemptEnds, newAttempt } from './ledger.ts'
@@ -38,7 +39,10 @@ export {
   listTools,
   loadTools,
   loadVersion,
+  regateTool,
   updateTool,
+  withGate,
+  type ToolGateEdit,
   type CreateToolInput,
   type UpdateToolInput,
 } from './registry.ts'
@@ -56,6 +60,13 @@ export {
   type Run,
 } from './run.ts'
 export type { Caller } from './kinds/mcp.ts'
+export {
+  isRelayed,
+  isTemplateRelayed,
+  readActions,
+  readCallable,
+  type ReadAction,
+} from './kinds/mcp-reads.ts'
 export { collisions, isToolName, runtimeName } from './names.ts'
 export {
   inputPhases,

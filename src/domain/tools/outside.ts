@@ -3,40 +3,43 @@ import { invalidAt } from '../../core/errors.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { Ctx, House } from '../access/index.ts'
-import { openSecrets, secretNames } from '../secrets/index.ts'
+import { faultOfUse, secretNames } from '../secrets/index.ts'
 import { dropUpstream, refreshUpstream, saveUpstream, secretsOf } from '../upstream/index.ts'
+import { originOf } from './kinds/http-template.ts'
 import type { McpToolConfig, Tool, ToolDefinition } from './tool.ts'
 
-/** Throws INVALID for what needs the project or the egress rules: secrets that do not exist, addresses never reached. */
+/**
+ * Throws INVALID for what needs the project or the egress rules: secrets that do not exist or name other hosts, addresses
+ * never reached. Action `secrets:Use` on every secret that is named.
+ */
 export async function checkOutside(ctx: Ctx, projectId: string, definition: ToolDefinition): Promise<void> {
   const root = ['input', 'config', definition.kind]
   const refusal = definition.http ? ctx.egress.checkUrl(definition.http.url) : null
   if (refusal) throw invalidAt([...root, 'url'], refusal)
-  const places = placesOf(definition)
-  const known = await openSecrets(
-    ctx,
-    projectId,
-    places.flatMap(({ names }) => names),
-  )
-  for (const { path, names } of places) {
-    const missing = names.find((name) => !known.has(name))
-    if (missing) throw invalidAt([...root, ...path], `names the secret ${missing}, which does not exist`)
+  for (const { path, names, address } of placesOf(definition)) {
+    const fault = await faultOfUse(ctx, projectId, names, address)
+    if (fault) throw invalidAt([...root, ...path], fault)
   }
 }
 
-/** Where a definition names secrets. */
-function placesOf({ http, mcp }: ToolDefinition): { path: string[]; names: string[] }[] {
+/** Where a definition names secrets, and where they go from there; null where that is found out later. */
+function placesOf({
+  http,
+  mcp,
+}: ToolDefinition): { path: string[]; names: string[]; address: string | null }[] {
   const { url, headers } = http ?? mcp ?? { url: '', headers: {} }
+  const address = originOf({ url })
   const places = [
-    { path: ['url'], names: secretNames(url) },
+    { path: ['url'], names: secretNames(url), address },
     ...Object.entries(headers).map(([name, value]) => ({
       path: ['headers', name],
       names: secretNames(value),
+      address,
     })),
   ]
   const here = new Set(places.flatMap(({ names }) => names))
   const more = mcp ? secretsOf(mcp).filter((name) => !here.has(name)) : []
-  return [...places, { path: ['auth'], names: more }]
+  return [...places, { path: ['auth'], names: more, address: null }]
 }
 
 /** In the transaction that saves a tool: its upstream. */

@@ -10,6 +10,7 @@ import { tools, toolVersions } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import {
   assertMay,
+  assertOneMayRegate,
   eachSeen,
   assertRoom,
   projectOf,
@@ -20,6 +21,8 @@ import {
 import { checkDefinition, type ToolInput } from './definition.ts'
 import { mcpInputOf } from './kinds/mcp-check.ts'
 import { checkOutside, dropOutside, lookOutside, saveOutside } from './outside.ts'
+import type { GateInput } from './gate.ts'
+import { gateFactsOf, tellGateChanged } from './gate-facts.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 
 export type CreateToolInput = ToolInput & { projectId?: string | null }
@@ -52,42 +55,102 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
   return tool
 }
 
+/** How often a change is worked out anew when somebody else changes the tool at the same time. */
+const maxTries = 5
+
 /**
  * Changes what is given and keeps the rest; every update makes a new version, calls already proposed keep theirs.
- * `expectedVersion` makes it fail with CONFLICT when somebody was faster. Action `tools:Update`.
+ * `expectedVersion` makes it fail with CONFLICT when somebody was faster; without it the change is worked out anew over
+ * what they wrote. Action `tools:Update`, and `gates:Update` for whatever decides about calls (see gateFactsOf); CONFLICT
+ * for that in a project where changes of gates need a second person.
  */
 export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool> {
-  const known = await findTool(ctx, input.id)
-  await assertMay(ctx, 'tools:Update', known.projectId, `tool/${known.id}`)
-  const definition = checkDefinition({ ...inputOf(known), ...withoutUndefined(input) }, ctx)
-  if (definition.kind !== known.kind)
-    throw invalidAt(
-      ['input', 'config'],
-      `must stay of the kind "${known.kind}": make a new tool for another kind`,
+  for (let tries = 1; ; tries++) {
+    const known = await findTool(ctx, input.id)
+    await assertMay(ctx, 'tools:Update', known.projectId, `tool/${known.id}`)
+    const { expectedVersion } = input
+    if (typeof expectedVersion === 'number' && expectedVersion !== known.version) throw changedMeanwhile()
+    const definition = checkDefinition({ ...inputOf(known), ...withoutUndefined(input) }, ctx)
+    if (definition.kind !== known.kind)
+      throw invalidAt(
+        ['input', 'config'],
+        `must stay of the kind "${known.kind}": make a new tool for another kind`,
+      )
+    await checkOutside(ctx, known.projectId, definition)
+    const regates = gateFactsOf(definition) !== gateFactsOf(known)
+    if (regates) await assertMay(ctx, 'gates:Update', known.projectId, `tool/${known.id}`)
+    const tool = await guardName(definition.name, () =>
+      atomically(ctx.db, async (tx) => {
+        if (regates) await assertOneMayRegate(tx, known.projectId)
+        return saveVersion(tx, ctx, known, definition)
+      }),
     )
-  await checkOutside(ctx, known.projectId, definition)
-  const tool = await guardName(definition.name, () =>
-    atomically(ctx.db, async (tx) => {
-      const version = input.expectedVersion ?? undefined
-      const [row] = await tx
-        .update(tools)
-        .set({ name: definition.name, definition, version: sql`${tools.version} + 1`, updatedAt: sql`now()` })
-        .where(and(eq(tools.id, known.id), version === undefined ? undefined : eq(tools.version, version)))
-        .returning()
-      if (!row)
-        throw new AppError(
-          'CONFLICT',
-          'The tool was changed or deleted meanwhile. Read it again and repeat the change.',
-        )
-      await keepVersion(tx, row)
-      await saveOutside(tx, toolOf(row))
-      await tell(tx, ctx, 'TOOL_UPDATED', toolOf(row))
-      return toolOf(row)
-    }),
+    if (tool) {
+      ringProject(ctx, tool.projectId)
+      await lookOutside(ctx, tool, known)
+      return tool
+    }
+    if (tries === maxTries) throw changedMeanwhile()
+  }
+}
+
+function changedMeanwhile(): AppError {
+  return new AppError(
+    'CONFLICT',
+    'The tool was changed or deleted meanwhile. Read it again and repeat the change.',
   )
-  ringProject(ctx, tool.projectId)
-  await lookOutside(ctx, tool, known)
+}
+
+/** Writes a definition over the version that was read, with all that belongs to it; null when that is not there any more. */
+async function saveVersion(
+  tx: Database,
+  ctx: Ctx,
+  known: Tool,
+  definition: ToolDefinition,
+): Promise<Tool | null> {
+  const [row] = await tx
+    .update(tools)
+    .set({ name: definition.name, definition, version: sql`${tools.version} + 1`, updatedAt: sql`now()` })
+    .where(and(eq(tools.id, known.id), eq(tools.version, known.version)))
+    .returning()
+  if (!row) return null
+  const tool = toolOf(row)
+  await keepVersion(tx, row)
+  await saveOutside(tx, tool)
+  await tell(tx, ctx, 'TOOL_UPDATED', tool)
+  if (gateFactsOf(definition) !== gateFactsOf(known))
+    await tellGateChanged(tx, ctx, tool, { version: tool.version })
   return tool
+}
+
+/** What can be set of the gate of a tool. What is left out stays. */
+export interface ToolGateEdit {
+  gate?: GateInput | null | undefined
+  /** Of an mcp tool: the gates of single actions, all of them anew. */
+  actionGates?: { action: string; gate: GateInput }[] | null | undefined
+  agentsOnly?: boolean | null | undefined
+}
+
+/** The definition of a tool with another gate, checked. INVALID names every fault. */
+export function withGate(ctx: Ctx, known: Tool, edit: ToolGateEdit): ToolDefinition {
+  const { gate, actionGates, agentsOnly } = edit
+  if (actionGates && !known.mcp) throw invalidAt(['input', 'actionGates'], 'is for mcp tools')
+  const input = inputOf(known)
+  const mcp = actionGates ? { mcp: { ...mcpInputOf(known.mcp!), gates: actionGates } } : null
+  return checkDefinition(
+    {
+      ...input,
+      ...(gate === undefined ? {} : { gate }),
+      ...(typeof agentsOnly === 'boolean' ? { agentsOnly } : {}),
+      ...(mcp ? { config: mcp } : {}),
+    },
+    ctx,
+  )
+}
+
+/** Sets the gate of a tool of that version, in the caller's transaction; null when it has another one. Checks nothing else. */
+export function regateTool(tx: Database, ctx: Ctx, known: Tool, edit: ToolGateEdit): Promise<Tool | null> {
+  return saveVersion(tx, ctx, known, withGate(ctx, known, edit))
 }
 
 /** Deletes a tool. Calls already proposed run to their end with the version they have. Action `tools:Delete`. */
@@ -188,6 +251,7 @@ function inputOf(tool: Tool): ToolInput {
     timeoutMs,
     idempotent,
     gate: gate ?? null,
+    agentsOnly: tool.agentsOnly ?? null,
     task: tool.task ?? null,
     config,
   }

@@ -2,17 +2,18 @@
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
-import { principalById, type House } from '../access/index.ts'
+import { principalById, type House, type Requester } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
-import { fillSecrets, openSecrets, secretNames } from '../secrets/index.ts'
+import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
 import type { InputRequired } from '../upstream/index.ts'
 import { withLinks } from './attached.ts'
 import type { Callable } from './callable.ts'
-import { runHttpTool, type HttpToolConfig } from './kinds/http.ts'
+import { originOf, runHttpTool, type HttpToolConfig } from './kinds/http.ts'
 import { runMcpTool, type Caller } from './kinds/mcp.ts'
 import { runPlatformTool } from './kinds/platform.ts'
 import { judged, known, type Finished, type Sending } from './outcome.ts'
 import type { CallDefinition } from './tool.ts'
+import type { ToolCall } from './tool-call.ts'
 
 export interface Run {
   projectId: string
@@ -23,8 +24,9 @@ export interface Run {
   attachments: readonly Attachment[] | null
   /** The tool call's id: the outside world hears it as Idempotency-Key. */
   callId: string
-  /** Who asked for the call. */
+  /** Who asked for the call, and with which rights when it was a person with a token. */
   requestedBy: string
+  requester: Requester | null
   signal: AbortSignal
   /**
    * Asked when the call is about to leave; with false nothing does. Whoever sends says so only while the row that stands
@@ -96,6 +98,7 @@ async function runHere(house: House, run: Run): Promise<Sending> {
       action: callable.action,
       args: run.merged,
       requestedBy: run.requestedBy,
+      requester: run.requester,
       callId: run.callId,
       timeoutMs: timeoutOf(house, callable),
       mayStart: run.mayStart,
@@ -115,6 +118,7 @@ const notAsked = errorResult(
 
 async function runHttp(house: House, run: Run, config: HttpToolConfig): Promise<Sending> {
   const filled = await withSecrets(house, run.projectId, config)
+  if ('refused' in filled) return unsent('secret_refused', filled.refused)
   if ('missing' in filled)
     return unsent('secret_missing', `The secret ${filled.missing} that this tool needs does not exist.`)
   return runHttpTool({
@@ -134,14 +138,23 @@ export function timeoutOf(house: Pick<House, 'limits'>, definition: CallDefiniti
   return definition.timeoutMs ?? house.limits.toolTimeoutMs
 }
 
-/** The configuration with its secrets filled in: as they are into headers, URL-encoded into the URL. */
+/**
+ * The configuration with its secrets filled in: as they are into headers, URL-encoded into the URL. `refused` says which of
+ * them may not go to the host of the tool. Where a redirect leads elsewhere the headers stay behind (see egress).
+ */
 async function withSecrets(
   house: House,
   projectId: string,
   config: HttpToolConfig,
-): Promise<HttpToolConfig | { missing: string }> {
+): Promise<HttpToolConfig | { missing: string } | { refused: string }> {
   const texts = [config.url, ...Object.values(config.headers)]
-  const secrets = await openSecrets(house, projectId, texts.flatMap(secretNames))
+  const secrets = await openSecrets(house, projectId, texts.flatMap(secretNames), originOf(config)).catch(
+    (error: unknown) => {
+      if (error instanceof SecretRefusedError) return { refused: error.message }
+      throw error
+    },
+  )
+  if ('refused' in secrets) return secrets
   const encoded = new Map(
     [...secrets].map(([name, value]) => [name, encodeURIComponent(Buffer.from(value).toString())]),
   )
@@ -173,8 +186,11 @@ export function codeOf(result: ToolResult): string | null {
 }
 
 /** Whether the key or subject that asked for the call may still have it done. One that is revoked or over may not. */
-export async function mayStillRun(house: Pick<House, 'db' | 'clock'>, requestedBy: string): Promise<boolean> {
-  return (await principalById(house.db, requestedBy, house.clock.now())) !== null
+export async function mayStillRun(
+  house: Pick<House, 'db' | 'clock'>,
+  { requestedBy, requester }: Pick<ToolCall, 'requestedBy' | 'requester'>,
+): Promise<boolean> {
+  return (await principalById(house.db, requestedBy, house.clock.now(), requester)) !== null
 }
 
 /** What the model or caller is told of a call whose requester is not valid any more. */

@@ -8,7 +8,7 @@ import { listPage } from '../../store/db/keyset.ts'
 import { rowsAsJson, rowsOfJson, selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Attachment } from '../files/index.ts'
-import { assertMay, eachSeen, projectOf, type Ctx } from '../access/index.ts'
+import { assertMay, eachSeen, projectOf, type Ctx, type Requester } from '../access/index.ts'
 import type { GatePolicy } from './gate.ts'
 import type { CallKind } from './tool.ts'
 
@@ -104,6 +104,8 @@ export interface ToolCall {
   errorCode: string | null
   outputHash: string | null
   requestedBy: string
+  /** With which rights, when it was a person with a token; null for a key. */
+  requester: Requester | null
   /** For a call over the bridge: through which agent, its gate then, and in which conversation. */
   agentId: string | null
   agentGate: GatePolicy | null
@@ -140,7 +142,14 @@ export function toolCallOf(row: typeof toolCalls.$inferSelect): ToolCall {
 /** Calls by id, null for what does not exist for the caller. Action `toolCalls:Get` on each. */
 export async function getToolCalls(ctx: Ctx, ids: readonly string[]): Promise<(ToolCall | null)[]> {
   const rows = await loadCalls(ctx.db, ids)
-  return eachSeen(ctx, ids, rows, 'toolCalls:Get', (call) => `toolCall/${call.id}`)
+  return eachSeen(
+    ctx,
+    ids,
+    rows,
+    'toolCalls:Get',
+    ({ id }) => `toolCall/${id}`,
+    ({ requestedBy }) => ({ by: requestedBy }),
+  )
 }
 
 /** Calls of a project, newest first, all or of one status or tool. Action `toolCalls:List`. */

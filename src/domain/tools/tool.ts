@@ -27,6 +27,8 @@ export interface McpToolConfig extends UpstreamConfig {
   deny: string[]
   /** Gates of single tools, by their name there; the others have the gate of the whole tool. */
   gates: Record<string, GatePolicy>
+  /** Its resources by URI and its prompts by name that clients of the bridge may read, as patterns. Absent: none. */
+  relay?: { resources: string[]; prompts: string[] }
   /** Whether its hints about repeating are believed. What it calls destructive is stopped either way. */
   trustHints: boolean
 }
@@ -68,6 +70,8 @@ export interface ToolDefinition {
   idempotent: boolean | null
   /** When a human must agree; null leaves it to `annotations.destructiveHint`. Absent in versions of before the gate. */
   gate?: GatePolicy | null
+  /** Whether calls come from agents only, so that the gate of an agent cannot be gone around. Absent: false. */
+  agentsOnly?: boolean
   /** Absent where the defaults hold. */
   task?: TaskPolicy
   http: HttpToolConfig | null

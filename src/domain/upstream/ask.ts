@@ -30,6 +30,8 @@ export interface Asking {
   signal?: AbortSignal | null
   /** What the caller of the bridge declared, when there is one. */
   relay?: Relay | null
+  /** Asked when the request is about to leave; with false nothing does. */
+  mayStart?: (() => boolean) | undefined
 }
 
 /** Sends it over this connection. `timeoutMs` is what is left. */

@@ -119,9 +119,10 @@ export async function runFlow(
   const { kept, challenge, login, returned } = flow
   const metadataUrl = challenge?.metadataUrl ?? kept.metadataUrl
   const scope = scopeOf(way, challenge?.scope ?? null, kept)
+  const secrets = await authSecrets(house, who.projectId, way)
   const provider = providerOf({
     auth: way,
-    secrets: await authSecrets(house, who.projectId, way),
+    secrets: secrets.values,
     kept,
     save: flow.save,
     resource: resourceOf(target, who.config),
@@ -130,7 +131,7 @@ export async function runFlow(
   })
   await authorize(provider, {
     serverUrl: target.url,
-    fetchFn: authFetch(house),
+    fetchFn: authFetch(house, secrets),
     ...(metadataUrl === null ? {} : { resourceMetadataUrl: new URL(metadataUrl) }),
     ...(scope === null ? {} : { scope }),
     ...(returned ? { authorizationCode: returned.code, iss: returned.iss } : {}),

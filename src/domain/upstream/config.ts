@@ -147,7 +147,8 @@ function urlFaults(egress: Pick<Egress, 'checkUrl'>, url: string): Issue[] {
   return refusal ? fault(refusal) : []
 }
 
-function withoutSecrets(template: string, letter: string): string {
+/** The template with this letter in place of each secret. */
+export function withoutSecrets(template: string, letter: string): string {
   return secretNames(template).reduce((made, name) => made.replaceAll(`{{secret:${name}}}`, letter), template)
 }
 

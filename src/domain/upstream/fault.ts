@@ -33,6 +33,7 @@ export type FaultCode =
   | 'output_schema_violation'
   | 'response_too_large'
   | 'secret_missing'
+  | 'secret_refused'
   | 'timeout'
   | 'unreachable'
   | 'upstream_error'

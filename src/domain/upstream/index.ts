@@ -9,8 +9,16 @@ export { refreshUpstream } from './refresh.ts'
 export type { Relay } from './relay.ts'
 export { dropUpstream, saveUpstream } from './save.ts'
 export { loadUpstreams, upstreamStatuses, type UpstreamState, type UpstreamStatus } from './state.ts'
-export { connectUpstream, disconnectUpstream, finishLogin, type LoginOutcome } from './logins.ts'
-export { callbackPath, clientDocumentPath, clientMetadata } from './oauth.ts'
+export {
+  confirmLogin,
+  connectUpstream,
+  disconnectUpstream,
+  finishLogin,
+  readLogin,
+  type LoginOutcome,
+  type LoginQuestion,
+} from './logins.ts'
+export { callbackPath, clientDocumentPath, clientMetadata, loginPath } from './oauth.ts'
 export { lookAtUpstream, tryUpstream } from './operations.ts'
 export { testUpstream, type Trial } from './trial.ts'
 export { startUpstreams } from './worker.ts'

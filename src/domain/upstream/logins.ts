@@ -1,4 +1,4 @@
-/** People log in for an upstream: sent out with a state of their own, let in again once. */
+/** People log in for an upstream: they confirm it in their browser, are sent out, and let in again once by that browser. */
 import { eq, sql } from 'drizzle-orm'
 import type { OAuthDiscoveryState } from '@modelcontextprotocol/client'
 import { AppError } from '../../core/errors.ts'
@@ -12,7 +12,7 @@ import { runFlow, type Challenge } from './auth.ts'
 import { findChallenge } from './challenge.ts'
 import { openAuth } from './config.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
-import type { LoginLeg } from './oauth.ts'
+import { loginPath, type LoginLeg } from './oauth.ts'
 import { forgetTokens } from './save.ts'
 import { loadRows, type UpstreamRow } from './state.ts'
 import { targetOf } from './target.ts'
@@ -24,13 +24,15 @@ const loginMs = 10 * 60_000
 const maxLogins = 20
 
 interface SealedLogin {
+  /** Where the person goes once it is confirmed. */
+  url: string
   verifier: string
   discovery: OAuthDiscoveryState
   challenge: Challenge
 }
 
 /**
- * Begins a login: answers the address that a person has to open within ten minutes. Action `tools:Connect` on the tool.
+ * Begins a login: answers our own page, where a person confirms it within ten minutes (see confirmLogin). Action `tools:Connect` on the tool.
  * INVALID for an upstream that needs nobody, UPSTREAM when its authorization server cannot be found or refuses us.
  */
 export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Promise<{ url: string }> {
@@ -40,7 +42,8 @@ export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Prom
   const state = newToken('')
   const login: LoginLeg = { state }
   const challenge = await beginLogin(ctx, row, login)
-  const sealed = { verifier: login.verifier!, discovery: login.discovery!, challenge } satisfies SealedLogin
+  const { url, verifier, discovery } = login
+  const sealed = { url: url!, verifier: verifier!, discovery: discovery!, challenge } satisfies SealedLogin
   await atomically(ctx.db, async (tx) => {
     await makeRoom(tx, row.id)
     await tx.insert(upstreamLogins).values({
@@ -55,7 +58,7 @@ export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Prom
     const { projectId } = row
     await recordChange(tx, ctx, { projectId, action: 'tools:Connect', resource: `tool/${row.id}` })
   })
-  return { url: login.url! }
+  return { url: `${ctx.publicUrl()}${loginPath}?state=${state}` }
 }
 
 async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginLeg): Promise<Challenge> {
@@ -76,16 +79,73 @@ async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginLeg): Promise<
   }
 }
 
-/** What became of a login: the page says it in words. */
-export type LoginOutcome = 'connected' | 'expired' | 'refused' | 'failed'
+/** What a person is asked to confirm, in the words of whoever named the things. */
+export interface LoginQuestion {
+  tool: string
+  project: string
+  /** The name of the key or person that began it. */
+  startedBy: string
+  /** The host of the authorization server. */
+  host: string
+}
+
+/** What a login is for; null when there is none of that state any more. Changes nothing. */
+export async function readLogin(house: House, state: string): Promise<LoginQuestion | null> {
+  if (!isState(state)) return null
+  const [row] = await query<Omit<LoginQuestion, 'host'> & { id: string; sealed: string }>(
+    house.db,
+    sql`select l.upstream_id as id, l.sealed, coalesce(t.name, l.upstream_id) as tool,
+        coalesce(p.name, l.project_id) as project, coalesce(k.name, s.name, l.started_by) as "startedBy"
+      from upstream_logins as l left join tools as t on t.id = l.upstream_id
+        left join projects as p on p.id = l.project_id left join api_keys as k on k.id = l.started_by
+        left join subjects as s on s.id = l.started_by
+      where l.state_hash = ${sha256Hex(state)} and l.expires_at > now()`,
+  )
+  if (!row) return null
+  const { id, sealed, ...named } = row
+  return { ...named, host: new URL(opened(house, id, sealed).url).host }
+}
 
 /**
- * The return of a login, by the parameters of the callback. The state counts once, whatever becomes of it; the issuer is
- * checked before the code is shown to anybody. Idempotent in effect: a repeat is `expired`.
+ * A person confirms a login in this browser, named by the secret of its cookie: answers where to go. Only this browser can
+ * return from there, so that a link sent to somebody attaches nobody's account unasked. Null when there is no such login,
+ * or another browser has confirmed it.
  */
-export async function finishLogin(house: House, params: URLSearchParams): Promise<LoginOutcome> {
-  const taken = await takeLogin(house, params.get('state') ?? '')
-  if (!taken) return 'expired'
+export async function confirmLogin(house: House, state: string, browser: string): Promise<string | null> {
+  if (!isState(state)) return null
+  const browserHash = sha256Hex(browser)
+  const [row] = await query<{ id: string; projectId: string; startedBy: string; sealed: string }>(
+    house.db,
+    sql`update upstream_logins set browser_hash = ${browserHash} where state_hash = ${sha256Hex(state)}
+        and expires_at > now() and (browser_hash is null or browser_hash = ${browserHash})
+      returning upstream_id as id, project_id as "projectId", started_by as "startedBy", sealed`,
+  )
+  if (!row) return null
+  await note(house, row, row.startedBy, 'confirmed')
+  return opened(house, row.id, row.sealed).url
+}
+
+function opened(house: House, id: string, sealed: string): SealedLogin {
+  return JSON.parse(unseal(house.masterKey, sealed, sealContext(id))) as SealedLogin
+}
+
+/** What became of a login: the page says it in words. `elsewhere`: another browser confirmed it, or none. */
+export type LoginOutcome = 'connected' | 'expired' | 'elsewhere' | 'refused' | 'failed'
+
+/**
+ * The return of a login, by the parameters of the callback and the secret of the browser's cookie. The state counts once,
+ * whatever becomes of it, and only in the browser that confirmed it; the issuer is checked before the code is shown to
+ * anybody. Idempotent in effect: a repeat is `expired`.
+ */
+export async function finishLogin(
+  house: House,
+  params: URLSearchParams,
+  browser: string | null,
+): Promise<LoginOutcome> {
+  const state = params.get('state') ?? ''
+  if (!isState(state)) return 'expired'
+  const taken = await takeLogin(house, state, browser)
+  if (!taken) return (await isOpen(house, state)) ? 'elsewhere' : 'expired'
   const [row] = await loadRows(house.db, [taken.upstreamId])
   if (!row || row.configVersion !== taken.configVersion) return 'expired'
   const code = params.get('code')
@@ -93,9 +153,7 @@ export async function finishLogin(house: House, params: URLSearchParams): Promis
     await note(house, row, taken.startedBy, 'refused')
     return 'refused'
   }
-  const { verifier, discovery, challenge } = JSON.parse(
-    unseal(house.masterKey, taken.sealed, sealContext(row.id)),
-  ) as SealedLogin
+  const { verifier, discovery, challenge } = opened(house, row.id, taken.sealed)
   const keeper = databaseKeeper(house, row.id, row.projectId)
   try {
     await runFlow(house, row, await targetOf(house, row.projectId, row.config), {
@@ -138,16 +196,30 @@ async function findUpstream(ctx: Ctx, id: string): Promise<UpstreamRow> {
   return row
 }
 
+function isState(text: string): boolean {
+  return /^[A-Za-z0-9_-]{43}$/.test(text)
+}
+
+async function isOpen(house: House, state: string): Promise<boolean> {
+  const rows = await query(
+    house.db,
+    sql`select 1 from upstream_logins where state_hash = ${sha256Hex(state)} and expires_at > now()`,
+  )
+  return rows.length > 0
+}
+
+/** Takes the login out, once, for the browser that confirmed it. */
 async function takeLogin(
   house: House,
   state: string,
+  browser: string | null,
 ): Promise<{
   upstreamId: string
   configVersion: number
   sealed: string
   startedBy: string
 } | null> {
-  if (!/^[A-Za-z0-9_-]{43}$/.test(state)) return null
+  if (browser === null) return null
   const [taken] = await query<{
     upstreamId: string
     configVersion: number
@@ -157,6 +229,7 @@ async function takeLogin(
   }>(
     house.db,
     sql`delete from upstream_logins where state_hash = ${sha256Hex(state)}
+        and browser_hash = ${sha256Hex(browser)}
       returning upstream_id as "upstreamId", config_version as "configVersion", sealed,
         started_by as "startedBy", expires_at > now() as valid`,
   )
@@ -184,16 +257,16 @@ async function startAnew(house: House, row: UpstreamRow): Promise<void> {
 
 async function note(
   house: House,
-  row: UpstreamRow,
+  row: { id: string; projectId: string },
   principalId: string,
-  outcome: LoginOutcome,
+  outcome: LoginOutcome | 'confirmed',
 ): Promise<void> {
   await record(house.db, {
     projectId: row.projectId,
     principalId,
     action: 'tools:Connect',
     resource: `tool/${row.id}`,
-    outcome: outcome === 'connected' ? 'ALLOWED' : 'DENIED',
+    outcome: outcome === 'connected' || outcome === 'confirmed' ? 'ALLOWED' : 'DENIED',
     details: { login: outcome },
   })
 }

@@ -8,13 +8,15 @@ import {
 } from '@modelcontextprotocol/client'
 import type { House } from '../access/index.ts'
 import { EgressError } from '../egress/index.ts'
-import { openSecrets } from '../secrets/index.ts'
+import { openSecretsAhead, SecretRefusedError } from '../secrets/index.ts'
 import type { UpstreamAuth } from './config.ts'
 import { UpstreamFault } from './fault.ts'
 import type { IssuedClient, IssuedTokens, Keeper, Kept } from './tokens.ts'
 import { unwatched, wireFetch } from './wire.ts'
 
 export const callbackPath = '/oauth/callback'
+/** Where a person confirms a login. */
+export const loginPath = '/oauth/login'
 export const clientDocumentPath = '/oauth/client.json'
 
 /** A login on its way to, or back from, an authorization server. */
@@ -42,28 +44,36 @@ export interface FlowParts {
 const maxMetadataBytes = 256 * 1024
 const exchangeMs = 10_000
 
+/** The secrets that a way to authorize needs, and where what proves them may be sent. */
+export interface AuthSecrets {
+  values: ReadonlyMap<string, string>
+  assertMayGo(address: string | URL): void
+}
+
 /** The secrets that the way to authorize needs; an UpstreamFault names one that is missing. */
-export async function authSecrets(
-  house: House,
-  projectId: string,
-  auth: UpstreamAuth,
-): Promise<ReadonlyMap<string, string>> {
+export async function authSecrets(house: House, projectId: string, auth: UpstreamAuth): Promise<AuthSecrets> {
   const name = auth.kind === 'private_key_jwt' ? auth.privateKey : auth.clientSecret
-  if (name === null) return new Map()
-  const values = await openSecrets(house, projectId, [name])
-  if (values.has(name)) return values
+  const opened = await openSecretsAhead(house, projectId, name === null ? [] : [name])
+  if (name === null || opened.values.has(name)) return opened
   throw new UpstreamFault('secret_missing', `The secret ${name} that this upstream needs does not exist.`)
 }
 
-/** The guarded fetch for metadata, registrations and tokens: bounded in time and size, without the upstream's headers. */
-export function authFetch(house: House): typeof globalThis.fetch {
+/**
+ * The guarded fetch for metadata, registrations and tokens: bounded in time and size, without the upstream's headers. What
+ * is posted may prove who we are, so it goes only where the secrets may, and follows no redirect.
+ */
+export function authFetch(house: House, secrets: Pick<AuthSecrets, 'assertMayGo'>): typeof globalThis.fetch {
   const fetch = wireFetch(house.egress, maxMetadataBytes)
   return async (input, init) => {
     const limit = AbortSignal.timeout(exchangeMs)
     const signal = init?.signal ? AbortSignal.any([limit, init.signal]) : limit
+    const posts = (init?.method ?? 'GET').toUpperCase() !== 'GET'
     try {
-      return await unwatched(() => fetch(input, { ...init, signal }))
+      if (posts) secrets.assertMayGo(input instanceof Request ? input.url : input)
+      const redirect = posts ? { redirect: 'manual' as const } : {}
+      return await unwatched(() => fetch(input, { ...init, ...redirect, signal }))
     } catch (error) {
+      if (error instanceof SecretRefusedError) throw new UpstreamFault('secret_refused', error.message)
       // The SDK goes on looking elsewhere after any error but this one; an address that we refuse ends the search.
       const refused =
         error instanceof EgressError && ['BLOCKED_ADDRESS', 'BLOCKED_NAME', 'BAD_URL'].includes(error.code)

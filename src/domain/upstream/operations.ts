@@ -1,7 +1,8 @@
 /** What people do to an upstream by hand: look at it now, and try one before it is saved. */
-import { invalid } from '../../core/errors.ts'
+import { invalid, invalidAt } from '../../core/errors.ts'
 import { assertMay, projectOf, reachable, type Ctx } from '../access/index.ts'
-import { checkUpstreamConfig } from './config.ts'
+import { faultOfUse, secretNames } from '../secrets/index.ts'
+import { checkUpstreamConfig, secretsOf, withoutSecrets } from './config.ts'
 import { refreshUpstream } from './refresh.ts'
 import { loadRows } from './state.ts'
 import { testUpstream, type Trial } from './trial.ts'
@@ -19,7 +20,7 @@ export async function lookAtUpstream(ctx: Ctx, input: { toolId: string }): Promi
 
 /**
  * Connects to a server as a tool would, lists what it offers and forgets it. Action `tools:Create`, since the secrets of
- * the project are used as in a tool. INVALID names every fault of the configuration.
+ * the project are used as in a tool, and `secrets:Use` on each that is named. INVALID names every fault of the configuration.
  */
 export async function tryUpstream(
   ctx: Ctx,
@@ -31,5 +32,11 @@ export async function tryUpstream(
   const checked = checkUpstreamConfig(ctx, { url, headers, auth })
   if ('faults' in checked)
     throw invalid(checked.faults.map((fault) => ({ ...fault, path: ['input', ...fault.path] })))
-  return testUpstream(ctx, projectId, checked.config)
+  const { config } = checked
+  const own = [config.url, ...Object.values(config.headers)].flatMap(secretNames)
+  const fault =
+    (await faultOfUse(ctx, projectId, own, withoutSecrets(config.url, 'x'))) ??
+    (await faultOfUse(ctx, projectId, secretsOf(config), null))
+  if (fault) throw invalidAt(['input'], fault)
+  return testUpstream(ctx, projectId, config)
 }

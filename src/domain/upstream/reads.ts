@@ -49,7 +49,7 @@ async function read(
     const answer = await askUpstream(
       house,
       asking,
-      { mayHaveRun: false },
+      { mayHaveRun: false, mayStart: asking.mayStart },
       (link, { timeoutMs, signal }) => {
         const rounds = method === 'completion/complete' ? {} : relayedInput(link, relay)
         const meta = relayedMeta(link, relay)

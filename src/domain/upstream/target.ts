@@ -1,7 +1,7 @@
 /** Where an upstream is reached right now: its configuration with the secrets filled in. */
 import { hashJson } from '../../core/json.ts'
 import type { House } from '../access/index.ts'
-import { fillSecrets, openSecrets, secretNames } from '../secrets/index.ts'
+import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
 import type { UpstreamConfig } from './config.ts'
 import { UpstreamFault } from './fault.ts'
 
@@ -12,14 +12,19 @@ export interface Target {
   key: string
 }
 
-/** Throws an UpstreamFault when a secret is missing or fits in no URL or header. */
+/** Throws an UpstreamFault when a secret is missing, names other hosts, or fits in no URL or header. */
 export async function targetOf(
   house: House,
   projectId: string,
   config: Pick<UpstreamConfig, 'url' | 'headers'>,
 ): Promise<Target> {
   const templates = [config.url, ...Object.values(config.headers)]
-  const values = await openSecrets(house, projectId, templates.flatMap(secretNames))
+  const template = fillWith(config.url)
+  const values = await openSecrets(house, projectId, templates.flatMap(secretNames), template).catch(
+    (error: unknown) => {
+      throw error instanceof SecretRefusedError ? new UpstreamFault('secret_refused', error.message) : error
+    },
+  )
   const fill = (template: string): string => {
     const filled = fillSecrets(template, values)
     if ('text' in filled) return filled.text
@@ -29,7 +34,7 @@ export async function targetOf(
     )
   }
   const address = fill(config.url)
-  if (!URL.canParse(address) || new URL(address).origin !== new URL(fillWith(config.url)).origin)
+  if (!URL.canParse(address) || new URL(address).origin !== new URL(template).origin)
     throw new UpstreamFault('invalid_configuration', 'The URL is not valid with its secrets filled in.')
   const headers: Record<string, string> = {}
   for (const [name, template] of Object.entries(config.headers)) {

@@ -18,7 +18,7 @@ import {
   startAuthorizationServer,
   type AuthorizationServer,
 } from '../../support/authorization-server.ts'
-import { browse } from '../../support/browser.ts'
+import { browse, confirmLogin, type Jar } from '../../support/browser.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { projectId, saveTo } from '../../support/upstream-house.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
@@ -45,6 +45,7 @@ beforeAll(async () => {
     policy: policyOfRole('admin'),
     expiresAt: null,
     agentId: null,
+    votes: true,
   })
   issuer = await startAuthorizationServer(`${h.url}/oauth/callback`)
   await setSecret('CLIENT_SECRET', clientSecret)
@@ -254,11 +255,12 @@ describe('with a person', () => {
       error: { code: 'authorization_required' },
     })
     issuer.ttl = 1
+    const jar: Jar = new Map()
     const { url } = await connectUpstream(ctx, { toolId: one.id })
-    const asked = new URL(url).searchParams
+    const asked = new URL(await confirmLogin(url, jar)).searchParams
     expect(asked.get('resource')).toBe(server.url)
     expect(asked.get('code_challenge_method')).toBe('S256')
-    const page = await browse(url)
+    const page = await browse(url, {}, jar)
     expect(page).toMatchObject({ status: 200 })
     expect(page.text).toContain('Connected')
     await one.until((state) => state.status === 'CONNECTED')
@@ -303,11 +305,12 @@ describe('with a person', () => {
     }
     const codeOf = async () => (await one.call('echo', echo)).result.structuredContent?.error?.code
     expect(await codeOf()).toBe('authorization_required')
+    const jar: Jar = new Map()
     const { url } = await connectUpstream(ctx, { toolId: one.id })
-    expect(new URL(url).searchParams.get('scope')!.split(' ')).toEqual(
+    expect(new URL(await confirmLogin(url, jar)).searchParams.get('scope')!.split(' ')).toEqual(
       expect.arrayContaining(['mcp:read', 'mcp:write']),
     )
-    await browse(url)
+    await browse(url, {}, jar)
     expect(await codeOf()).toBeUndefined()
     wanted = 'mcp:everything'
     expect(await codeOf()).toBe('insufficient_scope')
@@ -323,12 +326,12 @@ describe('with a person', () => {
     expect(await made.text()).not.toMatch(/script>|evil/)
     expect(made.headers.get('content-security-policy')).toContain("default-src 'none'")
     const { url } = await connectUpstream(ctx, { toolId: one.id })
-    const state = new URL(url).searchParams.get('state')!
-    const elsewhere = await fetch(
-      `${h.url}/oauth/callback?state=${state}&code=stolen&iss=${encodeURIComponent('http://evil.test')}`,
-    )
+    const jar: Jar = new Map()
+    const state = new URL(await confirmLogin(url, jar)).searchParams.get('state')!
+    const back = `${h.url}/oauth/callback?state=${state}&code=stolen`
+    const elsewhere = await browse(`${back}&iss=${encodeURIComponent('http://evil.test')}`, {}, jar)
     expect(elsewhere.status).toBe(502)
-    expect((await fetch(`${h.url}/oauth/callback?state=${state}&code=stolen`)).status).toBe(400)
+    expect((await browse(back, {}, jar)).status).toBe(400)
     expect(own.requests.filter((line) => line === 'POST /token')).toEqual([])
     await own.close()
   })

@@ -71,6 +71,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
       policy: policyOfRole('admin'),
       expiresAt: null,
       agentId: null,
+      votes: true,
     }
     await setSecret(replicas[0]!.app.ctxOf(principal), { name: 'CLIENT_SECRET', value: clientSecret })
     const auth = {

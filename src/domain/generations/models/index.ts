@@ -60,6 +60,17 @@ const publicAddress: Record<ProviderKind, string> = {
   builtin: '',
 }
 
+/** Where the models of a provider are called. */
+export function addressOf({
+  kind,
+  baseUrl,
+}: {
+  kind: ProviderKind
+  baseUrl?: string | null | undefined
+}): string {
+  return baseUrl || publicAddress[kind]
+}
+
 async function sdkModel(
   provider: ProviderSettings,
   modelId: string,
@@ -69,7 +80,7 @@ async function sdkModel(
   // means another provider here.
   const common = {
     apiKey: provider.apiKey ?? '',
-    baseURL: provider.baseUrl ?? publicAddress[provider.kind],
+    baseURL: addressOf(provider),
     fetch: provider.fetch,
   }
   switch (provider.kind) {

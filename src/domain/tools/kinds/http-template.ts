@@ -29,6 +29,11 @@ export function parseTemplate(url: string): UrlTemplate | null {
   return match && { base: match[1]!, path: match[2]!, query: match[3] ?? '' }
 }
 
+/** Where the tool is called, which no argument and no secret changes; empty for a URL that is none. */
+export function originOf({ url }: Pick<HttpToolConfig, 'url'>): string {
+  return parseTemplate(url)?.base ?? ''
+}
+
 const placeholder = /\{([^{}]+)\}/g
 
 /** The names of the placeholders in a text, each once, in order. */

@@ -8,7 +8,7 @@ import { isFinalAnswer, readHttpAnswer } from './http-response.ts'
 import type { HttpToolConfig } from './http-template.ts'
 
 export { checkHttpConfig } from './http-check.ts'
-export type { HttpToolConfig } from './http-template.ts'
+export { originOf, type HttpToolConfig } from './http-template.ts'
 
 export interface HttpToolRun {
   /** Secrets are filled in. */

@@ -9,6 +9,7 @@ import type { McpToolConfig } from '../tool.ts'
 
 const root = ['input', 'config', 'mcp']
 const names = z.array(text(200, 1)).max(1000)
+const patterns = z.array(text(500, 1)).max(100)
 const own = z.object({
   allow: names.nullish(),
   deny: names.nullish(),
@@ -16,6 +17,7 @@ const own = z.object({
     .array(z.object({ action: text(200, 1), gate: gateInput }))
     .max(1000)
     .nullish(),
+  relay: z.object({ resources: patterns.nullish(), prompts: patterns.nullish() }).nullish(),
   trustHints: z.boolean().nullish(),
 })
 
@@ -30,12 +32,13 @@ export function checkMcpConfig(house: Pick<House, 'egress'>, given: unknown): Mc
   const upstream = checkUpstreamConfig(house, given)
   if ('faults' in upstream)
     throw invalid(upstream.faults.map((fault) => ({ ...fault, path: [...root, ...fault.path] })))
-  const { allow, deny, gates, trustHints } = check(own, given, root)
+  const { allow, deny, gates, relay, trustHints } = check(own, given, root)
   return {
     ...upstream.config,
     allow: allow ? [...new Set(allow)] : null,
     deny: [...new Set(deny)],
     gates: Object.fromEntries((gates ?? []).map(({ action, gate }) => [action, gate])),
+    ...(relay ? { relay: { resources: relay.resources ?? [], prompts: relay.prompts ?? [] } } : {}),
     trustHints: trustHints ?? false,
   }
 }

@@ -1,8 +1,17 @@
 /** Runs a tool of a foreign MCP server: the upstream is asked, and whatever it says is the result. */
-import type { JsonObject } from '../../../core/json.ts'
+import { errorResult } from '../../../core/content.ts'
+import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import type { House } from '../../access/index.ts'
-import { callUpstream, type InputRequired, type Relay, type UpstreamProgress } from '../../upstream/index.ts'
+import {
+  callUpstream,
+  getPrompt,
+  readResource,
+  type InputRequired,
+  type Relay,
+  type UpstreamProgress,
+} from '../../upstream/index.ts'
 import type { Sending } from '../outcome.ts'
+import { isReadAction, readActions, type ReadAction } from './mcp-reads.ts'
 
 export interface McpRun {
   toolId: string
@@ -30,6 +39,7 @@ export async function runMcpTool(
   house: House,
   run: McpRun,
 ): Promise<Sending | { inputRequired: InputRequired }> {
+  if (isReadAction(run.action)) return runRead(house, run, run.action)
   const { toolId, action, args, caller, ...more } = run
   const onProgress = caller?.onProgress
   return callUpstream(house, {
@@ -40,4 +50,27 @@ export async function runMcpTool(
     relay: caller?.relay ?? null,
     ...(onProgress ? { onProgress: (progress: UpstreamProgress) => onProgress(progress) } : {}),
   })
+}
+
+/** Reads a resource or prompt. What the protocol answers is the structured content, whole. */
+async function runRead(
+  house: House,
+  run: McpRun,
+  action: ReadAction,
+): Promise<Sending | { inputRequired: InputRequired }> {
+  const { toolId: id, projectId, timeoutMs, signal, mayStart, args, caller } = run
+  const asking = { id, projectId, timeoutMs, signal, mayStart, relay: caller?.relay ?? null }
+  const reading = await (action === readActions.resources
+    ? readResource(house, { ...asking, uri: String(args['uri']) })
+    : getPrompt(house, {
+        ...asking,
+        name: String(args['name']),
+        ...(args['arguments'] ? { arguments: args['arguments'] as Record<string, string> } : {}),
+      }))
+  if ('inputRequired' in reading) return reading
+  if ('result' in reading)
+    return { result: { content: [], structuredContent: reading.result, isError: false }, lost: false }
+  const { code, message, rpcCode, rpcData } = reading.fault
+  const more = rpcCode === null ? {} : { rpcCode, ...(isJsonObject(rpcData) ? { rpcData } : {}) }
+  return { result: errorResult(code, message, more), lost: false }
 }

@@ -2,7 +2,7 @@
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import { principalById, type House } from '../../access/index.ts'
+import { principalById, type House, type Requester } from '../../access/index.ts'
 import type { Sending } from '../outcome.ts'
 
 export interface PlatformRun {
@@ -10,6 +10,8 @@ export interface PlatformRun {
   args: JsonObject
   /** Who asked: the id of a key or subject. One that was revoked or has expired may do nothing. */
   requestedBy: string
+  /** The rights of a person with a token; null for a key. */
+  requester: Requester | null
   /** The tool call's id; it stands in the audit as the request. */
   callId: string
   /** Milliseconds to wait for the answer. */
@@ -23,7 +25,7 @@ export interface PlatformRun {
  * a fault of our own: what the operation wrote may stand.
  */
 export async function runPlatformTool(house: House, run: PlatformRun): Promise<Sending> {
-  const principal = await principalById(house.db, run.requestedBy, house.clock.now())
+  const principal = await principalById(house.db, run.requestedBy, house.clock.now(), run.requester)
   if (!principal)
     return {
       result: errorResult(

@@ -1,11 +1,25 @@
 /** Tenants, their API keys and the memory of idempotent requests. */
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, index, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core'
 import { createdAt, moment, projectId } from './columns.ts'
 
 export const projects = pgTable('projects', {
   id: text('id').primaryKey(),
   name: text('name').notNull(),
+  /** A change of a gate waits until another person confirms it. */
+  gatesNeedSecond: boolean('gates_need_second').notNull().default(false),
+  /** So long after the end of its token a run of a person may still act, in seconds. */
+  runGraceSeconds: integer('run_grace_seconds').notNull().default(0),
   createdAt: createdAt(),
 })
 
@@ -26,12 +40,18 @@ export const apiKeys = pgTable(
     installation: boolean('installation').notNull().default(false),
     /** The one agent whose bridge it opens; null for all of the project. */
     agentId: text('agent_id'),
+    /** False for a program: it never decides about approvals or changes of gates. */
+    votes: boolean('votes').notNull().default(true),
     createdBy: text('created_by'),
     createdAt: createdAt(),
     expiresAt: moment('expires_at'),
     revokedAt: moment('revoked_at'),
   },
-  (t) => [uniqueIndex('api_keys_hash').on(t.hash), index('api_keys_list').on(t.projectId, t.createdAt, t.id)],
+  (t) => [
+    uniqueIndex('api_keys_hash').on(t.hash),
+    index('api_keys_list').on(t.projectId, t.createdAt, t.id),
+    index('api_keys_made_by').on(t.createdBy),
+  ],
 )
 
 /** People and programs that an identity provider vouches for: a row for each that has been here. */
@@ -42,8 +62,9 @@ export const subjects = pgTable('subjects', {
   issuer: text('issuer').notNull(),
   subject: text('subject').notNull(),
   name: text('name').notNull(),
+  /** As its newest token says. What was started keeps the role of the token that started it. */
   role: text('role').notNull(),
-  /** When its newest token ends: what it started may act for it until then. */
+  /** When the longest of its tokens ends. Nothing acts by it: see `requester` of generations and tool calls. */
   expiresAt: moment('expires_at').notNull(),
   createdAt: createdAt(),
 })

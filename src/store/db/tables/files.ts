@@ -14,6 +14,8 @@ export const files = pgTable(
     /** In bytes, once READY. */
     size: bigint('size', { mode: 'number' }),
     sha256: text('sha256'),
+    /** The agent whose bound keys may attach it; null: none. */
+    agentId: text('agent_id'),
     createdBy: text('created_by').notNull(),
     /** Until when the bytes may come. */
     uploadUntil: moment('upload_until').notNull(),

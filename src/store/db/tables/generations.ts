@@ -31,6 +31,8 @@ export const generations = pgTable(
     /** The messages this run was started with. */
     input: jsonb('input').notNull(),
     requestedBy: text('requested_by').notNull(),
+    /** Of a person with a token: the role and end of the token that asked for it. Null for a key, whose row says both. */
+    requester: jsonb('requester'),
     /** For a run that another run asked for: that run, its call that waits, and the first of the chain. */
     parentId: text('parent_id'),
     parentCallId: text('parent_call_id'),

@@ -1,5 +1,5 @@
 /** Encrypted values, write-only from outside. */
-import { pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { createdAt, projectId, updatedAt } from './columns.ts'
 
 export const secrets = pgTable(
@@ -10,6 +10,8 @@ export const secrets = pgTable(
     name: text('name').notNull(),
     /** AES-256-GCM: version, nonce, tag and ciphertext, base64url, bound to project and name. */
     sealed: text('sealed').notNull(),
+    /** The hosts that it may be sent to; null: any, for secrets of before and where nobody said. */
+    allowedHosts: jsonb('allowed_hosts'),
     createdAt: createdAt(),
     updatedAt: updatedAt(),
   },

@@ -72,6 +72,8 @@ export const toolCalls = pgTable(
     /** Hash of a submitted output: tells an identical repeat from a conflict. */
     outputHash: text('output_hash'),
     requestedBy: text('requested_by').notNull(),
+    /** Of a call outside a generation by a person with a token: the role and end of the token that asked for it. Null for a key, whose row says both. */
+    requester: jsonb('requester'),
     /** For a call over the bridge: the agent whose surface it came through, its gate then, and the conversation. */
     agentId: text('agent_id'),
     agentGate: jsonb('agent_gate'),

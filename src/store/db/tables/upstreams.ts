@@ -76,6 +76,8 @@ export const upstreamLogins = pgTable(
     configVersion: integer('config_version').notNull(),
     /** PKCE verifier and what was found out about the authorization server, sealed. */
     sealed: text('sealed').notNull(),
+    /** SHA-256 of the cookie of the browser that confirmed it, hex; null until one has. Only that browser may return. */
+    browserHash: text('browser_hash'),
     startedBy: text('started_by').notNull(),
     expiresAt: moment('expires_at').notNull(),
     createdAt: createdAt(),

@@ -1,0 +1,112 @@
+/** The page where a person confirms a login for an upstream, and the cookie that ties the login to this browser. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { newToken, purposeKey, sameText, sign } from '../../core/signing.ts'
+import type { House } from '../../domain/access/index.ts'
+import { confirmLogin, loginPath, readLogin } from '../../domain/upstream/index.ts'
+import { escaped, givePage, pageHeaders } from './pages.ts'
+
+/** As long as a login may take, in seconds. */
+const cookieSeconds = 600
+const maxFormBytes = 4096
+
+/** With https no other host under our domain can set a cookie of this name. */
+function cookieName({ publicUrl }: House): string {
+  return isSecure(publicUrl()) ? '__Host-gatehouse_login' : 'gatehouse_login'
+}
+
+function isSecure(url: string): boolean {
+  return url.startsWith('https:')
+}
+
+/** The secret of the browser that asks; null when it has none. */
+export function browserOf(house: House, request: IncomingMessage): string | null {
+  const name = cookieName(house)
+  const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split(/=(.*)/s))
+  const value = pairs.find(([key]) => key === name)?.[1] ?? ''
+  return /^[A-Za-z0-9_-]{43}$/.test(value) ? value : null
+}
+
+function cookieOf(house: House, browser: string): string {
+  const secure = isSecure(house.publicUrl()) ? '; Secure' : ''
+  return `${cookieName(house)}=${browser}; Path=/; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${secure}`
+}
+
+/** Shows what the login is for (GET), or goes on with it (POST from that very page). */
+export async function serveLogin(
+  house: House,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+): Promise<void> {
+  // A HEAD of a link scanner shows nothing and sets nothing.
+  if (request.method === 'HEAD') return void response.writeHead(200, pageHeaders).end()
+  if (request.method === 'POST') return confirm(house, request, response)
+  const state = url.searchParams.get('state') ?? ''
+  const question = await readLogin(house, state)
+  if (!question) return over(response)
+  const browser = browserOf(house, request) ?? newToken('')
+  const { tool, project, startedBy, host } = question
+  const facts = [
+    ['Tool', tool],
+    ['Project', project],
+    ['Begun by', startedBy],
+    ['Log in at', host],
+  ]
+  givePage(response, {
+    status: 200,
+    title: 'Connect your account?',
+    html:
+      '<p>Whoever uses this tool will act with the account that you log in with. Go on only if you began this ' +
+      'yourself, or know who did.</p><dl>' +
+      facts.map(([name, value]) => `<dt>${name}</dt><dd>${escaped(value!)}</dd>`).join('') +
+      `</dl><form method="post" action="${loginPath}"><input type="hidden" name="state" value="${escaped(state)}">` +
+      `<input type="hidden" name="token" value="${formToken(house, browser, state)}">` +
+      '<button>Log in and connect</button></form>',
+    headers: { 'set-cookie': cookieOf(house, browser) },
+  })
+}
+
+async function confirm(house: House, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const form = await readForm(request)
+  const browser = browserOf(house, request)
+  const state = form?.get('state') ?? ''
+  const fromPage =
+    browser !== null &&
+    (request.headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin' &&
+    sameText(form?.get('token') ?? '', formToken(house, browser, state))
+  if (!fromPage)
+    return givePage(response, {
+      status: 403,
+      title: 'Not confirmed',
+      html: '<p>This did not come from our page in this browser. Open the link again and confirm it there.</p>',
+    })
+  const goTo = await confirmLogin(house, state, browser)
+  if (goTo === null) return over(response)
+  response
+    .writeHead(303, { location: goTo, 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' })
+    .end()
+}
+
+function over(response: ServerResponse): void {
+  givePage(response, {
+    status: 400,
+    title: 'This login is over',
+    html: '<p>It was finished before, took too long, or was confirmed in another browser. Connect the tool again.</p>',
+  })
+}
+
+/** Proves that a form was shown to this browser, for this login. */
+function formToken({ masterKey }: House, browser: string, state: string): string {
+  return sign(purposeKey(masterKey, 'login form'), [browser, state])
+}
+
+async function readForm(request: IncomingMessage): Promise<URLSearchParams | null> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > maxFormBytes) return null
+    chunks.push(chunk)
+  }
+  return new URLSearchParams(Buffer.concat(chunks).toString())
+}

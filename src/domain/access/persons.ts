@@ -1,0 +1,27 @@
+/** Whose key it is: keys that somebody made are that somebody's, however long the chain. */
+import { sql } from 'drizzle-orm'
+import { query, type Database } from '../../store/db/database.ts'
+import { isSubject } from './subjects.ts'
+
+/**
+ * The person behind each of these principals, as the id of a principal: a person with a token is itself; a key is the
+ * person of whoever made it, up to a key that an operator made. Operators hand out keys to people, so each of those stands
+ * for one (decision 20). Two principals with the same answer are one person for a quorum.
+ */
+export async function personsOf(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
+  const keys = [...new Set(ids)].filter((id) => !isSubject(id))
+  const rows =
+    keys.length > 0
+      ? await query<{ id: string; top: string; madeBy: string | null }>(
+          db,
+          sql`with recursive up as (select id as start, id, created_by, 0 as height from api_keys where id in ${keys}
+              union all select up.start, k.id, k.created_by, up.height + 1 from up
+                join api_keys as k on k.id = up.created_by and not k.installation)
+            select distinct on (start) start as id, id as top, created_by as "madeBy" from up
+            order by start, height desc`,
+        )
+      : []
+  const persons = new Map(ids.map((id) => [id, id]))
+  for (const { id, top, madeBy } of rows) persons.set(id, madeBy && isSubject(madeBy) ? madeBy : top)
+  return persons
+}

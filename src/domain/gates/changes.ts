@@ -1,0 +1,209 @@
+/** Changes of gates by two people: one proposes, another one confirms. */
+import { eq, inArray, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { AppError } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import type { Page } from '../../core/page.ts'
+import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
+import { listPage } from '../../store/db/keyset.ts'
+import { gateChanges } from '../../store/db/tables/gates.ts'
+import { appendProjectEvents } from '../../store/events/log.ts'
+import {
+  assertMay,
+  assertRoom,
+  assertStillValid,
+  denied,
+  eachSeen,
+  personsOf,
+  projectOf,
+  reachable,
+  recordChange,
+  type Ctx,
+} from '../access/index.ts'
+import { gateInput, type GateInput } from '../tools/index.ts'
+import { changeOf, resourceOfTarget, type GateChange, type GateEdit } from './change.ts'
+import { findTarget, type Target } from './target.ts'
+
+/** A proposal that nobody decided about ends by itself, in milliseconds: seven days. */
+const lifetimeMs = 7 * 24 * 60 * 60 * 1000
+
+const proposal = z.object({
+  targetId: z.string(),
+  gate: gateInput.nullish(),
+  removeGate: z.boolean().nullish(),
+  actionGates: z
+    .array(z.object({ action: text(200, 1), gate: gateInput }))
+    .max(1000)
+    .nullish(),
+  agentsOnly: z.boolean().nullish(),
+  note: text(2000).nullish(),
+})
+
+export interface ProposeGateChangeInput {
+  /** A tool, an agent, or a project whose rule about gates is to be taken back. */
+  targetId: string
+  gate?: GateInput | null
+  /** Takes the gate away, which leaving it out does not. */
+  removeGate?: boolean | null
+  actionGates?: { action: string; gate: GateInput }[] | null
+  agentsOnly?: boolean | null
+  note?: string | null
+}
+
+/**
+ * Proposes a change of a gate, which another person has to confirm within seven days. Action `gates:Update` on the target.
+ * Nothing changes until then. INVALID for what could not be set.
+ */
+export async function proposeGateChange(ctx: Ctx, input: ProposeGateChangeInput): Promise<GateChange> {
+  const given = check(proposal, input)
+  const target = await findTarget(ctx, given.targetId)
+  const { projectId, version: targetVersion, name } = target
+  const resource = resourceOfTarget(target.id)
+  await assertMay(ctx, 'gates:Update', projectId, resource)
+  const change = editOf(given)
+  target.check(change)
+  const id = newId('gateChange')
+  const made = await atomically(ctx.db, async (tx) => {
+    await assertRoom(tx, ctx, gateChanges, projectId, 'changes of gates')
+    const proposedBy = ctx.principal.id
+    const [row] = await tx
+      .insert(gateChanges)
+      .values({
+        id,
+        projectId,
+        target: target.id,
+        targetVersion,
+        change,
+        note: given.note ?? null,
+        proposedBy,
+        expiresAt: nowPlus(lifetimeMs) as never,
+      })
+      .returning()
+    const details = { gateChangeId: id, proposed: true }
+    await recordChange(tx, ctx, { projectId, action: 'gates:Update', resource, details })
+    const data = { gateChangeId: id, target: target.id, name, proposedBy }
+    await appendProjectEvents(tx, projectId, [{ type: 'GATE_CHANGE_PROPOSED', data }])
+    return row!
+  })
+  ring(ctx, projectId)
+  return changeOf(made, ctx.clock.now())
+}
+
+function editOf({ gate, removeGate, actionGates, agentsOnly }: z.output<typeof proposal>): GateEdit {
+  return {
+    ...(gate ? { gate } : removeGate ? { gate: null } : {}),
+    ...(actionGates ? { actionGates } : {}),
+    ...(typeof agentsOnly === 'boolean' ? { agentsOnly } : {}),
+  }
+}
+
+const decision = z.object({ id: z.string(), verdict: z.enum(['APPROVE', 'REJECT']) })
+
+/**
+ * Confirms or rejects a proposed change, once. Action `gates:Update` on the target; whoever proposed it may reject it, and
+ * only another person may confirm it (see personsOf), with a key that votes. What is confirmed is set in the same
+ * transaction. CONFLICT when somebody was faster, its time is over, or the target was changed since.
+ */
+export async function decideGateChange(
+  ctx: Ctx,
+  input: { id: string; verdict: 'APPROVE' | 'REJECT' },
+): Promise<GateChange> {
+  const { id, verdict } = check(decision, input)
+  const [found] = await loadChanges(ctx.db, [id])
+  const { projectId, target: targetId } = reachable(ctx, found, 'change of a gate', id)
+  const target = await findTarget(ctx, targetId)
+  const resource = resourceOfTarget(targetId)
+  const what = { action: 'gates:Update', projectId, resource } as const
+  await assertMay(ctx, what.action, projectId, resource)
+  const refusal = await whyNot(ctx, found!.proposedBy, verdict)
+  if (refusal) throw await denied(ctx, what, refusal)
+  const decided = await atomically(ctx.db, (tx) => decide(tx, ctx, id, verdict, target))
+  ring(ctx, projectId)
+  return changeOf(decided, ctx.clock.now())
+}
+
+async function whyNot(ctx: Ctx, proposedBy: string, verdict: string): Promise<string | null> {
+  const { id, votes } = ctx.principal
+  if (!votes) return 'This key is marked as a program: it does not decide. A key of a person must.'
+  const persons = await personsOf(ctx.db, [id, proposedBy])
+  return verdict === 'APPROVE' && persons.get(id) === persons.get(proposedBy)
+    ? 'You have proposed this change yourself, with this key or another one of yours: another person must confirm it.'
+    : null
+}
+
+async function decide(
+  tx: Database,
+  ctx: Ctx,
+  id: string,
+  verdict: 'APPROVE' | 'REJECT',
+  target: Target,
+): Promise<typeof gateChanges.$inferSelect> {
+  const [row] = await tx
+    .update(gateChanges)
+    .set({
+      status: verdict === 'APPROVE' ? 'CONFIRMED' : 'REJECTED',
+      decidedBy: ctx.principal.id,
+      decidedAt: sql`now()`,
+    })
+    .where(sql`${eq(gateChanges.id, id)} and status = 'PENDING' and expires_at > now()`)
+    .returning()
+  if (!row)
+    throw new AppError('CONFLICT', 'Somebody has decided about this change, or its time is over.', {
+      conflictingId: id,
+    })
+  await assertStillValid(tx, ctx.principal)
+  const { projectId } = row
+  const edit = row.change as GateEdit
+  if (verdict === 'APPROVE') {
+    if (target.version !== row.targetVersion)
+      throw new AppError('CONFLICT', 'It was changed since. Read it again, and propose the change anew.', {
+        conflictingId: id,
+      })
+    await target.apply(tx, edit)
+  }
+  const details = { gateChangeId: id, verdict }
+  const resource = resourceOfTarget(target.id)
+  await recordChange(tx, ctx, { projectId, action: 'gates:Update', resource, details })
+  const data = { ...details, target: target.id, name: target.name, decidedBy: ctx.principal.id }
+  await appendProjectEvents(tx, projectId, [{ type: 'GATE_CHANGE_DECIDED', data }])
+  return row
+}
+
+/** Changes by id, null for what does not exist for the caller. Action `gates:Get` on each target. */
+export async function getGateChanges(ctx: Ctx, ids: readonly string[]): Promise<(GateChange | null)[]> {
+  const rows = await loadChanges(ctx.db, ids)
+  const now = ctx.clock.now()
+  const changes = rows.map((row) => changeOf(row, now))
+  return eachSeen(ctx, ids, changes, 'gates:Get', ({ target }) => resourceOfTarget(target))
+}
+
+/** Changes of a project, newest first, all or those that wait. Action `gates:List`. */
+export async function listGateChanges(
+  ctx: Ctx,
+  input: { projectId?: string | null; pending?: boolean | null; page: Page },
+): Promise<GateChange[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'gates:List', projectId, 'gate/*')
+  const where = input.pending ? sql`status = 'PENDING' and expires_at > now()` : undefined
+  const now = ctx.clock.now()
+  return (await listPage(ctx.db, gateChanges, projectId, input.page, where)).map((row) => changeOf(row, now))
+}
+
+async function loadChanges(
+  db: Database,
+  ids: readonly string[],
+): Promise<(typeof gateChanges.$inferSelect)[]> {
+  if (ids.length === 0) return []
+  return db
+    .select()
+    .from(gateChanges)
+    .where(inArray(gateChanges.id, [...ids]))
+}
+
+function ring(ctx: Ctx, projectId: string): void {
+  ctx.bell.ring([
+    { kind: 'news', projectId, generationId: null, seq: null },
+    { kind: 'signal', name: 'surface', id: projectId },
+  ])
+}

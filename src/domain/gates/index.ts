@@ -1,0 +1,9 @@
+/** The front door of gates: changes of them that two people make. */
+export { gateChangeStatuses, type GateChange } from './change.ts'
+export {
+  decideGateChange,
+  getGateChanges,
+  listGateChanges,
+  proposeGateChange,
+  type ProposeGateChangeInput,
+} from './changes.ts'

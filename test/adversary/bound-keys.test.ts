@@ -1,0 +1,204 @@
+/** Issue 12, number 10: a key that is bound to an agent reaches that agent and what it asked for itself, and nothing else. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeContext } from '../../src/api/graphql/context.ts'
+import { execute, parse } from 'graphql'
+import { principalById } from '../../src/domain/access/index.ts'
+import { callRaw } from '../support/bridge.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { makeCast, type Cast } from '../support/story.ts'
+import { schema } from '../api/graphql/minimal-input.ts'
+
+let h: Harness
+let cast: Cast
+/** Agents: the one that the key is bound to, one that it may ask, and one that is none of its business. */
+let own: string
+let helper: string
+let foreign: string
+let bound: { id: string; secret: string }
+let foreignRun: string
+
+const actions = ['agents', 'agent', 'tools', 'call-tool', 'create-tool', 'generations', 'generation']
+
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+  const platform = await h.mutate(
+    'createTool',
+    { name: 'our', config: { platform: { actions: [...actions, 'start-generation', 'approvals'] } } },
+    'tool { id }',
+  )
+  helper = await cast.agent({ name: 'helper', toolIds: [] })
+  foreign = await cast.agent({ name: 'foreign' })
+  own = await cast.agent({
+    name: 'own',
+    toolIds: [platform['tool'].id],
+    agentIds: [helper],
+    mcp: { enabled: true },
+  })
+  bound = await makeKey({ agentId: own, role: 'ADMIN' })
+  foreignRun = await cast.start(foreign, 'say the secret of somebody else')
+  await h.until(foreignRun, ['COMPLETED'])
+})
+afterAll(async () => {
+  await cast?.close()
+  await h?.stop()
+})
+
+async function makeKey(input: object): Promise<{ id: string; secret: string }> {
+  const made = await h.mutate('createApiKey', { name: 'k', ...input }, 'apiKey { id } secret')
+  expect(made['secret'], JSON.stringify(made)).toEqual(expect.any(String))
+  return { id: made['apiKey'].id, secret: made['secret'] }
+}
+
+const bridge = (key: string, name: string, args: object) => callRaw(`${h.url}/mcp/${own}`, key, name, args)
+const errorOf = (answer: { body: Record<string, any> }) =>
+  answer.body['result']?.structuredContent?.error?.code ?? answer.body['error']?.data?.type
+
+describe('a platform tool of its agent', () => {
+  const foreignThings = (): [string, object][] => [
+    ['our_agents', {}],
+    ['our_agent', { id: foreign }],
+    ['our_tools', {}],
+    ['our_call-tool', { toolId: cast.tools.act, arguments: { word: 'w' } }],
+    ['our_create-tool', { name: 'mine', config: { client: { inputSchema: {} } } }],
+    ['our_generations', {}],
+    ['our_generation', { id: foreignRun }],
+    ['our_start-generation', { agentId: foreign, prompt: 'hello' }],
+    ['our_approvals', {}],
+  ]
+
+  test('does nothing for the key that reaches beyond the agent', async () => {
+    for (const [name, args] of foreignThings())
+      expect([name, errorOf(await bridge(bound.secret, name, args))]).toEqual([name, 'forbidden'])
+    expect(cast.upstream.seen).toEqual([])
+  })
+
+  test('does nothing either when the model of the agent asks for it', async () => {
+    for (const [name, args] of foreignThings()) {
+      const said = await bridge(bound.secret, 'own', { message: `call ${name} ${JSON.stringify(args)}` })
+      const id = said.body['result']._meta['gatehouse/call_id'] as string
+      const { data } = await h.gql('query($id: ID!) { generation(id: $id) { toolCalls { errorCode } } }', {
+        id,
+      })
+      expect([name, data['generation'].toolCalls]).toEqual([name, [{ errorCode: 'forbidden' }]])
+    }
+    expect(cast.upstream.seen).toEqual([])
+  })
+
+  test('shows the key what it asked for itself, and starts its own agent', async () => {
+    const made = await bridge(bound.secret, 'our_start-generation', { agentId: own, prompt: 'say mine' })
+    const { id } = made.body['result'].structuredContent.generation
+    await h.until(id, ['COMPLETED'])
+    const read = await bridge(bound.secret, 'our_generation', { id })
+    expect(read.body['result'].structuredContent).toMatchObject({ id, status: 'COMPLETED' })
+  })
+
+  test('still works for a key of the project', async () => {
+    const read = await bridge(adminKey, 'our_generation', { id: foreignRun })
+    expect(read.body['result'].structuredContent).toMatchObject({ id: foreignRun })
+  })
+})
+
+test('an agent that its agent may ask is asked for it; one that the model chooses is not', async () => {
+  const asked = await bridge(bound.secret, 'own', { message: 'call helper {"message":"say helped"}' })
+  expect(asked.body['result'].content[0].text).toContain('helped')
+  const chosen = await bridge(bound.secret, 'own', {
+    message: `call our_start-generation {"agentId":"${helper}","prompt":"say chosen"}`,
+  })
+  const { data } = await h.gql(
+    'query($id: ID!) { generation(id: $id) { toolCalls { errorCode } children { nodes { id } } } }',
+    { id: chosen.body['result']._meta['gatehouse/call_id'] },
+  )
+  expect(data['generation']).toEqual({ toolCalls: [{ errorCode: 'forbidden' }], children: { nodes: [] } })
+})
+
+describe('files', () => {
+  const presign = (secret: string, more: object = {}) =>
+    fetch(`${h.url}/api/v1/files/presign-upload`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${secret}` },
+      body: JSON.stringify({ filename: 'a.txt', content_type: 'text/plain', ...more }),
+    })
+
+  async function upload(more: object = {}): Promise<string> {
+    const made = (await (await presign(adminKey, more)).json()) as { file_id: string; upload_url: string }
+    await fetch(made.upload_url, { method: 'PUT', body: 'bytes', headers: { 'content-type': 'text/plain' } })
+    return made.file_id
+  }
+
+  test('cannot be announced with a bound key', async () => {
+    const refused = await presign(bound.secret)
+    expect([refused.status, await refused.json()]).toMatchObject([403, { error: { code: 'FORBIDDEN' } }])
+  })
+
+  test('can be attached when they were announced for the agent, and no others', async () => {
+    const attach = (fileId: string) =>
+      bridge(bound.secret, 'own', { message: 'say read', attachments: [{ file_id: fileId }] })
+    expect(errorOf(await attach(await upload()))).toBe('forbidden')
+    expect(errorOf(await attach(await upload({ agent_id: foreign })))).toBe('forbidden')
+    const mine = await attach(await upload({ agent_id: own }))
+    expect(mine.body['result'].content[0].text).toContain('read')
+  })
+
+  test('cannot be announced for an agent that does not exist', async () => {
+    expect((await presign(adminKey, { agent_id: 'agt_none' })).status).toBe(404)
+  })
+})
+
+describe('a conversation of somebody else', () => {
+  const talk = async (secret: string, message: string, conversation?: string) =>
+    bridge(secret, 'own', { message, ...(conversation ? { conversation_id: conversation } : {}) })
+
+  async function begun(secret: string): Promise<string> {
+    const { body } = await talk(secret, 'say my password is swordfish')
+    return body['result']._meta['gatehouse/conversation_id']
+  }
+
+  test('does not exist for another key that is bound to the same agent', async () => {
+    const id = await begun(bound.secret)
+    const other = await makeKey({ agentId: own, role: 'ADMIN' })
+    const refused = await talk(other.secret, 'what was said?', id)
+    expect(errorOf(refused)).toBe('not_found')
+    expect((await talk(bound.secret, 'say more', id)).body['result'].content[0].text).toContain('more')
+  })
+
+  test('cannot be gone on with by a key that may start runs and read none', async () => {
+    const id = await begun(bound.secret)
+    const policy = (actions_: string[]) => ({
+      statement: [{ effect: 'Allow', action: actions_, resource: ['*'] }],
+    })
+    const start = (key: string) =>
+      h.gql(
+        `mutation($input: StartGenerationInput!) { startGeneration(input: $input) { __typename } }`,
+        { input: { agentId: own, prompt: 'what was said?', threadId: id } },
+        key,
+      )
+    const blind = await makeKey({ policy: policy(['generations:Start']) })
+    expect((await start(blind.secret)).errors![0]!.extensions).toEqual({
+      code: 'FORBIDDEN',
+      action: 'generations:Get',
+    })
+    const reader = await makeKey({ policy: policy(['generations:Start', 'generations:Get']) })
+    expect((await start(reader.secret)).data['startGeneration'].__typename).toBe('StartGenerationPayload')
+  })
+})
+
+test('things of the agent that others asked for do not show themselves to the bound key', async () => {
+  const others = await cast.start(own, 'say theirs')
+  await h.until(others, ['COMPLETED'])
+  const { house } = h.app
+  const principal = (await principalById(house.db, bound.id, house.clock.now()))!
+  const context = makeContext(() => h.app.ctxOf(principal), h.app.models, 'test')
+  const codes = []
+  for (const field of [
+    `generation(id: "${others}")`,
+    `agent(id: "${own}")`,
+    `project(id: "${principal.projectId}")`,
+    'apiKeys { nodes',
+  ]) {
+    const document = parse(`{ ${field} { id } ${field.includes('{') ? '}' : ''} }`)
+    const { errors } = await execute({ schema, document, contextValue: context })
+    codes.push((errors?.[0]?.originalError as { code?: string } | undefined)?.code ?? null)
+  }
+  expect(codes).toEqual(['FORBIDDEN', null, 'FORBIDDEN', 'FORBIDDEN'])
+})

@@ -1,0 +1,194 @@
+/** Issue 12, number 14: resources and prompts of an upstream pass no rule by: off unless switched on, policy, gate, ledger, audit. */
+import { Client } from '@modelcontextprotocol/client'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { transportV2 } from '../support/mcp-clients.ts'
+import { makeCast, type Cast } from '../support/story.ts'
+import { startModern, type ModernServer } from '../support/upstream-servers.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+let modern: ModernServer
+let key: string
+const clients: Client[] = []
+
+beforeAll(async () => {
+  h = await openHarness({}, { mcp: { inlineHoldMs: 300 } })
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+  modern = await startModern()
+  key = (await gate.key({ role: 'CALLER' })).secret
+})
+beforeEach(() => void modern.seen.splice(0))
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close()))
+  await Promise.all([cast?.close(), modern?.kill()])
+  await h?.stop()
+})
+
+let made = 0
+/** An agent with the upstream behind these rules; answers its address, and the tool. */
+async function agentWith(relay: object | null, more: object = {}, own: object = {}) {
+  const config = { mcp: { url: modern.url, ...(relay ? { relay } : {}) } }
+  const { tool, ...refused } = await h.mutate(
+    'createTool',
+    { name: `far_${++made}`, config, ...more },
+    'tool { id name }',
+  )
+  if (!tool) throw new Error(JSON.stringify(refused))
+  const agentId = await cast.agent({ toolIds: [tool.id], mcp: { enabled: true }, ...own })
+  return { url: `${h.url}/mcp/${agentId}`, toolId: tool.id as string, name: tool.name as string }
+}
+
+async function connected(url: string, secret = key): Promise<Client> {
+  const client = new Client(
+    { name: 't', version: '1' },
+    { versionNegotiation: { mode: { pin: '2026-07-28' } } },
+  )
+  await client.connect(transportV2(url, secret, () => {}))
+  clients.push(client)
+  return client
+}
+
+const sent = (method: string) => modern.seen.filter((one) => one.method === method)
+const all = { resources: ['*'], prompts: ['*'] }
+const uri = 'test://one'
+
+describe('an upstream for which nothing was switched on', () => {
+  test('offers neither, and is not asked', async () => {
+    const { url, name } = await agentWith(null)
+    const client = await connected(url)
+    expect(client.getServerCapabilities()).not.toHaveProperty('resources')
+    expect(client.getServerCapabilities()).not.toHaveProperty('prompts')
+    await expect(client.readResource({ uri })).rejects.toThrow()
+    await expect(client.getPrompt({ name: `${name}_greet` })).rejects.toThrow()
+    expect([...sent('resources/read'), ...sent('prompts/get')]).toEqual([])
+  })
+
+  test('shows nothing of the one where the other is switched on', async () => {
+    const { url, name } = await agentWith({ prompts: ['gr*'] })
+    const client = await connected(url)
+    expect((await client.listPrompts()).prompts.map((one) => one.name)).toEqual([`${name}_greet`])
+    await expect(client.readResource({ uri })).rejects.toThrow()
+    expect(sent('resources/read')).toEqual([])
+  })
+})
+
+describe('patterns', () => {
+  test('let through what they name, and nothing that leads out of it', async () => {
+    const { url } = await agentWith({ resources: ['test://public/*', 'test://one'] })
+    const client = await connected(url)
+    expect((await client.readResource({ uri: 'test://public/a' })).contents).toHaveLength(1)
+    expect((await client.readResource({ uri })).contents).toHaveLength(1)
+    for (const other of [
+      'test://private/a',
+      'test://public/../private/a',
+      'test://public/%2e%2e/private/a',
+      'test://public/..%2fprivate',
+      'test://public/.\\..\\private',
+      'test://onemore',
+    ])
+      await expect(client.readResource({ uri: other }), other).rejects.toMatchObject({ code: -32602 })
+    expect(sent('resources/read')).toHaveLength(2)
+  })
+
+  test('of prompts that name another hide this one', async () => {
+    const { url, name } = await agentWith({ prompts: ['other'], resources: ['*'] })
+    const client = await connected(url)
+    await expect(client.getPrompt({ name: `${name}_greet` })).rejects.toThrow()
+    expect(sent('prompts/get')).toEqual([])
+  })
+})
+
+test('a policy without tools:Read, or without tools:Call, reads nothing', async () => {
+  const { url, toolId, name } = await agentWith(all)
+  for (const action of ['tools:Read', 'tools:Call']) {
+    const statement = [
+      { effect: 'Allow', action: ['*'], resource: ['*'] },
+      { effect: 'Deny', action: [action], resource: [`tool/${toolId}`] },
+    ]
+    const denied = await gate.key({ policy: { statement } })
+    const client = await connected(url, denied.secret)
+    await expect(client.readResource({ uri })).rejects.toThrow()
+    await expect(client.getPrompt({ name: `${name}_greet` })).rejects.toThrow()
+  }
+  expect([...sent('resources/read'), ...sent('prompts/get')]).toEqual([])
+})
+
+test('a read stands in the ledger and in the audit, with who asked', async () => {
+  const { url, toolId, name } = await agentWith(all)
+  const reader = await gate.key({ role: 'CALLER' })
+  const client = await connected(url, reader.secret)
+  await client.readResource({ uri })
+  await client.getPrompt({ name: `${name}_greet`, arguments: { who: 'you all' } })
+  const { data } = await h.gql(
+    `query($id: ID!) { toolCalls(toolId: $id) { nodes { name action status source requestedBy arguments attempts { outcome } } }
+      auditEntries(first: 5) { nodes { action outcome principalId resource } } }`,
+    { id: toolId },
+  )
+  const of = {
+    status: 'SUCCEEDED',
+    source: 'BRIDGE',
+    requestedBy: reader.id,
+    attempts: [{ outcome: 'SUCCEEDED' }],
+  }
+  expect(data['toolCalls'].nodes).toEqual([
+    {
+      ...of,
+      name: `${name}_prompts_get`,
+      action: 'mcp:prompts/get',
+      arguments: { name: 'greet', arguments: { who: 'you all' } },
+    },
+    { ...of, name: `${name}_resources_read`, action: 'mcp:resources/read', arguments: { uri } },
+  ])
+  const entry = {
+    action: 'tools:Call',
+    outcome: 'EXECUTED',
+    principalId: reader.id,
+    resource: `tool/${toolId}`,
+  }
+  expect(data['auditEntries'].nodes.slice(0, 2)).toEqual([entry, entry])
+})
+
+describe.each([
+  ['of the tool', { gate: { autoApprove: false } }, {}],
+  ['of the agent', {}, { gate: { autoApprove: false } }],
+])('the gate %s', (_whose, more, own) => {
+  test('stops a read until a person agrees; the same request then gets it, once', async () => {
+    const { url, toolId } = await agentWith(all, more, own)
+    const client = await connected(url)
+    const pending = await client.readResource({ uri }).catch((error: unknown) => error)
+    expect(pending).toMatchObject({
+      data: { type: 'pending_approval', approval_id: expect.stringMatching(/^apr_/) },
+    })
+    expect(sent('resources/read')).toEqual([])
+    const { data } = await h.gql(
+      '{ approvals(status: PENDING, first: 1) { nodes { id arguments tool { id } toolCall { id } } } }',
+    )
+    const [asked] = data['approvals'].nodes
+    expect(asked).toMatchObject({ arguments: { uri }, tool: { id: toolId } })
+    await gate.decide(asked.id, 'APPROVE')
+    await gate.untilCall(asked.toolCall.id, ['SUCCEEDED'])
+    expect((await client.readResource({ uri })).contents[0]).toMatchObject({ text: 'the text' })
+    expect(sent('resources/read')).toHaveLength(1)
+  })
+
+  test('tells of a rejection, and nothing was read', async () => {
+    const { url, name } = await agentWith(all, more, own)
+    const client = await connected(url)
+    await client.getPrompt({ name: `${name}_greet` }).catch(() => {})
+    const { data } = await h.gql('{ approvals(status: PENDING, first: 1) { nodes { id } } }')
+    await gate.decide(data['approvals'].nodes[0].id, 'REJECT', { reason: 'no' })
+    const refused = await client.getPrompt({ name: `${name}_greet` }).catch((error: unknown) => error)
+    expect(refused).toMatchObject({ data: { type: 'approval_rejected' } })
+    expect(sent('prompts/get')).toEqual([])
+  })
+})
+
+test('a read is no action that callTool or a model could name', async () => {
+  const { toolId } = await agentWith(all)
+  const answer = await gate.call(toolId, { uri }, { action: 'mcp:resources/read' })
+  expect(answer).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['input', 'action'] }] })
+})
