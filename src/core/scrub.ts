@@ -1,5 +1,9 @@
 /** Takes hidden values out of what comes back: whoever was given one may echo it, on purpose or in an error message. */
+import type { ContentBlock, ToolResult } from './content.ts'
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
+
+/** What stands in place of a hidden value. */
+export const mask = '[masked]'
 
 /** Shorter values are left: they would be found everywhere. */
 const shortest = 4
@@ -12,16 +16,16 @@ const bytes = new Set(['data', 'blob'])
  * string or in base64, in texts, names of members and as numbers. Values of objects and lists count one by one; those
  * with fewer than four characters are left. Null when there is nothing to hide.
  */
-export function scrubber(values: readonly Json[], substitute: string): (<T>(value: T) => T) | null {
+export function scrubber(values: readonly Json[]): (<T>(value: T) => T) | null {
   const texts = [...new Set(leavesOf(values))].filter((text) => text.length >= shortest)
   if (texts.length === 0) return null
   const spellings = [...new Set(texts.flatMap(spellingsOf))].sort((a, b) => b.length - a.length)
   const clean = (text: string) =>
-    spellings.reduce((left, one) => (left.includes(one) ? left.replaceAll(one, substitute) : left), text)
+    spellings.reduce((left, one) => (left.includes(one) ? left.replaceAll(one, mask) : left), text)
   const numbers = new Set(texts)
   const scrub = (value: unknown): unknown => {
     if (typeof value === 'string') return clean(value)
-    if (typeof value === 'number') return numbers.has(String(value)) ? substitute : value
+    if (typeof value === 'number') return numbers.has(String(value)) ? mask : value
     if (Array.isArray(value)) return value.map(scrub)
     if (!isJsonObject(value)) return value
     return Object.fromEntries(
@@ -29,6 +33,14 @@ export function scrubber(values: readonly Json[], substitute: string): (<T>(valu
     )
   }
   return <T>(value: T) => scrub(value) as T
+}
+
+/** A result of a tool cleaned so: what kind of block it is stays as it was. */
+export function cleanResult(result: ToolResult, clean: (<T>(value: T) => T) | null): ToolResult {
+  if (!clean) return result
+  const { content, isError, ...more } = result
+  const blocks = content.map((block) => ({ ...clean(block), type: block.type }) as ContentBlock)
+  return { content: blocks, isError, ...clean(more) }
 }
 
 function isBytes(holder: JsonObject, key: string): boolean {

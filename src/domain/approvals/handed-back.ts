@@ -1,7 +1,8 @@
 /** Arguments that an approver hands back after reading them: what was masked in them, and still is, means "unchanged". */
 import type { Issue } from '../../core/errors.ts'
 import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
-import { mask, masked, maskedPaths } from '../tools/index.ts'
+import { mask } from '../../core/scrub.ts'
+import { masked, maskedPaths } from '../tools/index.ts'
 import { currentArguments, type Approval } from './approval.ts'
 
 /**

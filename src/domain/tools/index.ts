@@ -28,7 +28,7 @@ export { gateFactsOfAgent, tellGateChanged } from './gate-facts.ts'
 export { asksAgent, describedAgent, resourceOf, type AgentMessage } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
 export { attemptBegins, attemptEnds, newAttempt } from './ledger.ts'
-export { mask, masked, maskedPaths, maskedText } from './masking.ts'
+export { masked, maskedPaths, maskedText } from './masking.ts'
 export { shownValues } from './shown-config.ts'
 export { argumentLimits, prepareCall, type Prepared } from './prepare.ts'
 export {

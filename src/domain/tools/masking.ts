@@ -1,10 +1,8 @@
 /** Arguments that are never shown: what the schema marks with `writeOnly: true` or `format: "password"`. Pure. */
 import { boundedTogether } from '../../core/bounded.ts'
 import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../core/json.ts'
+import { mask } from '../../core/scrub.ts'
 import { refOf, resolveRef } from './schema-walk.ts'
-
-/** What stands in place of a masked value. */
-export const mask = '[masked]'
 
 /** Which names of arguments are marked: those of properties, and by pattern. `all`: whatever stands at the top. */
 interface Marks {
@@ -50,6 +48,15 @@ export function masked<T extends Json>(value: T, paths: readonly string[][] | nu
 
 /** The most that patterns of strangers may take, in milliseconds; when it is over everything is masked. */
 const patternMs = 50
+
+/** The values at these paths, where there are any. */
+export function valuesAt(value: Json, paths: readonly string[][]): Json[] {
+  return paths.flatMap((path) => {
+    let at: Json | undefined = value
+    for (const key of path) at = (at as Record<string, Json> | undefined | null)?.[key]
+    return at === undefined ? [] : [at]
+  })
+}
 
 function pathsOf(value: Json, marks: Marks): string[][] {
   if (marks.patterns.length === 0) return markedIn(value, marks)

@@ -2,6 +2,7 @@
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
+import { cleanResult, scrubber } from '../../core/scrub.ts'
 import { principalById, type House, type Requester } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
 import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
@@ -11,6 +12,7 @@ import type { Callable } from './callable.ts'
 import { originOf, runHttpTool, type HttpToolConfig } from './kinds/http.ts'
 import { runMcpTool, type Caller } from './kinds/mcp.ts'
 import { runPlatformTool } from './kinds/platform.ts'
+import { maskedPaths, valuesAt } from './masking.ts'
 import { judged, known, type Finished, type Sending } from './outcome.ts'
 import type { CallDefinition } from './tool.ts'
 import type { ToolCall } from './tool-call.ts'
@@ -55,7 +57,13 @@ export async function runToolFor(house: House, run: Run, caller: Caller | null):
   }
   const ran = await runGuarded(house, { ...run, mayStart }, caller)
   if (withheld) throw new WithheldError(run.callId)
-  return ran
+  return withoutMasked(run, ran)
+}
+
+/** A tool that echoes what is masked in its arguments shows it to nobody. */
+function withoutMasked({ callable, merged }: Run, ran: Ran): Ran {
+  const values = valuesAt(merged, maskedPaths(callable.inputSchema, merged))
+  return 'result' in ran ? { ...ran, result: cleanResult(ran.result, scrubber(values)) } : ran
 }
 
 /** The call was not sent, because its row may be another worker's by now. */
@@ -121,8 +129,8 @@ async function runHttp(house: House, run: Run, config: HttpToolConfig): Promise<
   if ('refused' in filled) return unsent('secret_refused', filled.refused)
   if ('missing' in filled)
     return unsent('secret_missing', `The secret ${filled.missing} that this tool needs does not exist.`)
-  return runHttpTool({
-    config: filled,
+  const sending = await runHttpTool({
+    config: filled.config,
     args: withLinks(run.merged, run.attachments, (fileId) => downloadUrl(house, fileId)),
     egress: house.egress,
     idempotencyKey: run.callId,
@@ -131,6 +139,7 @@ async function runHttp(house: House, run: Run, config: HttpToolConfig): Promise<
     signal: run.signal,
     mayStart: run.mayStart,
   })
+  return { ...sending, result: cleanResult(sending.result, scrubber(filled.secrets)) }
 }
 
 /** Time for one call of the tool, in milliseconds. */
@@ -146,7 +155,7 @@ async function withSecrets(
   house: House,
   projectId: string,
   config: HttpToolConfig,
-): Promise<HttpToolConfig | { missing: string } | { refused: string }> {
+): Promise<{ config: HttpToolConfig; secrets: string[] } | { missing: string } | { refused: string }> {
   const texts = [config.url, ...Object.values(config.headers)]
   const secrets = await openSecrets(house, projectId, texts.flatMap(secretNames), originOf(config)).catch(
     (error: unknown) => {
@@ -166,7 +175,7 @@ async function withSecrets(
     if ('missing' in value) return value
     headers[name] = value.text
   }
-  return { ...config, url: url.text, headers }
+  return { config: { ...config, url: url.text, headers }, secrets: [...secrets.values()] }
 }
 
 /** A result that breaks the tool's own promise is an error, so that nobody builds on it. */

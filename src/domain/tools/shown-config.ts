@@ -1,7 +1,7 @@
 /** What of a tool's configuration is shown to whom. */
 import type { JsonObject } from '../../core/json.ts'
 import { allows, type Ctx } from '../access/index.ts'
-import { mask } from './masking.ts'
+import { mask } from '../../core/scrub.ts'
 import type { Tool } from './tool.ts'
 
 /**

@@ -128,10 +128,17 @@ async function tryOnce<Result>(
     )
     return { result }
   } catch (error) {
-    return { fault: faultOf(error), link }
+    return { fault: cleanFault(faultOf(error), link), link }
   } finally {
     done()
   }
+}
+
+/** Words of the other side that came outside of a message, as in the body of an HTTP error. */
+function cleanFault(fault: UpstreamFault, link: Link | null): UpstreamFault {
+  if (!link) return fault
+  const { message, facts } = link.hidden.clean({ message: fault.message, facts: fault.facts })
+  return message === fault.message ? fault : new UpstreamFault(fault.code, message, facts, fault.cause)
 }
 
 /**

@@ -15,6 +15,7 @@ import { onAbort } from '../../core/abort.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Pooled } from '../../core/pool.ts'
 import type { House } from '../access/index.ts'
+import { cleanMessages, hiddenValues, hidingCredentials, type Hidden } from './hidden.ts'
 import { maxCatalogBytes, type ServerFacts } from './collect.ts'
 import type { Era, UpstreamTransport, Verdict } from './state.ts'
 import type { Target } from './target.ts'
@@ -29,6 +30,8 @@ export interface Link extends Pooled {
   /** Whether the verdict was found out now, and not handed in. */
   probed: boolean
   facts: ServerFacts
+  /** What it was told in confidence. */
+  hidden: Hidden
   /** Calls back once when the connection is gone; at once when it is already. */
   onDown(listener: () => void): void
   /** Calls back with each resource that the server says has changed. The answer ends it. */
@@ -99,7 +102,8 @@ async function openHttp(
   options: LinkOptions,
   signal: AbortSignal,
 ): Promise<Link> {
-  const stream = watchStream(fetchFor(house))
+  const hidden = hiddenValues(target.secrets)
+  const stream = watchStream(fetchFor(house, hidden))
   const transport = new StreamableHTTPClientTransport(target.url, {
     authProvider: options.auth,
     requestInit: { headers: target.headers },
@@ -107,6 +111,7 @@ async function openHttp(
     reconnectionOptions,
     onInsufficientScope: 'throw',
   })
+  cleanMessages(transport, hidden)
   const client = clientFor(options)
   const prior = priorOf(options.verdict)
   const timeout = options.timeoutMs
@@ -117,7 +122,7 @@ async function openHttp(
   )
   const era = client.getProtocolEra() ?? 'legacy'
   const goodbye = era === 'legacy' ? () => transport.terminateSession() : async () => {}
-  const { link, fall } = linkOf(client, { era, transport: 'streamable-http' }, options, goodbye)
+  const { link, fall } = linkOf(client, { era, transport: 'streamable-http', hidden }, options, goodbye)
   client.onerror = (error) => {
     if (!stream.isLost(error)) return
     fall()
@@ -133,11 +138,13 @@ async function openSse(
   options: LinkOptions,
   signal: AbortSignal,
 ): Promise<Link> {
+  const hidden = hiddenValues(target.secrets)
   const transport = new SSEClientTransport(target.url, {
     authProvider: options.auth,
     requestInit: { headers: target.headers },
-    fetch: fetchFor(house),
+    fetch: fetchFor(house, hidden),
   })
+  cleanMessages(transport, hidden)
   const client = clientFor(options)
   const opening = client.connect(transport, {
     timeout: options.timeoutMs,
@@ -149,11 +156,12 @@ async function openSse(
   client.onerror = (error) => {
     if (error instanceof SseError) void client.close().catch(() => {})
   }
-  return linkOf(client, { era: 'legacy', transport: 'sse' }, options, async () => {}).link
+  return linkOf(client, { era: 'legacy', transport: 'sse', hidden }, options, async () => {}).link
 }
 
-function fetchFor(house: House): typeof globalThis.fetch {
-  return wireFetch(house.egress, Math.max(house.limits.maxResponseBytes, maxCatalogBytes))
+function fetchFor(house: House, hidden: Hidden): typeof globalThis.fetch {
+  const fetch = wireFetch(house.egress, Math.max(house.limits.maxResponseBytes, maxCatalogBytes))
+  return hidingCredentials(fetch, hidden)
 }
 
 function clientFor({ capabilities = {}, timeoutMs, onChanged }: LinkOptions): Client {
@@ -202,7 +210,7 @@ async function orAbort(
 /** `fall` makes it one that is gone for whoever wants a new request answered. */
 function linkOf(
   client: Client,
-  kind: { era: Era; transport: UpstreamTransport },
+  { hidden, ...kind }: { era: Era; transport: UpstreamTransport; hidden: Hidden },
   options: LinkOptions,
   goodbye: () => Promise<void>,
 ): { link: Link; fall(): void } {
@@ -225,6 +233,7 @@ function linkOf(
     ...kind,
     verdict: { ...kind, ...(discover ? { discover } : {}) },
     probed: options.verdict === null,
+    hidden,
     facts: {
       server: server ? { name: server.name, version: server.version } : null,
       instructions: client.getInstructions() ?? null,

@@ -8,6 +8,8 @@ import { UpstreamFault } from './fault.ts'
 export interface Target {
   url: URL
   headers: Record<string, string>
+  /** The values of secrets in them. */
+  secrets: string[]
   /** Tells targets apart: another value of a secret is another target. */
   key: string
 }
@@ -42,7 +44,7 @@ export async function targetOf(
     if (/[^\t\x20-\x7e]/.test(headers[name]))
       throw new UpstreamFault('invalid_configuration', `The header ${name} holds what no header may hold.`)
   }
-  return { url: new URL(address), headers, key: hashJson([address, headers]) }
+  return { url: new URL(address), headers, secrets: [...values.values()], key: hashJson([address, headers]) }
 }
 
 function fillWith(template: string): string {

@@ -1,0 +1,53 @@
+/** What a server is told in confidence never comes back from it: every message is cleaned before anybody reads it. */
+import type { Transport } from '@modelcontextprotocol/client'
+import { scrubber } from '../../core/scrub.ts'
+
+/** Values that were sent over one connection and are shown to nobody: secrets that were filled in, and tokens. */
+export interface Hidden {
+  add(value: string): void
+  /** A copy in which none of them occurs. */
+  clean<Value>(value: Value): Value
+}
+
+/** A server that changes its token at each request must not fill the memory. */
+const mostValues = 50
+
+export function hiddenValues(initial: Iterable<string>): Hidden {
+  const values = new Set(initial)
+  let clean = scrubber([...values])
+  return {
+    add(value) {
+      if (values.has(value)) return
+      values.add(value)
+      if (values.size > mostValues) values.delete(values.values().next().value!)
+      clean = scrubber([...values])
+    },
+    clean: (value) => (clean ? clean(value) : value),
+  }
+}
+
+/** Cleans what a transport gives to the client that will be connected to it. Call it before that. */
+export function cleanMessages(transport: Transport, hidden: Hidden): void {
+  let heard: Transport['onmessage']
+  Object.defineProperty(transport, 'onmessage', {
+    configurable: true,
+    get: () => heard && cleaned,
+    set: (listener: Transport['onmessage']) => {
+      heard = listener
+    },
+  })
+  const cleaned: NonNullable<Transport['onmessage']> = (message, extra) => {
+    const { id, method } = message as { id?: unknown; method?: unknown }
+    const envelope = { ...(id === undefined ? {} : { id }), ...(method === undefined ? {} : { method }) }
+    heard?.({ ...hidden.clean(message), ...envelope, jsonrpc: message.jsonrpc } as typeof message, extra)
+  }
+}
+
+/** The same fetch; the credential of each request is hidden from then on. */
+export function hidingCredentials(fetch: typeof globalThis.fetch, hidden: Hidden): typeof globalThis.fetch {
+  return (input, init) => {
+    const credential = new Headers(init?.headers).get('authorization')?.replace(/^\S+\s+/, '')
+    if (credential) hidden.add(credential)
+    return fetch(input, init)
+  }
+}
