@@ -6,7 +6,14 @@ import { atomically, query } from '../../src/store/db/database.ts'
 import { localBell } from '../../src/store/events/bell.ts'
 import { createLeases } from '../../src/store/work/leases.ts'
 import { momentNow } from '../../src/core/stopwatch.ts'
-import { claim, heartbeat, LeaseLostError, release, type Held } from '../../src/store/work/work.ts'
+import {
+  claim,
+  heartbeat,
+  LeaseLostError,
+  release,
+  type Claimed,
+  type Held,
+} from '../../src/store/work/work.ts'
 import { interrupted, startWorker, type WorkerOptions } from '../../src/store/work/worker.ts'
 import { commit } from '../../src/domain/generations/commit.ts'
 import { makeGenerations, someEvents } from '../support/log-writer.ts'
@@ -37,8 +44,8 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
     })
 
     /** Rows that are due now. */
-    async function due(count: number): Promise<string[]> {
-      const ids = await makeGenerations(db(), 'proj_work', count)
+    async function due(count: number, projectId = 'proj_work'): Promise<string[]> {
+      const ids = await makeGenerations(db(), projectId, count)
       await query(db(), sql`update generations set wake_at = now() where id in ${ids}`)
       return ids
     }
@@ -94,9 +101,9 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
 
     test('when the lease is over another takes the row, and the writes of the first are refused whole', async () => {
       const [id] = await due(1)
-      const [first] = (await take(1, shortLeaseMs)) as [Held]
+      const [first] = (await take(1, shortLeaseMs)) as [Claimed]
       await untilDue(id!)
-      const [second] = (await take()) as [Held]
+      const [second] = (await take()) as [Claimed]
       expect(second).toMatchObject({ id, epoch: first.epoch + 1 })
       const change = { set: [sql`status = 'COMPLETED'`], wakeAt: null, events: someEvents(2) }
       await expect(commit(db(), first, change)).rejects.toThrow(LeaseLostError)
@@ -219,14 +226,14 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
     describe('a worker', () => {
       const leasesOf = (ms: number) =>
         createLeases({ db: db(), table: 'generations', leaseMs: ms, onError: () => {} })
-      const options = (more: Partial<WorkerOptions<Held>>): WorkerOptions<Held> => ({
+      const options = (more: Partial<WorkerOptions<Claimed>>): WorkerOptions<Claimed> => ({
         db: db(),
         bell: localBell(),
         table: 'generations',
         slots: 4,
         leases: leasesOf(leaseMs),
         sweepMs: 20,
-        claim: ({ limit }) => take(limit),
+        claim: (limits) => claim(db(), 'generations', leaseMs, limits),
         run: async () => {},
         onError: () => {},
         ...more,
@@ -252,6 +259,28 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         await expect.poll(() => done.length, { timeout: 10_000 }).toBe(30)
         expect(done.toSorted()).toEqual(ids.toSorted())
         expect(most).toBe(4)
+        await worker.stop(100)
+      })
+
+      test('takes the row of another project although all slots and the whole queue are of one', async () => {
+        await due(30, 'proj_greedy')
+        let free = () => {}
+        const blocked = new Promise<void>((resolve) => (free = resolve))
+        const begun: string[] = []
+        const worker = startWorker(
+          options({
+            run: async (held) => {
+              begun.push(held.projectId)
+              if (held.projectId === 'proj_greedy') await blocked
+              await finish(held)
+            },
+          }),
+        )
+        await expect.poll(() => begun).toEqual(Array.from({ length: 4 }, () => 'proj_greedy'))
+        await due(3, 'proj_modest')
+        await expect.poll(() => begun.slice(4)).toEqual(['proj_modest', 'proj_modest', 'proj_modest'])
+        free()
+        await expect.poll(() => begun.length, { timeout: 10_000 }).toBe(33)
         await worker.stop(100)
       })
 

@@ -14,6 +14,11 @@ export interface Held {
   epoch: number
 }
 
+/** A claimed row, and whose it is. */
+export interface Claimed extends Held {
+  projectId: string
+}
+
 /** Another worker owns the row now: stop, write nothing more. */
 export class LeaseLostError extends Error {
   constructor(id: string) {
@@ -23,19 +28,22 @@ export class LeaseLostError extends Error {
 }
 
 /**
- * Takes at most `limit` due rows, oldest first, each for `leaseMs`. Safe from any number of processes at once: a row
+ * Takes at most `limit` due rows of projects that are not crowded, oldest first, each for `leaseMs`. Safe from any number of processes at once: a row
  * goes to one of them. The epoch is raised, so the writes of an earlier holder fail from now on.
  */
-export function claim<Row extends Held = Held>(
+export function claim<Row extends Claimed = Claimed>(
   db: Database,
   table: WorkTable,
   leaseMs: number,
-  { limit, except }: ClaimLimits,
+  { limit, except, crowded = [] }: ClaimLimits,
   also: ClaimAlso = {},
 ): Promise<Row[]> {
   const t = sql.raw(table)
   const columns = sql.raw(['id', 'status', ...(also.keep ?? [])].join(', '))
-  const others = except.length > 0 ? sql`and not ${jsonb(except)} ? id` : sql``
+  const others = sql.join([
+    except.length > 0 ? sql`and not ${jsonb(except)} ? id` : sql``,
+    crowded.length > 0 ? sql`and not ${jsonb(crowded)} ? project_id` : sql``,
+  ])
   return query<Row>(
     db,
     sql`with due as (select ${columns} from ${t} where wake_at <= now() ${others}
@@ -52,6 +60,8 @@ export interface ClaimLimits {
   limit: number
   /** Rows that are left alone: this process holds them, although their lease may be over. */
   except: readonly string[]
+  /** Projects whose rows wait for another time. */
+  crowded?: readonly string[]
 }
 
 /** What a claim does in the same statement. `due` holds the rows as they were, `g` as they are now. */

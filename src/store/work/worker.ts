@@ -4,14 +4,15 @@ import { onAbort } from '../../core/abort.ts'
 import type { Bell } from '../events/bell.ts'
 import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Database } from '../db/database.ts'
+import { allowanceOf } from './fairness.ts'
 import type { Lease, Leases } from './leases.ts'
-import { release, LeaseLostError, type ClaimLimits, type Held, type WorkTable } from './work.ts'
+import { release, LeaseLostError, type Claimed, type ClaimLimits, type Held, type WorkTable } from './work.ts'
 
-export interface WorkerOptions<Row extends Held> {
+export interface WorkerOptions<Row extends Claimed> {
   db: Database
   bell: Bell
   table: WorkTable
-  /** Rows worked on at once. */
+  /** Rows worked on at once, and an eighth more for projects that have less than their share of them. */
   slots: number
   /** The leases of that table, which others of this process may share. */
   leases: Leases
@@ -60,14 +61,14 @@ export interface Worker {
 }
 
 interface Task {
-  held: Held
+  held: Claimed
   lease: Lease
   abort: AbortController
   nudge(): void
   done: Promise<void>
 }
 
-export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Worker {
+export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): Worker {
   const { db, table, leases } = options
   const tasks = new Map<string, Task>()
   let stopping = false
@@ -89,7 +90,8 @@ export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Work
         lease.end()
         // A row can be back here with a new epoch before the old task has unwound.
         if (tasks.get(held.id)?.held === held) tasks.delete(held.id)
-        if (again || tasks.size === options.slots - 1) void look()
+        // What was left because all slots were taken may be taken now.
+        if (again || tasks.size >= options.slots - 1) void look()
       })
     tasks.get(held.id)?.abort.abort()
     tasks.set(held.id, { held, lease, abort, done, nudge: bell.ring })
@@ -101,14 +103,15 @@ export function startWorker<Row extends Held>(options: WorkerOptions<Row>): Work
     claiming = true
     try {
       while (again && !stopping) {
-        const free = options.slots - tasks.size
-        if (free <= 0) return
+        const held = [...tasks.values()].map((task) => task.held.projectId)
+        const allowance = allowanceOf(options.slots, held)
+        if (!allowance) return
         again = false
         await leases.beatIfUnsure()
         const since = momentNow()
-        const rows = await options.claim({ limit: free, except: leases.unsure() })
+        const rows = await options.claim({ ...allowance, except: leases.unsure() })
         for (const row of rows) start(row, since)
-        if (rows.length === free) again = true
+        if (rows.length === allowance.limit) again = true
       }
     } catch (error) {
       again = false

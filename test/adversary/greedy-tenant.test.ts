@@ -1,0 +1,79 @@
+/** No. 7: one tenant takes all that it can get, and another is served as if it were alone. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { objectSchema } from '../support/story.ts'
+
+let h: Harness
+let upstream: Loopback
+let release = () => {}
+beforeAll(async () => {
+  const held = new Promise<void>((resolve) => (release = resolve))
+  upstream = await startLoopback((request, response) => {
+    if (request.url === '/slow') void held.then(() => response.end('{}'))
+    else response.end('{}')
+  })
+  h = await openHarness({ workerSlots: 8, callSlots: 8 })
+})
+afterAll(async () => {
+  release()
+  await h?.stop()
+  await upstream?.close()
+})
+
+interface Tenant {
+  key: string
+  agentId: string
+  toolId: string
+}
+
+async function tenant(name: string, path: string): Promise<Tenant> {
+  const { project } = await h.mutate('createProject', { name }, 'project { id }')
+  const by = { name, role: 'ADMIN', projectId: project.id }
+  const { secret: key } = await h.mutate('createApiKey', by, 'secret')
+  const config = { http: { url: upstream.url + path, inputSchema: objectSchema({}) } }
+  const made = await h.mutate(
+    'createTool',
+    { name: 'work', gate: { autoApprove: true }, config },
+    'tool { id }',
+    key,
+  )
+  const toolId = made['tool'].id
+  const { agent } = await h.mutate('createAgent', { name: 'a', toolIds: [toolId] }, 'agent { id }', key)
+  return { key, agentId: agent.id, toolId }
+}
+
+async function start({ key, agentId }: Tenant): Promise<string> {
+  const input = { agentId, prompt: 'call work {}\nthen\nsay done' }
+  return (await h.mutate('startGeneration', input, 'generation { id }', key))['generation'].id
+}
+
+/** Runs one after the other to their end. */
+async function runs(one: Tenant, count: number): Promise<number[]> {
+  const took: number[] = []
+  for (let i = 0; i < count; i++) {
+    const begun = performance.now()
+    const id = await start(one)
+    await h.collect(
+      'subscription($id: ID!) { generationEvents(generationId: $id) { __typename } }',
+      { id },
+      (events) => events.at(-1)?.['__typename'] === 'GenerationCompletedEvent',
+      one.key,
+    )
+    took.push(performance.now() - begun)
+  }
+  return took
+}
+
+test('runs of a modest tenant end while a greedy one holds every slot and has a long queue', async () => {
+  const [modest, greedy] = [await tenant('modest', '/quick'), await tenant('greedy', '/slow')]
+  const alone = await runs(modest, 5)
+  await Promise.all(Array.from({ length: 60 }, () => start(greedy)))
+  await expect
+    .poll(() => upstream.seen.filter((one) => one.url === '/slow').length, { timeout: 20_000 })
+    .toBe(8)
+  const beside = await runs(modest, 10)
+  console.log('a modest tenant, ms:', { alone: Math.max(...alone), beside: Math.max(...beside) })
+  // None of the greedy runs can end before the modest ones have: without fairness this waits for ever.
+  expect(upstream.seen.filter((one) => one.url === '/slow')).toHaveLength(8)
+})
