@@ -103,7 +103,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   })
   closers.push(async () => callLeases.stop())
   const shared = { db, leaseDb, callLeases, bell, clock: parts.clock ?? systemClock, log }
-  const stays = createStays(shared)
+  const stays = createStays({ ...shared, limits: limitsOf(config) })
   closers.push(async () => stays.close())
   const house: House = {
     ...shared,
@@ -204,8 +204,10 @@ function limitsOf(config: Config): House['limits'] {
   const { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject } = config
   const { maxFileBytes, maxProjectFileBytes, fileTypes } = config
   const model = { modelFirstChunkMs: 60_000, modelIdleMs: 30_000, modelTotalMs: 600_000 }
+  const { maxStreamsPerKey, maxStreamsPerProject } = config
+  const streams = { maxStreamsPerKey, maxStreamsPerProject }
   const files = { maxFileBytes, maxProjectFileBytes, fileTypes }
-  return { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject, ...files, ...model }
+  return { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject, ...streams, ...files, ...model }
 }
 
 function environmentOf({ models }: Config): EnvironmentProvider[] {

@@ -55,6 +55,10 @@ export interface Config {
   toolTimeoutMs: number
   /** Tools, agents, keys and so on that one project may hold, of each. @default 10000 */
   maxRowsPerProject: number
+  /** Streams and sockets that one key has open at once, on one replica. @default 1000 */
+  maxStreamsPerKey: number
+  /** The same of all keys of a project. @default 5000 */
+  maxStreamsPerProject: number
   /** Where the bytes of files are; replicas share it. @default `blobs` in dataDir */
   blobDir: string
   /** The largest file, in bytes. @default 26214400 (25 MiB) */
@@ -149,6 +153,8 @@ const shapes = {
   GATEHOUSE_TOOL_TIMEOUT_MS: number(1, 600_000),
   GATEHOUSE_MAX_ROWS_PER_PROJECT: number(1, 10_000_000),
   GATEHOUSE_REQUESTS_PER_MINUTE: number(1, 100_000_000),
+  GATEHOUSE_MAX_STREAMS_PER_KEY: number(1, 1_000_000),
+  GATEHOUSE_MAX_STREAMS_PER_PROJECT: number(1, 1_000_000),
   GATEHOUSE_BLOB_DIR: z.string().min(1),
   GATEHOUSE_MAX_FILE_BYTES: number(1, 5_000_000_000),
   GATEHOUSE_MAX_PROJECT_FILE_BYTES: number(1, Number.MAX_SAFE_INTEGER),
@@ -206,6 +212,8 @@ export function loadConfig(env: Environment = process.env): Config {
     toolTimeoutMs: set.GATEHOUSE_TOOL_TIMEOUT_MS ?? 60_000,
     maxRowsPerProject: set.GATEHOUSE_MAX_ROWS_PER_PROJECT ?? 10_000,
     requestsPerMinute: set.GATEHOUSE_REQUESTS_PER_MINUTE ?? 6000,
+    maxStreamsPerKey: set.GATEHOUSE_MAX_STREAMS_PER_KEY ?? 1000,
+    maxStreamsPerProject: set.GATEHOUSE_MAX_STREAMS_PER_PROJECT ?? 5000,
     blobDir: set.GATEHOUSE_BLOB_DIR ?? join(set.GATEHOUSE_DATA_DIR ?? '.gatehouse', 'blobs'),
     maxFileBytes: set.GATEHOUSE_MAX_FILE_BYTES ?? 25 * 1024 * 1024,
     maxProjectFileBytes: set.GATEHOUSE_MAX_PROJECT_FILE_BYTES ?? 10 * 1024 ** 3,

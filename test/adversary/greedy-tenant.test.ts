@@ -77,3 +77,37 @@ test('runs of a modest tenant end while a greedy one holds every slot and has a 
   // None of the greedy runs can end before the modest ones have: without fairness this waits for ever.
   expect(upstream.seen.filter((one) => one.url === '/slow')).toHaveLength(8)
 })
+
+test('a key and a project have an end of streams, and what is closed makes room again', async () => {
+  const few = await openHarness({ maxStreamsPerKey: 4, maxStreamsPerProject: 6 })
+  try {
+    const keyOf = async (name: string) =>
+      (await few.mutate('createApiKey', { name, role: 'VIEWER' }, 'secret'))['secret'] as string
+    const [one, two] = [await keyOf('one'), await keyOf('two')]
+    const open = async (key: string) => {
+      const stop = new AbortController()
+      const response = await fetch(`${few.url}/graphql`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'text/event-stream',
+          authorization: `Bearer ${key}`,
+        },
+        body: JSON.stringify({ query: 'subscription { projectEvents { cursor } }' }),
+        signal: stop.signal,
+      })
+      const first = await response.body!.getReader().read()
+      return { text: Buffer.from(first.value ?? []).toString(), close: () => stop.abort() }
+    }
+    const opened = []
+    for (let i = 0; i < 4; i++) opened.push(await open(one))
+    expect(opened.map(({ text }) => text.includes('errors'))).toEqual([false, false, false, false])
+    expect((await open(one)).text).toContain('LIMITED')
+    for (let i = 0; i < 2; i++) expect((await open(two)).text).not.toContain('errors')
+    expect((await open(two)).text).toContain('LIMITED')
+    opened[0]!.close()
+    await expect.poll(async () => (await open(two)).text).not.toContain('errors')
+  } finally {
+    await few.stop()
+  }
+})

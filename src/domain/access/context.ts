@@ -52,6 +52,9 @@ export interface Limits {
   modelTotalMs: number
   /** The largest file, in bytes. */
   maxFileBytes: number
+  /** Streams and sockets that one key, and all keys of a project, have open at once on one replica. */
+  maxStreamsPerKey: number
+  maxStreamsPerProject: number
   /** The bytes of all files of one project together. */
   maxProjectFileBytes: number
   /** Media types of files that are taken, as `text/csv` or `image/*`. */
@@ -83,9 +86,9 @@ export interface Principal {
 export interface Stays {
   /**
    * Calls `end` once when the principal's key is revoked, on whichever replica, or when its time is over. The answer
-   * forgets it. A revocation of which no bell has told is found within 5 seconds.
+   * forgets it. LIMITED when the key or its project has as many open on this replica as it may. A revocation of which no bell has told is found within 5 seconds.
    */
-  keep(principal: Pick<Principal, 'id' | 'expiresAt'>, end: () => void): () => void
+  keep(principal: Pick<Principal, 'id' | 'projectId' | 'expiresAt'>, end: () => void): () => void
   close(): void
 }
 

@@ -2,6 +2,7 @@
 import { and, inArray, isNotNull } from 'drizzle-orm'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
+import { AppError } from '../../core/errors.ts'
 import type { House, Stays } from './context.ts'
 
 /** How often the keys are looked at when no bell rings, in milliseconds: as long as an authenticated key is believed. */
@@ -11,17 +12,33 @@ const lookBatch = 2000
 const longestTimerMs = 2 ** 31 - 1
 
 interface Stay {
+  projectId: string
   end(): void
   timer: NodeJS.Timeout | null
 }
 
 /** One for each process. */
-export function createStays({ db, bell, clock, log }: Pick<House, 'db' | 'bell' | 'clock' | 'log'>): Stays {
+export function createStays({
+  db,
+  bell,
+  clock,
+  log,
+  limits,
+}: Pick<House, 'db' | 'bell' | 'clock' | 'log'> & {
+  limits: Pick<House['limits'], 'maxStreamsPerKey' | 'maxStreamsPerProject'>
+}): Stays {
   const open = new Map<string, Set<Stay>>()
+  const ofProject = new Map<string, number>()
+  const count = (projectId: string, more: 1 | -1) => {
+    const now = (ofProject.get(projectId) ?? 0) + more
+    if (now > 0) ofProject.set(projectId, now)
+    else ofProject.delete(projectId)
+  }
   const forget = (id: string, stay: Stay): boolean => {
     if (stay.timer) clearTimeout(stay.timer)
     const all = open.get(id)
     const known = all?.delete(stay) ?? false
+    if (known) count(stay.projectId, -1)
     if (all?.size === 0) open.delete(id)
     return known
   }
@@ -57,8 +74,12 @@ export function createStays({ db, bell, clock, log }: Pick<House, 'db' | 'bell' 
   })
   const timer = setInterval(lookQuietly, lookMs).unref()
   return {
-    keep({ id, expiresAt }, end) {
-      const stay: Stay = { end, timer: null }
+    keep({ id, projectId, expiresAt }, end) {
+      const { maxStreamsPerKey: perKey, maxStreamsPerProject: perProject } = limits
+      if ((open.get(id)?.size ?? 0) >= perKey) throw tooMany('This key', perKey)
+      if ((ofProject.get(projectId) ?? 0) >= perProject) throw tooMany('The project of this key', perProject)
+      const stay: Stay = { projectId, end, timer: null }
+      count(projectId, 1)
       open.set(id, (open.get(id) ?? new Set()).add(stay))
       if (expiresAt) endAt(id, stay, expiresAt.getTime())
       return () => void forget(id, stay)
@@ -68,6 +89,12 @@ export function createStays({ db, bell, clock, log }: Pick<House, 'db' | 'bell' 
       clearInterval(timer)
       for (const all of open.values()) for (const stay of all) if (stay.timer) clearTimeout(stay.timer)
       open.clear()
+      ofProject.clear()
     },
   }
+}
+
+function tooMany(who: string, most: number): AppError {
+  const message = `${who} has ${most} streams and sockets open on this server, which is the most. Close some.`
+  return new AppError('LIMITED', message, { retryAfterMs: 1000 })
 }

@@ -15,7 +15,13 @@ afterAll(() => h.stop())
 /** Stays on a bell of their own: what the operation rings does not reach them. */
 function openStays() {
   const bell = localBell()
-  const stays = createStays({ db: h.app.house.db, bell, clock: systemClock, log: silentLog })
+  const stays = createStays({
+    db: h.app.house.db,
+    bell,
+    clock: systemClock,
+    log: silentLog,
+    limits: { maxStreamsPerKey: 10, maxStreamsPerProject: 10 },
+  })
   return { bell, stays, [Symbol.dispose]: () => stays.close() }
 }
 
@@ -23,7 +29,7 @@ async function newKey(): Promise<string> {
   return (await h.mutate('createApiKey', { name: 'k', role: 'VIEWER' }, 'apiKey { id } secret'))['apiKey'].id
 }
 
-const principal = (id: string, expiresAt: Date | null = null) => ({ id, expiresAt })
+const principal = (id: string, expiresAt: Date | null = null) => ({ id, projectId: 'proj_1', expiresAt })
 
 test('everything of a key ends once when it is revoked, and nothing of another', () => {
   using open = openStays()
