@@ -212,6 +212,13 @@ describe('a secret that names its hosts', () => {
     expect(seenBy(thief)).not.toContain(value)
   })
 
+  test('stays behind with every header that is no public one, whoever sends it', async () => {
+    const headers = { 'x-goog-api-key': value, 'x-token': value, accept: 'text/plain' }
+    await h.app.house.egress.fetch(`${friend.url}/away`, { headers })
+    expect(thief.seen[0]!.headers).toMatchObject({ accept: 'text/plain' })
+    expect(seenBy(thief)).not.toContain(value)
+  })
+
   test('keeps its hosts when its value is set again, until somebody says otherwise', async () => {
     await set('KEPT', { allowedHosts: ['api.example.com'] })
     expect((await set('KEPT', {}))['secret'].allowedHosts).toEqual(['api.example.com'])

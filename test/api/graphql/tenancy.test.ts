@@ -116,7 +116,7 @@ function prefixIn(root: RootField): string {
 }
 
 function nodeIds({ ids }: FurnishedProject): string[] {
-  return ['proj_', 'key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_', 'apr_', 'grt_', 'file_'].map(
+  return ['proj_', 'key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_', 'apr_', 'grt_', 'gch_', 'file_'].map(
     (prefix) => ids[prefix]!,
   )
 }
