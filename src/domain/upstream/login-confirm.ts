@@ -29,7 +29,9 @@ export async function readLogin(house: House, state: string): Promise<LoginQuest
   )
   if (!row) return null
   const { id, sealed, ...named } = row
-  return { ...named, host: new URL(opened(house, id, sealed).url).host }
+  const { url } = opened(house, id, sealed)
+  // One that was begun by an older version has no page: it is begun anew.
+  return URL.canParse(url) ? { ...named, host: new URL(url).host } : null
 }
 
 /**
