@@ -1,14 +1,14 @@
 /** Who may do what: every root field names its action, the roles, and keys that make keys. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { execute, parse, subscribe, type ExecutionResult } from 'graphql'
-import { makeContext } from '../../../src/api/graphql/context.ts'
-import { principalById, roles } from '../../../src/domain/access/index.ts'
+import type { ExecutionResult } from 'graphql'
+import { roles } from '../../../src/domain/access/index.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { answerAs } from './as-principal.ts'
 import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
-import { documentOf, minimalArguments, rootFields, schema, type RootField } from './minimal-input.ts'
+import { documentOf, minimalArguments, rootFields, type RootField } from './minimal-input.ts'
 import { lineOf, matrix, refusedTo } from './role-matrix.ts'
 
 let h: Harness
@@ -178,18 +178,8 @@ describe('a key that is bound to an agent, with the rights of an admin', () => {
     bound = { id: made['apiKey'].id, secret: made['secret'] }
   })
 
-  /** In this process: over GraphQL such a key is refused before anything is looked at. */
-  async function asBound(root: RootField, variables: Record<string, unknown>): Promise<ExecutionResult> {
-    const { house, models } = h.app
-    const principal = (await principalById(house.db, bound.id, house.clock.now()))!
-    const contextValue = makeContext(() => h.app.ctxOf(principal), models, 'test')
-    const asked = { schema, document: parse(documentOf(root)), variableValues: variables, contextValue }
-    if (root.kind !== 'subscription') return execute(asked)
-    const answer = await subscribe({ ...asked, variableValues: { ...variables, after: '0' } })
-    if (!(Symbol.asyncIterator in answer)) return answer
-    await answer.return?.(undefined as never)
-    return { data: { [root.name]: {} } }
-  }
+  const asBound = (root: RootField, variables: Record<string, unknown>) =>
+    answerAs(h.app, bound.id, root, variables)
 
   /** The code with which the field itself was refused; null when it was answered, whatever was refused further inside. */
   function codeOf(root: RootField, { data, errors = [] }: ExecutionResult): string | null {
