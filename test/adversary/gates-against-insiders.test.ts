@@ -167,6 +167,18 @@ describe('changing a gate', () => {
     })
   })
 
+  test('is what renaming or fixing an argument is that the gate judges', async () => {
+    const developer = await gate.key({ role: 'DEVELOPER' })
+    const when = { properties: { amount: { minimum: 100 } }, required: ['amount'] }
+    const tool = await gate.gated({ mode: 'WHEN', when })
+    const inputSchema = { type: 'object', properties: { sum: { type: 'number' } } }
+    const config = { http: { url: `${cast.upstream.url}/${tool.name}`, inputSchema } }
+    for (const change of [{ config }, { presetParameters: { amount: 1 } }])
+      expect(await update('Tool', { id: tool.id, ...change }, developer.secret)).toBe('gates:Update')
+    expect(await update('Tool', { id: tool.id, title: 'Pay' }, developer.secret)).toBe('UpdateToolPayload')
+    expect(await update('Tool', { id: tool.id, config })).toBe('UpdateToolPayload')
+  })
+
   test('is audited and told, with who did it', async () => {
     const admin = await gate.key({ role: 'ADMIN' })
     const tool = await gate.gated({ autoApprove: false })

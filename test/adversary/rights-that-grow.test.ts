@@ -113,6 +113,18 @@ describe('overrides of a run', () => {
     })
   })
 
+  test('leave alone what they do not name', async () => {
+    const { look, act } = cast.tools
+    const stepRules = [{ step: 2, activeToolIds: [act] }]
+    const agentId = await cast.agent({ toolIds: [look, act], activeToolIds: [look], stepRules })
+    const made = await start(agentId, { maxSteps: 2 })
+    const [row] = await query<{ settings: any }>(
+      h.app.house.db,
+      sql`select settings from generations where id = ${made['generation'].id}`,
+    )
+    expect(row!.settings).toMatchObject({ activeToolIds: [look], stepRules })
+  })
+
   test('with a schema of the answer take one of a bounded size', async () => {
     const agentId = await cast.agent({ toolIds: [] })
     const big = { type: 'object', description: 'd'.repeat(70_000) }

@@ -1,45 +1,5 @@
 /** Every kind of event: its name on the wire, what it means and what it tells. */
-
-export interface EventKind {
-  type: string
-  name: string
-  description: string
-  /** Which feeds it stands in. */
-  of: 'generation' | 'project' | 'both'
-  fields?: readonly EventFieldName[]
-}
-
-export type EventFieldName =
-  | 'stepIndex'
-  | 'attempt'
-  | 'reason'
-  | 'step'
-  | 'toolCall'
-  | 'name'
-  | 'callStatus'
-  | 'toolCalls'
-  | 'toolId'
-  | 'agentId'
-  | 'child'
-  | 'childId'
-  | 'childStatus'
-  | 'descendantId'
-  | 'apiKeyId'
-  | 'target'
-  | 'gateChangeId'
-  | 'proposedBy'
-  | 'stopReason'
-  | 'code'
-  | 'approval'
-  | 'verdict'
-  | 'decidedBy'
-  | 'outcome'
-  | 'grant'
-  | 'upstreamStatus'
-  | 'faultCode'
-  | 'added'
-  | 'removed'
-  | 'changed'
+import type { EventKind } from './event-kind.ts'
 
 export const eventKinds: readonly EventKind[] = [
   {

@@ -1,5 +1,6 @@
 /** Events on the wire: one interface for each feed, one type for each kind. */
-import { eventKinds, type EventKind } from './event-kinds.ts'
+import type { EventKind } from './event-kind.ts'
+import { eventKinds } from './event-kinds.ts'
 import type { DeltaShape, EventShape, FactShape, Refs } from './refs.ts'
 
 export type EventTypes = ReturnType<typeof addEvents>

@@ -146,7 +146,8 @@ export async function assertOneMayRegate(tx: Database, projectId: string): Promi
   if (project?.needsSecond)
     throw new AppError(
       'CONFLICT',
-      'In this project a change of a gate needs a second person: leave the gate as it is here, and use proposeGateChange.',
+      'In this project a change of a gate, or of the arguments that one judges, needs a second person: leave both as they ' +
+        'are here, and use proposeGateChange.',
     )
 }
 

@@ -36,7 +36,7 @@ export function withOverrides(own: AgentSettings, input: SettingsOverrides): Age
       ).values(),
     ],
     budget: tighterBudget(own.budget, wanted.budget),
-    stepRules: given.stepRules ? wanted.stepRules : narrowed(own.stepRules, wanted.activeToolIds),
+    stepRules: given.stepRules ? wanted.stepRules : narrowed(own.stepRules, given.activeToolIds ?? null),
   }
   const issues = [
     ...looserLimits(own, wanted),

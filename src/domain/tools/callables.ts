@@ -7,9 +7,10 @@ import { callablesOf, type Callable } from './callable.ts'
 import { agentCallable } from './kinds/agent.ts'
 import { isReadAction, readCallable } from './kinds/mcp-reads.ts'
 import { lookAgain } from './outside.ts'
-import { loadTools, loadVersion } from './registry.ts'
+import { loadTools } from './registry.ts'
 import type { Tool } from './tool.ts'
 import type { ToolCall } from './tool-call.ts'
+import { loadVersion } from './versions.ts'
 
 /** What is needed to know the names of tools. */
 export type Callers = Pick<House, 'db' | 'actions'>

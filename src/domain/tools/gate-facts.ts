@@ -8,11 +8,14 @@ import type { ToolDefinition } from './tool.ts'
 
 /**
  * A hash of all that the gate of a tool is: its policy, those of single actions, the hint that stands in for a missing
- * one, and whether it may be called directly. Two definitions with the same hash let the same calls pass. Pure.
+ * one, and whether it may be called directly. Where a policy judges arguments, what they are called and what is fixed of
+ * them belongs to it: a renamed argument would pass by. Two definitions with the same hash let the same calls pass. Pure.
  */
-export function gateFactsOf({ gate = null, mcp, annotations, agentsOnly = false }: ToolDefinition): string {
+export function gateFactsOf(definition: ToolDefinition): string {
+  const { gate = null, mcp, annotations, agentsOnly = false, inputSchema, presetParameters } = definition
   const hint = gate === null ? (annotations.destructiveHint ?? null) : null
-  return hashJson([gate, hint, mcp?.gates ?? {}, agentsOnly])
+  const judges = [gate, ...Object.values(mcp?.gates ?? {})].some((policy) => policy?.mode === 'WHEN')
+  return hashJson([gate, hint, mcp?.gates ?? {}, agentsOnly, judges ? [inputSchema, presetParameters] : null])
 }
 
 /** The same of the gate of an agent. Pure. */

@@ -28,6 +28,8 @@ export { gateFactsOfAgent, tellGateChanged } from './gate-facts.ts'
 export { asksAgent, describedAgent, resourceOf, type AgentMessage } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
 export { attemptBegins, attemptEnds, newAttempt } from './ledger.ts'
+export { regateTool, withGate, type ToolGateEdit } from './regate.ts'
+export { loadVersion } from './versions.ts'
 export { masked, maskedPaths, maskedText } from './masking.ts'
 export { shownValues } from './shown-config.ts'
 export { argumentLimits, prepareCall, type Prepared } from './prepare.ts'
@@ -38,11 +40,7 @@ export {
   getTools,
   listTools,
   loadTools,
-  loadVersion,
-  regateTool,
   updateTool,
-  withGate,
-  type ToolGateEdit,
   type CreateToolInput,
   type UpdateToolInput,
 } from './registry.ts'

@@ -1,13 +1,12 @@
 /** The registry: tools are saved, versioned, found and listed. */
-import { and, eq, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
-import { tools, toolVersions } from '../../store/db/tables/tools.ts'
-import { appendProjectEvents } from '../../store/events/log.ts'
+import { tools } from '../../store/db/tables/tools.ts'
 import {
   assertMay,
   assertOneMayRegate,
@@ -15,15 +14,14 @@ import {
   assertRoom,
   projectOf,
   reachable,
-  recordChange,
   type Ctx,
 } from '../access/index.ts'
 import { checkDefinition, type ToolInput } from './definition.ts'
-import { mcpInputOf } from './kinds/mcp-check.ts'
 import { checkOutside, dropOutside, lookOutside, saveOutside } from './outside.ts'
-import type { GateInput } from './gate.ts'
-import { gateFactsOf, tellGateChanged } from './gate-facts.ts'
-import type { Tool, ToolDefinition } from './tool.ts'
+import { gateFactsOf } from './gate-facts.ts'
+import { inputOf } from './regate.ts'
+import type { Tool } from './tool.ts'
+import { keepVersion, saveVersion, tellTool, toolOf } from './versions.ts'
 
 export type CreateToolInput = ToolInput & { projectId?: string | null }
 export type UpdateToolInput = Partial<ToolInput> & { id: string; expectedVersion?: number | null }
@@ -46,7 +44,7 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
       const [row] = await tx.insert(tools).values({ id, projectId, name, kind, definition }).returning()
       await keepVersion(tx, row!)
       await saveOutside(tx, toolOf(row!))
-      await tell(tx, ctx, 'TOOL_CREATED', toolOf(row!))
+      await tellTool(tx, ctx, 'TOOL_CREATED', toolOf(row!))
       return toolOf(row!)
     }),
   )
@@ -101,58 +99,6 @@ function changedMeanwhile(): AppError {
   )
 }
 
-/** Writes a definition over the version that was read, with all that belongs to it; null when that is not there any more. */
-async function saveVersion(
-  tx: Database,
-  ctx: Ctx,
-  known: Tool,
-  definition: ToolDefinition,
-): Promise<Tool | null> {
-  const [row] = await tx
-    .update(tools)
-    .set({ name: definition.name, definition, version: sql`${tools.version} + 1`, updatedAt: sql`now()` })
-    .where(and(eq(tools.id, known.id), eq(tools.version, known.version)))
-    .returning()
-  if (!row) return null
-  const tool = toolOf(row)
-  await keepVersion(tx, row)
-  await saveOutside(tx, tool)
-  await tell(tx, ctx, 'TOOL_UPDATED', tool)
-  if (gateFactsOf(definition) !== gateFactsOf(known))
-    await tellGateChanged(tx, ctx, tool, { version: tool.version })
-  return tool
-}
-
-/** What can be set of the gate of a tool. What is left out stays. */
-export interface ToolGateEdit {
-  gate?: GateInput | null | undefined
-  /** Of an mcp tool: the gates of single actions, all of them anew. */
-  actionGates?: { action: string; gate: GateInput }[] | null | undefined
-  agentsOnly?: boolean | null | undefined
-}
-
-/** The definition of a tool with another gate, checked. INVALID names every fault. */
-export function withGate(ctx: Ctx, known: Tool, edit: ToolGateEdit): ToolDefinition {
-  const { gate, actionGates, agentsOnly } = edit
-  if (actionGates && !known.mcp) throw invalidAt(['input', 'actionGates'], 'is for mcp tools')
-  const input = inputOf(known)
-  const mcp = actionGates ? { mcp: { ...mcpInputOf(known.mcp!), gates: actionGates } } : null
-  return checkDefinition(
-    {
-      ...input,
-      ...(gate === undefined ? {} : { gate }),
-      ...(typeof agentsOnly === 'boolean' ? { agentsOnly } : {}),
-      ...(mcp ? { config: mcp } : {}),
-    },
-    ctx,
-  )
-}
-
-/** Sets the gate of a tool of that version, in the caller's transaction; null when it has another one. Checks nothing else. */
-export function regateTool(tx: Database, ctx: Ctx, known: Tool, edit: ToolGateEdit): Promise<Tool | null> {
-  return saveVersion(tx, ctx, known, withGate(ctx, known, edit))
-}
-
 /** Deletes a tool. Calls already proposed run to their end with the version they have. Action `tools:Delete`. */
 export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool> {
   const known = await findTool(ctx, input.id)
@@ -161,7 +107,7 @@ export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool>
     const rows = await tx.delete(tools).where(eq(tools.id, known.id)).returning({ id: tools.id })
     if (rows.length === 0) return
     await dropOutside(tx, known)
-    await tell(tx, ctx, 'TOOL_DELETED', known)
+    await tellTool(tx, ctx, 'TOOL_DELETED', known)
   })
   ringProject(ctx, known.projectId)
   return known
@@ -196,88 +142,8 @@ export async function loadTools(db: Database, ids: readonly string[]): Promise<T
   return (await selectRows(db, tools, sql`where id in ${[...ids]}`)).map(toolOf)
 }
 
-/** A version never changes once it is written, so what was read once is kept. The oldest goes first. */
-const versions = new Map<string, ToolDefinition>()
-const versionsKept = 2000
-
-/** The definition that a call was proposed with, whatever happened to the tool since. */
-export async function loadVersion(db: Database, toolId: string, version: number): Promise<ToolDefinition> {
-  const key = `${toolId}@${version}`
-  const known = versions.get(key)
-  if (known) return known
-  const [row] = await db
-    .select({ definition: toolVersions.definition })
-    .from(toolVersions)
-    .where(and(eq(toolVersions.toolId, toolId), eq(toolVersions.version, version)))
-  const definition = row!.definition as ToolDefinition
-  versions.set(key, definition)
-  if (versions.size > versionsKept) versions.delete(versions.keys().next().value!)
-  return definition
-}
-
-function toolOf(row: typeof tools.$inferSelect): Tool {
-  const { id, projectId, version, createdAt, updatedAt } = row
-  return { ...(row.definition as ToolDefinition), id, projectId, version, createdAt, updatedAt }
-}
-
-/** A stored tool as the input that would make it again, so that an update checks the whole. */
-function inputOf(tool: Tool): ToolInput {
-  const { inputSchema, http, mcp, platform } = tool
-  const {
-    name,
-    title,
-    description,
-    presetParameters,
-    outputSchema,
-    annotations,
-    timeoutMs,
-    idempotent,
-    gate,
-  } = tool
-  const config = http
-    ? { http: { ...http, inputSchema } }
-    : mcp
-      ? { mcp: mcpInputOf(mcp) }
-      : platform
-        ? { platform }
-        : { client: { inputSchema } }
-  return {
-    name,
-    title,
-    description,
-    presetParameters,
-    outputSchema,
-    annotations,
-    timeoutMs,
-    idempotent,
-    gate: gate ?? null,
-    agentsOnly: tool.agentsOnly ?? null,
-    task: tool.task ?? null,
-    config,
-  }
-}
-
 function withoutUndefined<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as Partial<T>
-}
-
-async function keepVersion(tx: Database, row: typeof tools.$inferSelect): Promise<void> {
-  const { id: toolId, version, projectId, definition } = row
-  await tx.insert(toolVersions).values({ toolId, version, projectId, definition })
-}
-
-async function tell(
-  tx: Database,
-  ctx: Ctx,
-  type: 'TOOL_CREATED' | 'TOOL_UPDATED' | 'TOOL_DELETED',
-  tool: Tool,
-): Promise<void> {
-  const action = (
-    { TOOL_CREATED: 'tools:Create', TOOL_UPDATED: 'tools:Update', TOOL_DELETED: 'tools:Delete' } as const
-  )[type]
-  const details = { name: tool.name, version: tool.version }
-  await recordChange(tx, ctx, { projectId: tool.projectId, action, resource: `tool/${tool.id}`, details })
-  await appendProjectEvents(tx, tool.projectId, [{ type, data: { toolId: tool.id, ...details } }])
 }
 
 function ringProject(ctx: Ctx, projectId: string): void {

@@ -9,15 +9,9 @@ export { refreshUpstream } from './refresh.ts'
 export type { Relay } from './relay.ts'
 export { dropUpstream, saveUpstream } from './save.ts'
 export { loadUpstreams, upstreamStatuses, type UpstreamState, type UpstreamStatus } from './state.ts'
-export {
-  confirmLogin,
-  connectUpstream,
-  disconnectUpstream,
-  finishLogin,
-  readLogin,
-  type LoginOutcome,
-  type LoginQuestion,
-} from './logins.ts'
+export { confirmLogin, readLogin } from './login-confirm.ts'
+export type { LoginOutcome } from './login-row.ts'
+export { connectUpstream, disconnectUpstream, finishLogin } from './logins.ts'
 export { callbackPath, clientDocumentPath, clientMetadata, loginPath } from './oauth.ts'
 export { lookAtUpstream, tryUpstream } from './operations.ts'
 export { testUpstream, type Trial } from './trial.ts'

@@ -1,17 +1,16 @@
 /** People log in for an upstream: they confirm it in their browser, are sent out, and let in again once by that browser. */
 import { eq, sql } from 'drizzle-orm'
-import type { OAuthDiscoveryState } from '@modelcontextprotocol/client'
 import { AppError } from '../../core/errors.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
 import { atomically, nowPlus, query } from '../../store/db/database.ts'
 import { upstreamLogins } from '../../store/db/tables/upstreams.ts'
 import { assertMay, reachable, recordChange, type Ctx, type House } from '../access/index.ts'
-import { record } from '../audit/index.ts'
-import { seal, unseal } from '../secrets/index.ts'
+import { seal } from '../secrets/index.ts'
 import { runFlow, type Challenge } from './auth.ts'
 import { findChallenge } from './challenge.ts'
 import { openAuth } from './config.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
+import { isState, note, opened, sealContext, type LoginOutcome, type SealedLogin } from './login-row.ts'
 import { loginPath, type LoginLeg } from './oauth.ts'
 import { forgetTokens } from './save.ts'
 import { loadRows, type UpstreamRow } from './state.ts'
@@ -22,14 +21,6 @@ import { databaseKeeper } from './tokens.ts'
 const loginMs = 10 * 60_000
 /** Logins of one upstream that may be under way at once. */
 const maxLogins = 20
-
-interface SealedLogin {
-  /** Where the person goes once it is confirmed. */
-  url: string
-  verifier: string
-  discovery: OAuthDiscoveryState
-  challenge: Challenge
-}
 
 /**
  * Begins a login: answers our own page, where a person confirms it within ten minutes (see confirmLogin). Action `tools:Connect` on the tool.
@@ -78,59 +69,6 @@ async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginLeg): Promise<
     throw new AppError('UPSTREAM', fault.message, {}, error)
   }
 }
-
-/** What a person is asked to confirm, in the words of whoever named the things. */
-export interface LoginQuestion {
-  tool: string
-  project: string
-  /** The name of the key or person that began it. */
-  startedBy: string
-  /** The host of the authorization server. */
-  host: string
-}
-
-/** What a login is for; null when there is none of that state any more. Changes nothing. */
-export async function readLogin(house: House, state: string): Promise<LoginQuestion | null> {
-  if (!isState(state)) return null
-  const [row] = await query<Omit<LoginQuestion, 'host'> & { id: string; sealed: string }>(
-    house.db,
-    sql`select l.upstream_id as id, l.sealed, coalesce(t.name, l.upstream_id) as tool,
-        coalesce(p.name, l.project_id) as project, coalesce(k.name, s.name, l.started_by) as "startedBy"
-      from upstream_logins as l left join tools as t on t.id = l.upstream_id
-        left join projects as p on p.id = l.project_id left join api_keys as k on k.id = l.started_by
-        left join subjects as s on s.id = l.started_by
-      where l.state_hash = ${sha256Hex(state)} and l.expires_at > now()`,
-  )
-  if (!row) return null
-  const { id, sealed, ...named } = row
-  return { ...named, host: new URL(opened(house, id, sealed).url).host }
-}
-
-/**
- * A person confirms a login in this browser, named by the secret of its cookie: answers where to go. Only this browser can
- * return from there, so that a link sent to somebody attaches nobody's account unasked. Null when there is no such login,
- * or another browser has confirmed it.
- */
-export async function confirmLogin(house: House, state: string, browser: string): Promise<string | null> {
-  if (!isState(state)) return null
-  const browserHash = sha256Hex(browser)
-  const [row] = await query<{ id: string; projectId: string; startedBy: string; sealed: string }>(
-    house.db,
-    sql`update upstream_logins set browser_hash = ${browserHash} where state_hash = ${sha256Hex(state)}
-        and expires_at > now() and (browser_hash is null or browser_hash = ${browserHash})
-      returning upstream_id as id, project_id as "projectId", started_by as "startedBy", sealed`,
-  )
-  if (!row) return null
-  await note(house, row, row.startedBy, 'confirmed')
-  return opened(house, row.id, row.sealed).url
-}
-
-function opened(house: House, id: string, sealed: string): SealedLogin {
-  return JSON.parse(unseal(house.masterKey, sealed, sealContext(id))) as SealedLogin
-}
-
-/** What became of a login: the page says it in words. `elsewhere`: another browser confirmed it, or none. */
-export type LoginOutcome = 'connected' | 'expired' | 'elsewhere' | 'refused' | 'failed'
 
 /**
  * The return of a login, by the parameters of the callback and the secret of the browser's cookie. The state counts once,
@@ -196,10 +134,6 @@ async function findUpstream(ctx: Ctx, id: string): Promise<UpstreamRow> {
   return row
 }
 
-function isState(text: string): boolean {
-  return /^[A-Za-z0-9_-]{43}$/.test(text)
-}
-
 async function isOpen(house: House, state: string): Promise<boolean> {
   const rows = await query(
     house.db,
@@ -253,24 +187,4 @@ async function startAnew(house: House, row: UpstreamRow): Promise<void> {
       where id = ${row.id}`,
   )
   house.bell.ring([{ kind: 'work', table: 'upstreams' }])
-}
-
-async function note(
-  house: House,
-  row: { id: string; projectId: string },
-  principalId: string,
-  outcome: LoginOutcome | 'confirmed',
-): Promise<void> {
-  await record(house.db, {
-    projectId: row.projectId,
-    principalId,
-    action: 'tools:Connect',
-    resource: `tool/${row.id}`,
-    outcome: outcome === 'connected' || outcome === 'confirmed' ? 'ALLOWED' : 'DENIED',
-    details: { login: outcome },
-  })
-}
-
-function sealContext(id: string): string {
-  return `upstream-login/${id}`
 }

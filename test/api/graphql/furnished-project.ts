@@ -1,6 +1,6 @@
 /**
  * A project with one of everything: a key, tools, an agent, a generation that waits for its client, an approval, a
- * grant, a call of unknown outcome, a file, a provider, a secret.
+ * grant, a call of unknown outcome, a change of a gate that waits, a file, a provider, a secret.
  */
 import { sql } from 'drizzle-orm'
 import { query } from '../../../src/store/db/database.ts'
@@ -77,6 +77,12 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
   )
   const { id: generationId, threadId } = started['generation']
   const waiting = await h.until(generationId, ['REQUIRES_ACTION'], 'steps { id } toolCalls { id }')
+  const spare = await mutate('createApiKey', { name: `${marker} spare`, role: 'VIEWER' }, 'apiKey { id }')
+  const proposed = await mutate(
+    'proposeGateChange',
+    { targetId: helper['agent'].id, removeGate: true, note: marker },
+    'gateChange { id }',
+  )
   const listed = await h.gql(
     `{ secrets { nodes { id } } providers { nodes { id } } auditEntries { nodes { id } } }`,
     {},
@@ -91,7 +97,8 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       ...(await furnishGate(h, marker, upstream, mutate)),
       file_: await furnishFile(marker, mutate),
       proj_: project.id,
-      key_: owner['apiKey'].id,
+      key_: spare['apiKey'].id,
+      gch_: proposed['gateChange'].id,
       tool_: http['tool'].id,
       mcp: mcp['tool'].id,
       agt_: agent.id,
@@ -148,6 +155,8 @@ async function furnishFile(marker: string, mutate: Mutate): Promise<string> {
 export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string, object> {
   return {
     CreateApiKeyInput: { role: 'VIEWER' },
+    ProposeGateChangeInput: { targetId: ids['agt_'], removeGate: true },
+    DecideGateChangeInput: { verdict: 'REJECT' },
     StartGenerationInput: { prompt: 'hello' },
     CallToolInput: { arguments: {} },
     PresignUploadInput: { filename: 'a.txt', contentType: 'text/plain' },

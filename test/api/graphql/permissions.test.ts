@@ -1,10 +1,15 @@
 /** Who may do what: every root field names its action, the roles, and keys that make keys. */
+import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { roles, type Role } from '../../../src/domain/access/index.ts'
+import type { ExecutionResult } from 'graphql'
+import { roles } from '../../../src/domain/access/index.ts'
+import { query } from '../../../src/store/db/database.ts'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { answerAs } from './as-principal.ts'
 import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
 import { documentOf, minimalArguments, rootFields, type RootField } from './minimal-input.ts'
+import { lineOf, matrix, refusedTo } from './role-matrix.ts'
 
 let h: Harness
 let upstream: Loopback
@@ -90,7 +95,18 @@ describe('a key that may only see its project', () => {
   )
 
   test('is refused every other node, and sees its project and itself', async () => {
-    for (const prefix of ['key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_', 'apr_', 'grt_', 'file_']) {
+    for (const prefix of [
+      'key_',
+      'tool_',
+      'agt_',
+      'gen_',
+      'step_',
+      'call_',
+      'apr_',
+      'grt_',
+      'gch_',
+      'file_',
+    ]) {
       const { data, errors } = await h.gql(
         'query($id: ID!) { node(id: $id) { id } }',
         { id: home.ids[prefix] },
@@ -125,38 +141,13 @@ describe('a key that may only see its project', () => {
 })
 
 describe('the roles', () => {
-  const all = rootFields.map((root) => root.name)
-  const reading = rootFields.filter((root) => root.kind !== 'mutation').map((root) => root.name)
-  const operator = ['createProject']
-  const deciding = ['decideApproval', 'decideApprovals', 'revokeGrant', 'resolveUnknownCall']
-  const mayNot: Record<Role, string[]> = {
-    admin: operator,
-    developer: [...operator, ...deciding, 'createApiKey', 'revokeApiKey'],
-    approver: all.filter((name) => !reading.includes(name) && !deciding.includes(name)),
-    caller: all.filter(
-      (name) =>
-        ![
-          'agent',
-          'agents',
-          'tool',
-          'tools',
-          'platformActions',
-          'toolCall',
-          'evaluateGate',
-          'approval',
-          'file',
-          'presignUpload',
-          'generation',
-          'generations',
-          'generationEvents',
-        ].includes(name) &&
-        !['projectEvents', 'project', 'node', 'nodes', 'viewer', 'callTool', 'startGeneration'].includes(
-          name,
-        ) &&
-        !['submitToolOutputs', 'cancelGeneration'].includes(name),
-    ),
-    viewer: all.filter((name) => !reading.includes(name)),
-  }
+  test('every root field has a line in the matrix, and no line is of a field that is gone', () => {
+    for (const { name } of rootFields) lineOf(name)
+    const names = rootFields.map((root) => root.name)
+    expect(Object.keys(matrix).filter((name) => !names.includes(name))).toEqual([])
+    expect(() => lineOf('aFieldOfTomorrow')).toThrow(/add "aFieldOfTomorrow: line\(/)
+  })
+
   /** What takes things away comes last, so that they are there for the others. */
   const ordered = rootFields.toSorted((a, b) => Number(destroys(a)) - Number(destroys(b)))
 
@@ -169,12 +160,74 @@ describe('the roles', () => {
       if (refusal) expect([root.name, refusal.extensions.code]).toEqual([root.name, 'FORBIDDEN'])
       if (refusal) refused.push(root.name)
     }
-    expect(refused.sort()).toEqual(mayNot[role].toSorted())
+    expect(refused.sort()).toEqual(refusedTo(role).toSorted())
   })
 
   function destroys({ name }: RootField): boolean {
     return /^(delete|revoke|cancel)/.test(name)
   }
+})
+
+describe('a key that is bound to an agent, with the rights of an admin', () => {
+  let project: FurnishedProject
+  let bound: { id: string; secret: string }
+
+  beforeAll(async () => {
+    project = await furnish(h, 'bound', upstream.url)
+    const made = await makeKey({ role: 'ADMIN', agentId: project.ids['agt_'] }, project.key)
+    bound = { id: made['apiKey'].id, secret: made['secret'] }
+  })
+
+  const asBound = (root: RootField, variables: Record<string, unknown>) =>
+    answerAs(h.app, bound.id, root, variables)
+
+  /** The code with which the field itself was refused; null when it was answered, whatever was refused further inside. */
+  function codeOf(root: RootField, { data, errors = [] }: ExecutionResult): string | null {
+    const answer = data?.[root.name] as { __typename?: string } | null | undefined
+    if (answer?.__typename?.endsWith('Error')) return answer.__typename
+    const own = errors.find((error) => error.path?.length === 1)
+    return own ? ((own.originalError as { code?: string } | null)?.code ?? own.message) : null
+  }
+
+  test.each(rootFields.map((root) => [root.name, root] as const))(
+    'is refused by %s whatever others asked for',
+    async (_name, root) => {
+      const variables = minimalArguments(root, ownerOf(project))
+      const code = codeOf(root, await asBound(root, variables))
+      expect(code).toBe(lineOf(root.name).bound === 'OPEN' ? null : 'FORBIDDEN')
+    },
+  )
+
+  test('reaches what it asked for itself, by every field that says so', async () => {
+    const find = (name: string) => rootFields.find((root) => root.name === name)!
+    const name = `${project.marker}_client`
+    const started = await asBound(find('startGeneration'), {
+      input: { agentId: project.ids['agt_'], prompt: `call ${name} {"a":"mine"}` },
+    })
+    const { id } = (started.data as any)['startGeneration'].generation
+    const { toolCalls, steps } = await h.until(id, ['REQUIRES_ACTION'], 'toolCalls { id } steps { id }')
+    const ids = { ...project.ids, gen_: id, call_: toolCalls[0].id, step_: steps[0].id }
+    const gated = await h.gql('{ approvals(status: PENDING, first: 1) { nodes { id } } }', {}, project.key)
+    await query(
+      h.app.house.db,
+      sql`update approvals set requested_by = ${bound.id} where id = ${gated.data['approvals'].nodes[0].id}`,
+    )
+    const mine = { ids, extras: extrasOf({ ids }) }
+    // What ends the run comes last.
+    const fields = rootFields
+      .filter((root) => lineOf(root.name).bound === 'OWN')
+      .toSorted((a, b) => Number(a.name.startsWith('cancel')) - Number(b.name.startsWith('cancel')))
+    expect(fields.length).toBeGreaterThan(5)
+    for (const root of fields) {
+      const variables =
+        root.name === 'node'
+          ? { id }
+          : root.name === 'nodes'
+            ? { ids: [id, ids.step_] }
+            : minimalArguments(root, mine)
+      expect([root.name, codeOf(root, await asBound(root, variables))]).toEqual([root.name, null])
+    }
+  })
 })
 
 describe('a key that makes keys', () => {

@@ -7,6 +7,7 @@ import { query } from '../../../src/store/db/database.ts'
 import { numberAll } from '../../../src/store/events/numbering.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
+import { answerAs } from './as-principal.ts'
 import { extrasOf, furnish, type FurnishedProject } from './furnished-project.ts'
 import { argumentsWith, documentOf, placesOf, rootFields, schema, type RootField } from './minimal-input.ts'
 
@@ -116,7 +117,7 @@ function prefixIn(root: RootField): string {
 }
 
 function nodeIds({ ids }: FurnishedProject): string[] {
-  return ['proj_', 'key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_', 'apr_', 'grt_', 'file_'].map(
+  return ['proj_', 'key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_', 'apr_', 'grt_', 'gch_', 'file_'].map(
     (prefix) => ids[prefix]!,
   )
 }
@@ -159,4 +160,27 @@ test('a cursor of a foreign stream is BAD_CURSOR, and one of a foreign list lead
     own.key,
   )
   expect(JSON.stringify(page)).not.toContain('theirs')
+})
+
+// In this process, and last: the connections of the tests above would idle away meanwhile.
+describe('a foreign id shows nothing to a key that is bound to an agent, and does nothing for it', () => {
+  let bound: string
+  let before: string
+  beforeAll(async () => {
+    const input = { name: 'mine bound', role: 'ADMIN', agentId: own.ids['agt_'] }
+    bound = (await h.mutate('createApiKey', input, 'apiKey { id }', own.key))['apiKey'].id
+    before = await holdings()
+  })
+
+  test.each(places)('in %s', async (_name, root, path) => {
+    for (const id of Object.values(foreign.ids)) {
+      const variables = argumentsWith(root, { ids: own.ids, extras: extrasOf(own) }, path, id)
+      const text = JSON.stringify(await answerAs(h.app, bound, root, variables))
+      expect(text, id).not.toMatch(/theirs|INTERNAL/)
+    }
+  })
+
+  test('and the foreign project holds what it held', async () => {
+    expect(await holdings()).toBe(before)
+  })
 })

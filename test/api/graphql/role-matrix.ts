@@ -1,0 +1,109 @@
+/** Who may call which root field: one line for each, and none left out. The walks over the schema read it. */
+import type { Role } from '../../../src/domain/access/index.ts'
+import { rootFields } from './minimal-input.ts'
+
+export interface Line {
+  /** The roles whose keys may; `operator`: only an operator's key. */
+  roles: readonly Role[] | 'operator'
+  /**
+   * What a key that is bound to an agent may: OPEN for its agent, OWN for what it asked for itself, CLOSED for nothing.
+   * Whatever the line says, it reaches nothing that others asked for.
+   */
+  bound: 'OPEN' | 'OWN' | 'CLOSED'
+}
+
+const everyone = ['admin', 'developer', 'approver', 'caller', 'viewer'] as const
+/** All that read everything; a caller reads what it needs. */
+const readers = ['admin', 'developer', 'approver', 'viewer'] as const
+const builders = ['admin', 'developer'] as const
+const callers = ['admin', 'developer', 'caller'] as const
+const deciders = ['admin', 'approver'] as const
+const admins = ['admin'] as const
+
+const line = (roles: Line['roles'], bound: Line['bound'] = 'CLOSED'): Line => ({ roles, bound })
+
+export const matrix: Record<string, Line> = {
+  node: line(everyone, 'OWN'),
+  nodes: line(everyone, 'OWN'),
+  viewer: line(everyone, 'OPEN'),
+  project: line(everyone),
+  projects: line(readers),
+  apiKeys: line(readers),
+  secrets: line(readers),
+  auditEntries: line(readers),
+  tool: line(everyone),
+  tools: line(everyone),
+  platformActions: line(everyone),
+  evaluateGate: line(everyone),
+  previewGate: line(readers),
+  toolCall: line(everyone, 'OWN'),
+  toolCalls: line(readers),
+  unknownToolCalls: line(readers),
+  agent: line(everyone, 'OPEN'),
+  agents: line(everyone),
+  gateChange: line(readers),
+  gateChanges: line(readers),
+  approval: line(everyone, 'OWN'),
+  approvals: line(readers),
+  approvalCounts: line(readers),
+  grants: line(readers),
+  file: line(everyone),
+  files: line(readers),
+  generation: line(everyone, 'OWN'),
+  generations: line(everyone),
+  providers: line(readers),
+
+  createProject: line('operator'),
+  updateProject: line(admins),
+  createApiKey: line(admins),
+  revokeApiKey: line(admins),
+  setSecret: line(builders),
+  deleteSecret: line(builders),
+  createTool: line(builders),
+  updateTool: line(builders),
+  deleteTool: line(builders),
+  refreshUpstream: line(builders),
+  connectUpstream: line(builders),
+  disconnectUpstream: line(builders),
+  testUpstream: line(builders),
+  callTool: line(callers),
+  resolveUnknownCall: line(deciders),
+  createAgent: line(builders),
+  updateAgent: line(builders),
+  deleteAgent: line(builders),
+  proposeGateChange: line(admins),
+  decideGateChange: line(admins),
+  decideApproval: line(deciders),
+  decideApprovals: line(deciders),
+  revokeGrant: line(deciders),
+  presignUpload: line(callers),
+  deleteFile: line(builders),
+  startGeneration: line(callers, 'OPEN'),
+  submitToolOutputs: line(callers, 'OWN'),
+  cancelGeneration: line(callers, 'OWN'),
+  setProvider: line(builders),
+  deleteProvider: line(builders),
+
+  generationEvents: line(everyone, 'OWN'),
+  projectEvents: line(everyone),
+}
+
+/** The line of a root field. Throws, in a sentence that says what to add, for one that has none. */
+export function lineOf(name: string): Line {
+  const found = matrix[name]
+  if (found) return found
+  throw new Error(
+    `The field ${name} has no line in test/api/graphql/role-matrix.ts: add "${name}: line(<the roles that may>, ` +
+      `<what a key bound to an agent may>)", and what its input needs to extrasOf in furnished-project.ts.`,
+  )
+}
+
+/** The root fields that this role is refused. */
+export function refusedTo(role: Role): string[] {
+  return rootFields
+    .map((root) => root.name)
+    .filter((name) => {
+      const { roles } = lineOf(name)
+      return roles === 'operator' || !roles.includes(role)
+    })
+}
