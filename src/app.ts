@@ -45,6 +45,8 @@ export interface AppParts extends FaceParts {
 export interface App {
   /** Where it listens. */
   url: string
+  /** Where /metrics is, when it has an address of its own. */
+  metricsUrl: string | null
   house: House
   models: Models
   /** The operator's key, at the first start only. */
@@ -145,7 +147,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   const followed = config.role === 'api' ? null : startUpstreams(house, { sweepMs: 500 })
   if (followed) closers.push(() => followed.stop(0))
   const state = { draining: false }
-  const { server, sockets, mcp } = await openFaces(
+  const { server, sockets, mcp, metricsUrl } = await openFaces(
     config,
     house,
     models,
@@ -157,6 +159,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   )
   return {
     url: server.url,
+    metricsUrl,
     house,
     models,
     adminKey: first.secret,

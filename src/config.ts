@@ -1,6 +1,7 @@
 /** The only reader of the environment: one pure function gives one frozen configuration, or all its mistakes at once. */
 import { join } from 'node:path'
 import { z } from 'zod'
+import { networksOf } from './core/client-address.ts'
 
 /** Seconds and bytes in the names are the units. Every setting works when it is not set. */
 export interface Config {
@@ -63,9 +64,21 @@ export interface Config {
   fileTypes: string[]
   /** Requests per minute for one key, on one replica. @default 6000 */
   requestsPerMinute: number
+  /** Requests per minute of one address without a valid key, on one replica. @default 600 */
+  anonymousPerMinute: number
+  /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed. @default none */
+  trustedProxies: string[]
+  /** Connections that are open at once; more are closed as they come. @default 20000 */
+  maxConnections: number
+  /** The largest answer of one GraphQL operation or one message of a socket, in bytes. @default 8388608 (8 MiB) */
+  maxAnswerBytes: number
+  /** Where /metrics is served instead of the usual address, `host:port`. @default null: at the usual address */
+  metricsListen: { host: string; port: number } | null
+  /** What /metrics wants as a bearer token. @default null: nothing */
+  metricsToken: string | null
   /** How the outside reaches this server: the base of the addresses that tokens are issued for. @default where it listens */
   publicUrl: string | null
-  /** Names in the Host header that are served beside this machine's own. @default none: that of publicUrl */
+  /** Names in the Host header that are served beside this machine's own and addresses. @default none: that of publicUrl */
   allowedHosts: string[]
   /** The identity provider whose tokens are accepted beside API keys. @default none */
   oidc: OidcConfig | null
@@ -115,6 +128,12 @@ const list = z.string().transform((value) =>
     .map((item) => item.trim())
     .filter(Boolean),
 )
+const listenAddress = z.string().transform((value, at) => {
+  const found = /^(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})$/.exec(value)
+  if (found && Number(found[3]) <= 65_535) return { host: (found[1] ?? found[2])!, port: Number(found[3]) }
+  at.addIssue({ code: 'custom', message: 'must be host:port, such as 127.0.0.1:9464' })
+  return z.NEVER
+})
 const key32 = z.string().transform((value, at) => {
   const bytes = /^[0-9a-fA-F]{64}$/.test(value) ? Buffer.from(value, 'hex') : Buffer.from(value, 'base64')
   if (bytes.length === 32) return bytes
@@ -147,6 +166,16 @@ const shapes = {
   GATEHOUSE_TOOL_TIMEOUT_MS: number(1, 600_000),
   GATEHOUSE_MAX_ROWS_PER_PROJECT: number(1, 10_000_000),
   GATEHOUSE_REQUESTS_PER_MINUTE: number(1, 100_000_000),
+  GATEHOUSE_ANONYMOUS_PER_MINUTE: number(1, 100_000_000),
+  GATEHOUSE_TRUSTED_PROXIES: list.refine((names) => networksOf(names) !== null, {
+    message: 'must be addresses or networks by comma, such as 10.0.0.0/8,fd00::/8',
+  }),
+  GATEHOUSE_MAX_CONNECTIONS: number(1, 1_000_000),
+  GATEHOUSE_MAX_ANSWER_BYTES: number(64 * 1024, 1024 * 1024 * 1024),
+  GATEHOUSE_METRICS_LISTEN: listenAddress,
+  GATEHOUSE_METRICS_TOKEN: z
+    .string()
+    .regex(/^[\w.~+/=-]{16,500}$/, 'must have at least 16 characters of a token'),
   GATEHOUSE_BLOB_DIR: z.string().min(1),
   GATEHOUSE_MAX_FILE_BYTES: number(1, 5_000_000_000),
   GATEHOUSE_FILE_TYPES: list,
@@ -203,6 +232,12 @@ export function loadConfig(env: Environment = process.env): Config {
     toolTimeoutMs: set.GATEHOUSE_TOOL_TIMEOUT_MS ?? 60_000,
     maxRowsPerProject: set.GATEHOUSE_MAX_ROWS_PER_PROJECT ?? 10_000,
     requestsPerMinute: set.GATEHOUSE_REQUESTS_PER_MINUTE ?? 6000,
+    anonymousPerMinute: set.GATEHOUSE_ANONYMOUS_PER_MINUTE ?? 600,
+    trustedProxies: set.GATEHOUSE_TRUSTED_PROXIES ?? [],
+    maxConnections: set.GATEHOUSE_MAX_CONNECTIONS ?? 20_000,
+    maxAnswerBytes: set.GATEHOUSE_MAX_ANSWER_BYTES ?? 8 * 1024 * 1024,
+    metricsListen: set.GATEHOUSE_METRICS_LISTEN ?? null,
+    metricsToken: set.GATEHOUSE_METRICS_TOKEN ?? null,
     blobDir: set.GATEHOUSE_BLOB_DIR ?? join(set.GATEHOUSE_DATA_DIR ?? '.gatehouse', 'blobs'),
     maxFileBytes: set.GATEHOUSE_MAX_FILE_BYTES ?? 25 * 1024 * 1024,
     fileTypes: set.GATEHOUSE_FILE_TYPES ?? usualFileTypes,

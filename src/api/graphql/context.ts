@@ -1,7 +1,14 @@
 /** What a resolver gets: the caller's ctx for operations, and loaders that gather look-ups of one moment. */
 import DataLoader from 'dataloader'
 import type { Ctx } from '../../domain/access/index.ts'
-import { getApiKeys, getProjects, type ApiKey, type Project } from '../../domain/access/index.ts'
+import {
+  getApiKeys,
+  getProjects,
+  unauthenticated,
+  type ApiKey,
+  type Project,
+} from '../../domain/access/index.ts'
+import { createAnswerMeter, type AnswerMeter } from './answer-size.ts'
 import {
   getApprovals,
   getGrants,
@@ -52,8 +59,12 @@ export interface Loaders {
 }
 
 export interface GraphQLContext {
+  /** Counts the bytes of the answer. */
+  readonly answer: AnswerMeter
   /** The caller's ctx; throws UNAUTHENTICATED when nobody is asking. */
   readonly ctx: Ctx
+  /** No key was sent. */
+  readonly anonymous: boolean
   readonly models: Models
   readonly loaders: Loaders
   readonly requestId: string
@@ -63,20 +74,38 @@ export interface GraphQLContext {
   renewLoaders(): void
 }
 
-/** Makes the context of a request, or of a subscription. `who` throws when nobody is asking. */
-export function makeContext(who: () => Ctx, models: Models, requestId: string): GraphQLContext {
+/** The largest answer when nobody says otherwise, in bytes. */
+const usualAnswerBytes = 8 * 1024 * 1024
+
+/** Makes the context of a request, or of a subscription. Without a caller all that asks for one is refused. */
+export function makeContext(
+  caller: Ctx | null,
+  models: Models,
+  requestId: string,
+  maxAnswerBytes = usualAnswerBytes,
+): GraphQLContext {
+  const answer = createAnswerMeter(maxAnswerBytes)
   let loaders: Loaders | null = null
+  const who = () => {
+    if (!caller) throw unauthenticated()
+    answer.assertRoom()
+    return caller
+  }
   return {
     get ctx() {
       return who()
     },
+    answer,
+    anonymous: caller === null,
     models,
     requestId,
     get loaders() {
-      return (loaders ??= makeLoaders(who()))
+      const ctx = who()
+      return (loaders ??= makeLoaders(ctx))
     },
     renewLoaders() {
       loaders = null
+      answer.renew()
     },
   }
 }

@@ -2,6 +2,7 @@
 import type { GraphQLSchema } from 'graphql'
 import { addAgents } from './agents.ts'
 import { addApprovals } from './approvals.ts'
+import { meterAnswers } from './answer-size.ts'
 import { addAudit } from './audit.ts'
 import { builder } from './builder.ts'
 import { addEvents } from './events.ts'
@@ -56,5 +57,5 @@ function build(): GraphQLSchema {
   addSubscriptions(refs, events)
   addGenerations(refs, settings, events, files)
   addProviders(refs)
-  return builder.toSchema()
+  return meterAnswers(builder.toSchema())
 }

@@ -34,6 +34,6 @@ export {
 export { allows, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
 export { createProject, getProjects, insertProject, listProjects, type Project } from './projects.ts'
 export { assertRoom } from './room.ts'
-export { createRateLimit, type RateLimit } from './rate.ts'
+export { createAddressLimit, createRateLimit, type AddressLimit } from './rate.ts'
 export { createStays } from './stays.ts'
 export { asAppError } from './storage-fault.ts'

@@ -1,4 +1,5 @@
-/** How often one key may ask: a bucket for each, in this process. */
+/** How often somebody may ask: a bucket for each key, and one for each address without a valid key. In this process. */
+import { createBuckets, perMinute } from '../../core/buckets.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 
@@ -7,25 +8,36 @@ export interface RateLimit {
   take(keyId: string): void
 }
 
-const maxBuckets = 100_000
+const maxKeys = 100_000
+/** Addresses are free to have, so fewer of them are remembered; the one that asked longest ago is forgotten. */
+const maxAddresses = 50_000
 
-/** `perMinute` requests a minute, all at once if they come so; the bucket fills evenly. */
-export function createRateLimit(clock: Clock, perMinute: number): RateLimit {
-  const buckets = new Map<string, { left: number; at: number }>()
-  const perMs = perMinute / 60_000
+/** `count` requests a minute, all at once if they come so; the bucket fills evenly. */
+export function createRateLimit(clock: Clock, count: number): RateLimit {
+  const buckets = createBuckets(maxKeys)
+  const rule = perMinute(count)
   return {
     take(keyId) {
-      const now = clock.now()
-      const bucket = buckets.get(keyId) ?? { left: perMinute, at: now }
-      bucket.left = Math.min(perMinute, bucket.left + (now - bucket.at) * perMs)
-      bucket.at = now
-      if (buckets.size >= maxBuckets) buckets.clear()
-      buckets.set(keyId, bucket)
-      if (bucket.left < 1) {
-        const retryAfterMs = Math.ceil((1 - bucket.left) / perMs)
-        throw new AppError('LIMITED', `This key may ask ${perMinute} times a minute.`, { retryAfterMs })
-      }
-      bucket.left -= 1
+      const retryAfterMs = buckets.take(keyId, rule, 1, clock.now())
+      if (retryAfterMs > 0)
+        throw new AppError('LIMITED', `This key may ask ${count} times a minute.`, { retryAfterMs })
     },
+  }
+}
+
+/** How often an address may ask without a valid key. */
+export interface AddressLimit {
+  /** Takes one request; answers the milliseconds to wait, or 0 when it was there. */
+  take(address: string): number
+  /** The key that came with the request was good after all. */
+  giveBack(address: string): void
+}
+
+export function createAddressLimit(clock: Clock, count: number): AddressLimit {
+  const buckets = createBuckets(maxAddresses)
+  const rule = perMinute(count)
+  return {
+    take: (address) => buckets.take(address, rule, 1, clock.now()),
+    giveBack: (address) => buckets.giveBack(address, rule, 1, clock.now()),
   }
 }
