@@ -22,7 +22,7 @@ import {
   getGenerations,
   getSteps,
   loadAskedUnder,
-  loadStepsOf,
+  showStepsOf,
   loadTotalUsage,
   type Generation,
   type Models,
@@ -30,7 +30,14 @@ import {
   type TotalUsage,
 } from '../../domain/generations/index.ts'
 import { loadUpstreams, type Catalog, type UpstreamState } from '../../domain/upstream/index.ts'
-import { getToolCalls, getTools, loadCallsOf, type Tool, type ToolCall } from '../../domain/tools/index.ts'
+import {
+  getToolCalls,
+  getTools,
+  loadOpenCallsOf,
+  showCallsOf,
+  type Tool,
+  type ToolCall,
+} from '../../domain/tools/index.ts'
 
 export interface Loaders {
   projects: DataLoader<string, Project | null>
@@ -46,6 +53,7 @@ export interface Loaders {
   /** By generation; the generation itself has been authorised by whoever got it. */
   stepsOf: DataLoader<string, Step[]>
   callsOf: DataLoader<string, ToolCall[]>
+  openCallsOf: DataLoader<string, ToolCall[]>
   /** By tool, which has been authorised by whoever got it. */
   upstreams: DataLoader<string, (UpstreamState & { catalog: Catalog }) | null>
   /** By agent, which has been authorised by whoever got it. */
@@ -136,8 +144,9 @@ function makeLoaders(ctx: Ctx): Loaders {
       return ids.map((id) => found.get(id) ?? null)
     }),
     collidingNames: new DataLoader((agents) => collidingNames(ctx, agents), { cacheKeyFn: ({ id }) => id }),
-    stepsOf: grouped((ids) => loadStepsOf(ctx.db, ids)),
-    callsOf: grouped((ids) => loadCallsOf(ctx.db, ids)),
+    stepsOf: grouped((ids) => showStepsOf(ctx.db, ids)),
+    openCallsOf: grouped((ids) => loadOpenCallsOf(ctx.db, ids)),
+    callsOf: grouped((ids) => showCallsOf(ctx.db, ids)),
     approvalsOf: grouped((ids) => loadPendingOf(ctx.db, ids)),
     askedUnder: new DataLoader(async (ids) => {
       const found = await loadAskedUnder(ctx.db, ids)

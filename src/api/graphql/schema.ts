@@ -11,6 +11,7 @@ import { addGateTypes } from './gates.ts'
 import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
 import { addKeys, addRole } from './keys.ts'
+import { boundLists } from './list-bounds.ts'
 import { addMcpSettings } from './mcp-settings.ts'
 import { addNodes } from './nodes.ts'
 import { addProjects } from './projects.ts'
@@ -57,5 +58,5 @@ function build(): GraphQLSchema {
   addSubscriptions(refs, events)
   addGenerations(refs, settings, events, files)
   addProviders(refs)
-  return meterAnswers(builder.toSchema())
+  return meterAnswers(boundLists(builder.toSchema()))
 }

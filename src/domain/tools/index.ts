@@ -76,6 +76,8 @@ export {
   loadCall,
   loadCalls,
   loadCallsOf,
+  loadOpenCallsOf,
+  showCallsOf,
   resolutions,
   toolCallOf,
   toolCallStatuses,

@@ -126,7 +126,7 @@ describe('documents are bounded', () => {
     [
       'complexity',
       '{ tools(first: 100) { nodes { id name description title version createdAt updatedAt } } generations(first: 100) { nodes { steps { toolCalls { id } } } } }',
-      /complexity of \d+; at most 10000/,
+      /complexity of \d+; at most 150000/,
     ],
   ])('too much %s is refused before anything runs', async (_what, query, message) => {
     const [first] = await messages(query)
