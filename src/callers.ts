@@ -11,7 +11,6 @@ import { AppError } from './core/errors.ts'
 import {
   createAuthenticator,
   createAddressLimit,
-  createRateLimit,
   createTokenVerifier,
   type AddressLimit,
   type Ctx,
@@ -49,7 +48,6 @@ export function createCallers(
     config.oidc ? createTokenVerifier(house, config.oidc) : null,
   )
   closers.push(async () => authenticator.close())
-  const rate = createRateLimit(house.clock, config.requestsPerMinute)
   const anonymous = createAddressLimit(house.clock, config.anonymousPerMinute)
   const trusted: BlockList = networksOf(config.trustedProxies)!
   const addressOf = ({ socket, headers }: IncomingMessage) =>
@@ -63,9 +61,7 @@ export function createCallers(
     if (!known) anonymous.giveBack(name)
     return { ...house, principal, requestId, remoteAddress }
   }
-  const take = async (ctx: Ctx, requests: number): Promise<void> => {
-    for (let i = 0; i < requests; i++) rate.take(ctx.principal.id)
-  }
+  const take = (ctx: Ctx, requests: number) => house.rates.takeRequests(ctx.principal, requests)
   const contextOf: ContextOf = async ({ authorization, ...request }) => {
     if (authorization === null) {
       assertRoom(anonymous, countedAddress(request.remoteAddress ?? ''))

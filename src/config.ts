@@ -62,8 +62,10 @@ export interface Config {
   maxFileBytes: number
   /** Media types of files that are taken. @default pictures, sound, film, plain text, PDF, JSON, ZIP, office documents */
   fileTypes: string[]
-  /** Requests per minute for one key, on one replica. @default 6000 */
+  /** Requests per minute for one key that has no limit of its own, on all replicas together. @default 6000 */
   requestsPerMinute: number
+  /** Cost of GraphQL operations per minute for one key, on all replicas together. @default 300000 */
+  costPerMinute: number
   /** Requests per minute of one address without a valid key, on one replica. @default 600 */
   anonymousPerMinute: number
   /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed. @default none */
@@ -166,6 +168,7 @@ const shapes = {
   GATEHOUSE_TOOL_TIMEOUT_MS: number(1, 600_000),
   GATEHOUSE_MAX_ROWS_PER_PROJECT: number(1, 10_000_000),
   GATEHOUSE_REQUESTS_PER_MINUTE: number(1, 100_000_000),
+  GATEHOUSE_COST_PER_MINUTE: number(1, 1_000_000_000),
   GATEHOUSE_ANONYMOUS_PER_MINUTE: number(1, 100_000_000),
   GATEHOUSE_TRUSTED_PROXIES: list.refine((names) => networksOf(names) !== null, {
     message: 'must be addresses or networks by comma, such as 10.0.0.0/8,fd00::/8',
@@ -232,6 +235,7 @@ export function loadConfig(env: Environment = process.env): Config {
     toolTimeoutMs: set.GATEHOUSE_TOOL_TIMEOUT_MS ?? 60_000,
     maxRowsPerProject: set.GATEHOUSE_MAX_ROWS_PER_PROJECT ?? 10_000,
     requestsPerMinute: set.GATEHOUSE_REQUESTS_PER_MINUTE ?? 6000,
+    costPerMinute: set.GATEHOUSE_COST_PER_MINUTE ?? 300_000,
     anonymousPerMinute: set.GATEHOUSE_ANONYMOUS_PER_MINUTE ?? 600,
     trustedProxies: set.GATEHOUSE_TRUSTED_PROXIES ?? [],
     maxConnections: set.GATEHOUSE_MAX_CONNECTIONS ?? 20_000,

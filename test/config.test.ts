@@ -57,6 +57,7 @@ test('who is believed and where the numbers are served is checked when it is rea
       GATEHOUSE_METRICS_LISTEN: '[::1]:9464',
       GATEHOUSE_METRICS_TOKEN: 'scrape-0123456789abcdef',
       GATEHOUSE_ANONYMOUS_PER_MINUTE: '60',
+      GATEHOUSE_COST_PER_MINUTE: '5000',
       GATEHOUSE_MAX_CONNECTIONS: '100',
       GATEHOUSE_MAX_ANSWER_BYTES: '65536',
     }),
@@ -65,6 +66,7 @@ test('who is believed and where the numbers are served is checked when it is rea
     metricsListen: { host: '::1', port: 9464 },
     metricsToken: 'scrape-0123456789abcdef',
     anonymousPerMinute: 60,
+    costPerMinute: 5000,
     maxConnections: 100,
     maxAnswerBytes: 65536,
   })

@@ -79,6 +79,7 @@ describe('operations', () => {
     '{generations(first:90){nodes{steps{toolCalls{content}}}}}',
     '{ generations { nodes { toolCalls { content structuredContent arguments } } } }',
     '{ agents(first: 100) { nodes { tools { inputSchema outputSchema presetParameters } } } }',
+    'query($n: Int = 100) { generations(first: $n) { nodes { steps(first: 100) { toolCalls(first: 20) { id } } } } }',
     '{ agents { nodes { agents { agents { tools { id } } } } } }',
     '{ tools(first: 100) { nodes { ... on McpTool { actions { inputSchema } } } } }',
   ])('%s is refused for what it can hold', async (text) => {

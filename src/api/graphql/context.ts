@@ -1,6 +1,7 @@
 /** What a resolver gets: the caller's ctx for operations, and loaders that gather look-ups of one moment. */
 import DataLoader from 'dataloader'
-import type { Ctx } from '../../domain/access/index.ts'
+import type { GraphQLError } from 'graphql'
+import type { Ctx, Quota } from '../../domain/access/index.ts'
 import {
   getApiKeys,
   getProjects,
@@ -71,6 +72,10 @@ export interface GraphQLContext {
   readonly answer: AnswerMeter
   /** The caller's ctx; throws UNAUTHENTICATED when nobody is asking. */
   readonly ctx: Ctx
+  /** What the operation costs; there once it has been judged. */
+  cost: { requested: number; taken: boolean; caller: Ctx } | null
+  /** What the key has left of its requests; null when nobody is asking. */
+  quotas(): Quota | null
   /** No key was sent. */
   readonly anonymous: boolean
   readonly models: Models
@@ -80,6 +85,14 @@ export interface GraphQLContext {
   newestPosition?: number
   /** Forgets what was loaded: called for each event of a subscription, whose context lives as long as the stream. */
   renewLoaders(): void
+}
+
+/** What is known of a request before its body is read. */
+export interface ServerContext {
+  /** What resolvers get. */
+  prepared?: GraphQLContext
+  /** Why nothing of the request is looked at. */
+  refusal?: GraphQLError
 }
 
 /** The largest answer when nobody says otherwise, in bytes. */
@@ -105,6 +118,8 @@ export function makeContext(
     },
     answer,
     anonymous: caller === null,
+    cost: null,
+    quotas: () => caller && caller.rates.quotas(caller.principal).requests,
     models,
     requestId,
     get loaders() {

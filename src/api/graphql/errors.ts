@@ -116,6 +116,14 @@ export function addErrorTypes(builder: Builder) {
       resolve: (refusal) => refusal.details.issues ?? [],
     }),
   )
+  builder.objectField(types[names.indexOf('LimitReachedError')]!, 'retryAfterMs', (t) =>
+    t.int({
+      nullable: true,
+      description:
+        'After so many milliseconds another try may succeed; null when time alone changes nothing.',
+      resolve: (refusal) => refusal.details.retryAfterMs ?? null,
+    }),
+  )
   const byName = Object.fromEntries(names.map((name, i) => [name, types[i]!])) as Record<
     RefusalName,
     (typeof types)[number]

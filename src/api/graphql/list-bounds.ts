@@ -41,6 +41,7 @@ export const listMaxima: Record<string, number> = {
   'PlatformTool.actions': 200,
   'Query.nodes': 100,
   'Query.platformActions': 200,
+  'Query.rateLimits': 1000,
   'RequiredAction.approvals': 200,
   'RequiredAction.toolCalls': 200,
   'RequiresActionEvent.toolCalls': 200,

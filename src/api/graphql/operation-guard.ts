@@ -10,13 +10,14 @@ import {
   type OperationDefinitionNode,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { invalid, invalidAt, type AppError } from '../../core/errors.ts'
+import { AppError, invalid, invalidAt } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { unauthenticated } from '../../domain/access/index.ts'
 import { operationLimits } from './builder.ts'
 import type { GraphQLContext } from './context.ts'
 import { maskError } from './errors.ts'
 import { introspectionLimits, introspectionOf, type Introspection } from './introspection.ts'
+import { pointsOf, spend } from './operation-cost.ts'
 import { variableFaults } from './variables.ts'
 
 interface Operation {
@@ -29,8 +30,9 @@ interface Operation {
 
 /** Refuses an operation as a whole, before anything is read: faulty variables (never repeated) and excessive cost. */
 export function operationGuard(log: Log, production: boolean): Plugin {
-  const look = ({ args, setResultAndStopExecution }: { args: Operation } & Stopping) => {
-    const fault = faultOf(args, production)
+  const look = async ({ args, setResultAndStopExecution }: { args: Operation } & Stopping) => {
+    const judged = judge(args, production)
+    const fault = judged instanceof AppError ? judged : await spend(args.contextValue, judged)
     if (fault) setResultAndStopExecution({ errors: [refusal(fault, log)] })
   }
   return { onExecute: look as never, onSubscribe: look as never }
@@ -48,15 +50,18 @@ function refusal(fault: AppError, log: Log): GraphQLError {
   return error
 }
 
-function faultOf(args: Operation, production: boolean): AppError | null {
+/** Why it is refused, or what it costs in points. */
+function judge(args: Operation, production: boolean): AppError | number {
   const operation = getOperationAST(args.document, args.operationName)
-  if (!operation) return null
+  if (!operation) return pointsOf(0)
   const asked = introspectionOf(args.schema, args.document, operation)
   if (asked && production && args.contextValue.anonymous) return unauthenticated()
   const document = (asked && introspectionFault(asked)) ?? nameFault(args.document)
   if (document) return document
   const issues = variableFaults(args.schema, operation, args.variableValues)
-  return issues.length > 0 ? invalid(issues) : costFault(args, operation)
+  if (issues.length > 0) return invalid(issues)
+  const cost = costOf(args, operation)
+  return cost instanceof AppError ? cost : pointsOf(cost + (asked?.fields ?? 0))
 }
 
 function introspectionFault({ schemas, types, fields }: Introspection): AppError | null {
@@ -90,7 +95,7 @@ function nameFault(document: DocumentNode): AppError | null {
 }
 
 /** Counted here and not in the resolvers, so that subscriptions are refused when they open. */
-function costFault(args: Operation, operation: OperationDefinitionNode): AppError | null {
+function costOf(args: Operation, operation: OperationDefinitionNode): AppError | number {
   const definitions = args.document.definitions.filter(
     (definition) => definition.kind !== Kind.OPERATION_DEFINITION || definition === operation,
   )
@@ -104,5 +109,5 @@ function costFault(args: Operation, operation: OperationDefinitionNode): AppErro
         ['document'],
         `has a ${name} of ${cost[name]}; at most ${operationLimits[name]} is allowed`,
       )
-  return null
+  return cost.complexity
 }

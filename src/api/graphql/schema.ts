@@ -12,6 +12,7 @@ import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
 import { addKeys, addRole } from './keys.ts'
 import { boundLists } from './list-bounds.ts'
+import { addLimits } from './limits.ts'
 import { addMcpSettings } from './mcp-settings.ts'
 import { addNodes } from './nodes.ts'
 import { addProjects } from './projects.ts'
@@ -58,5 +59,6 @@ function build(): GraphQLSchema {
   addSubscriptions(refs, events)
   addGenerations(refs, settings, events, files)
   addProviders(refs)
+  addLimits(refs)
   return meterAnswers(boundLists(builder.toSchema()))
 }

@@ -209,7 +209,7 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
         toolCall: t.expose('toolCall', { type: refs.ToolCall, description: 'The call with its result.' }),
       }),
     }),
-    errors: ['ValidationError', 'NotFoundError', 'IdempotencyConflictError'],
+    errors: ['ValidationError', 'NotFoundError', 'IdempotencyConflictError', 'LimitReachedError'],
     run: async (ctx, input) => ({ toolCall: await callTool(ctx, input as CallToolInput) }),
   })
 }

@@ -7,8 +7,9 @@ import { GraphQLError, type DocumentNode } from 'graphql'
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
 import type { Log } from '../../core/log.ts'
 import { newestPosition } from '../../domain/generations/index.ts'
-import type { GraphQLContext } from './context.ts'
+import type { GraphQLContext, ServerContext } from './context.ts'
 import { documentFault, maskError } from './errors.ts'
+import { costReport, quotaHeaders } from './operation-cost.ts'
 import { operationGuard } from './operation-guard.ts'
 import { pageHeaders, renderPage } from './page.ts'
 import { schemaOf } from './schema.ts'
@@ -68,17 +69,11 @@ export function makeYoga(options: YogaOptions) {
       plainFaults(),
       operationGuard(log, options.production),
       boundedAnswers(log),
+      costReport(),
+      quotaHeaders(),
       feedCursorFirst(),
     ] as Plugin[],
   })
-}
-
-/** What is known of a request before its body is read. */
-export interface ServerContext {
-  /** What resolvers get. */
-  prepared?: GraphQLContext
-  /** Why nothing of the request is looked at. */
-  refusal?: GraphQLError
 }
 
 /** Answers what was refused before its body was read, with the headers for browsers as everything else. */

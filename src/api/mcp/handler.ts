@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, notFound } from '../../core/errors.ts'
 import { hasManyValues, isJsonObject, jsonTooBig, maxJsonValues } from '../../core/json.ts'
+import { rateHeaders } from '../../core/rate-headers.ts'
 import type { Ctx, House } from '../../domain/access/index.ts'
 import { createSubscriptions, createSurfaces } from '../../domain/bridge/index.ts'
 import { goneSignal, writeAnswer, type Answer } from './adapter.ts'
@@ -131,7 +132,8 @@ async function serve(
       )
     const body = bytes === undefined ? { value: undefined } : parsed(bytes)
     id = idOf(body?.value)
-    await options.take(ctx, Array.isArray(body?.value) ? body.value.length : 1)
+    const taken = options.take(ctx, Array.isArray(body?.value) ? body.value.length : 1)
+    await taken.finally(() => tellQuota(ctx, response))
     if (body === null)
       return send(response, 400, rpcError(null, codes.parse, 'Parse error', { type: 'parse_error' }))
     const tooBig = jsonTooBig(body.value, bodyLimits) ?? batchFault(body.value)
@@ -156,7 +158,9 @@ function sendRefusal(
   error: unknown,
   id: string | number | null,
 ): void {
-  const { status, headers, body } = toHttpError(error, house.log, id)
+  const { status: usual, headers, body } = toHttpError(error, house.log, id)
+  // A client's SDK makes a fault of the transport of 429, without its data; a request that has an id gets its answer.
+  const status = usual === 429 && id !== null ? 200 : usual
   const metadata = metadataUrl(publicUrl(), place.path)
   const action = error instanceof AppError ? error.details.action : undefined
   const asked: Record<string, string> =
@@ -166,6 +170,12 @@ function sendRefusal(
         ? { 'www-authenticate': challenge(metadata, 'insufficient_scope', action) }
         : {}
   send(response, status, body, { ...headers, ...asked })
+}
+
+function tellQuota({ rates, principal }: Ctx, response: ServerResponse): void {
+  const { name, rule, left } = rates.quotas(principal).requests
+  for (const [header, value] of Object.entries(rateHeaders(name, rule, left)))
+    response.setHeader(header, value)
 }
 
 function sendMetadata(

@@ -34,6 +34,14 @@ export {
 export { allows, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
 export { createProject, getProjects, insertProject, listProjects, type Project } from './projects.ts'
 export { assertRoom } from './room.ts'
-export { createAddressLimit, createRateLimit, type AddressLimit } from './rate.ts'
+export {
+  assertUse,
+  createRateLimiter,
+  limitScopes,
+  listRateLimits,
+  setRateLimit,
+  type RateLimit,
+} from './limits.ts'
+export { createAddressLimit, type AddressLimit, type Quota } from './rate.ts'
 export { createStays } from './stays.ts'
 export { asAppError } from './storage-fault.ts'

@@ -1,28 +1,41 @@
-/** How often somebody may ask: a bucket for each key, and one for each address without a valid key. In this process. */
-import { createBuckets, perMinute } from '../../core/buckets.ts'
-import { AppError } from '../../core/errors.ts'
+/** How often somebody may ask: the port to the limits of keys, projects, agents and tools, and the limit of addresses. */
+import { createBuckets, perMinute, type BucketRule } from '../../core/buckets.ts'
 import type { Clock } from '../../core/clock.ts'
 
-export interface RateLimit {
-  /** Takes one request of the key, or throws LIMITED with the time after which the next may come. */
-  take(keyId: string): void
-}
-
-const maxKeys = 100_000
-/** Addresses are free to have, so fewer of them are remembered; the one that asked longest ago is forgotten. */
+/** Addresses are free to have, so only so many are remembered; the one that asked longest ago is forgotten. */
 const maxAddresses = 50_000
 
-/** `count` requests a minute, all at once if they come so; the bucket fills evenly. */
-export function createRateLimit(clock: Clock, count: number): RateLimit {
-  const buckets = createBuckets(maxKeys)
-  const rule = perMinute(count)
-  return {
-    take(keyId) {
-      const retryAfterMs = buckets.take(keyId, rule, 1, clock.now())
-      if (retryAfterMs > 0)
-        throw new AppError('LIMITED', `This key may ask ${count} times a minute.`, { retryAfterMs })
-    },
-  }
+/** Whose limits they are: a key or token, and its project. */
+export interface RatedCaller {
+  id: string
+  projectId: string
+}
+
+/** What is left of something, for those who are told. */
+export interface Quota {
+  name: string
+  rule: BucketRule
+  left: number
+}
+
+/** Takes from the limits. One for each process; the buckets are shared by all replicas. */
+export interface RateLimiter {
+  /** Takes requests of a key, and of its project where that has a limit. Throws LIMITED with the time to wait. */
+  takeRequests(principal: RatedCaller, requests: number): Promise<void>
+  /** Takes the cost of a GraphQL operation of a key; answers the milliseconds to wait, or 0. */
+  takeCost(principal: RatedCaller, cost: number): number | Promise<number>
+  giveBackCost(principal: RatedCaller, cost: number): void
+  /** What a key has left of its requests and of its cost. */
+  quotas(principal: RatedCaller): { requests: Quota; cost: Quota }
+  /** Takes one use of a tool or an agent; answers the milliseconds to wait, or 0. Without a limit it is always 0. */
+  takeUse(projectId: string, scope: 'AGENT' | 'TOOL', targetId: string): Promise<number>
+  /** Puts back a use that was none: the call was there before, or waits for a person. */
+  giveBackUse(projectId: string, scope: 'AGENT' | 'TOOL', targetId: string): Promise<void>
+  /** The tools of a project that have a limit, by id. */
+  limitedTools(projectId: string): Promise<ReadonlySet<string>>
+  /** Forgets what was read of the limits of a project. */
+  forget(projectId: string): void
+  close(): Promise<void>
 }
 
 /** How often an address may ask without a valid key. */

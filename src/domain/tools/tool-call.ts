@@ -126,6 +126,8 @@ export interface ToolCall {
   resolution: Resolution | null
   resolvedBy: string | null
   resolvedAt: Date | null
+  /** A limit holds it back until then; it waits by itself. */
+  notBefore: Date | null
   deadlineAt: Date | null
   startedAt: Date | null
   settledAt: Date | null
