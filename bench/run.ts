@@ -4,6 +4,7 @@ import { measureBridge } from './bridge.ts'
 import { measureFanout } from './fanout.ts'
 import { measureGate } from './gate.ts'
 import { measureGenerations } from './generations.ts'
+import { measureGuards } from './guards.ts'
 import { measureQuery } from './query.ts'
 import { measureScale } from './scale.ts'
 import { measureUpstreams } from './upstreams.ts'
@@ -14,6 +15,7 @@ const parts = {
   generations: measureGenerations,
   gate: measureGate,
   query: measureQuery,
+  guards: measureGuards,
   fanout: measureFanout,
   scale: measureScale,
 }

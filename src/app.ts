@@ -12,7 +12,13 @@ import { createLog } from './logging.ts'
 import { addressOf, masterKeyOf } from './foundation.ts'
 import { openFaces, type FaceParts } from './faces.ts'
 import { openFirstDoor } from './first-start.ts'
-import { createStays, type Ctx, type House, type Principal } from './domain/access/index.ts'
+import {
+  createRateLimiter,
+  createStays,
+  type Ctx,
+  type House,
+  type Principal,
+} from './domain/access/index.ts'
 import { createEgress, type EgressOptions } from './domain/egress/index.ts'
 import {
   createModels,
@@ -33,6 +39,9 @@ import { localBell, type Bell } from './store/events/bell.ts'
 import { startLive } from './store/events/live.ts'
 import { postgresBell } from './store/events/postgres-bell.ts'
 import { redisBell } from './store/events/redis-bell.ts'
+import { postgresBuckets } from './store/rates/postgres-buckets.ts'
+import { redisBuckets } from './store/rates/redis-buckets.ts'
+import { createSharedBuckets, type BucketStore } from './store/rates/shared-buckets.ts'
 
 /** What tests put in place of the outside world. */
 export interface AppParts extends FaceParts {
@@ -45,6 +54,8 @@ export interface AppParts extends FaceParts {
 export interface App {
   /** Where it listens. */
   url: string
+  /** Where /metrics is, when it has an address of its own. */
+  metricsUrl: string | null
   house: House
   models: Models
   /** The operator's key, at the first start only. */
@@ -105,8 +116,12 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   const shared = { db, leaseDb, callLeases, bell, clock: parts.clock ?? systemClock, log }
   const stays = createStays({ ...shared, limits: limitsOf(config) })
   closers.push(async () => stays.close())
+  const buckets = createSharedBuckets(shared.clock, log, await bucketStore(config, connection))
+  const rates = createRateLimiter(shared, buckets, config)
+  closers.push(() => rates.close())
   const house: House = {
     ...shared,
+    rates,
     stays,
     live,
     egress,
@@ -141,7 +156,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   const followed = config.role === 'api' ? null : startUpstreams(house, { sweepMs: 500 })
   if (followed) closers.push(() => followed.stop(0))
   const state = { draining: false }
-  const { server, sockets, mcp } = await openFaces(
+  const { server, sockets, mcp, metricsUrl } = await openFaces(
     config,
     house,
     models,
@@ -153,6 +168,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   )
   return {
     url: server.url,
+    metricsUrl,
     house,
     models,
     adminKey: first.secret,
@@ -183,6 +199,12 @@ function once(stop: (graceMs?: number) => Promise<void>): (graceMs?: number) => 
 async function openBell(config: Config, connection: Connection): Promise<Bell> {
   if (config.redisUrl) return redisBell(config.redisUrl, `gatehouse:${await installationId(connection)}`)
   return connection.kind === 'postgres' && config.databaseUrl ? postgresBell(config.databaseUrl) : localBell()
+}
+
+/** Where replicas share their buckets; null on the embedded database, which has one process. */
+async function bucketStore(config: Config, connection: Connection): Promise<BucketStore | null> {
+  if (config.redisUrl) return redisBuckets(config.redisUrl, `gatehouse:${await installationId(connection)}`)
+  return connection.kind === 'postgres' ? postgresBuckets(connection.db) : null
 }
 
 /** Installations may share a Redis: the database tells them apart. */

@@ -1,6 +1,7 @@
 /** The only reader of the environment: one pure function gives one frozen configuration, or all its mistakes at once. */
 import { join } from 'node:path'
 import { z } from 'zod'
+import { networksOf } from './core/client-address.ts'
 
 /** Seconds and bytes in the names are the units. Every setting works when it is not set. */
 export interface Config {
@@ -67,11 +68,25 @@ export interface Config {
   maxProjectFileBytes: number
   /** Media types of files that are taken. @default pictures, sound, film, plain text, PDF, JSON, ZIP, office documents */
   fileTypes: string[]
-  /** Requests per minute for one key, on one replica. @default 6000 */
+  /** Requests per minute for one key that has no limit of its own, on all replicas together. @default 6000 */
   requestsPerMinute: number
+  /** Cost of GraphQL operations per minute for one key, on all replicas together. @default 300000 */
+  costPerMinute: number
+  /** Requests per minute of one address without a valid key, on one replica. @default 600 */
+  anonymousPerMinute: number
+  /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed. @default none */
+  trustedProxies: string[]
+  /** Connections that are open at once; more are closed as they come. @default 20000 */
+  maxConnections: number
+  /** The largest answer of one GraphQL operation or one message of a socket, in bytes. @default 8388608 (8 MiB) */
+  maxAnswerBytes: number
+  /** Where /metrics is served instead of the usual address, `host:port`. @default null: at the usual address */
+  metricsListen: { host: string; port: number } | null
+  /** What /metrics wants as a bearer token. @default null: nothing */
+  metricsToken: string | null
   /** How the outside reaches this server: the base of the addresses that tokens are issued for. @default where it listens */
   publicUrl: string | null
-  /** Names in the Host header that are served beside this machine's own. @default none: that of publicUrl */
+  /** Names in the Host header that are served beside this machine's own and addresses. @default none: that of publicUrl */
   allowedHosts: string[]
   /** The identity provider whose tokens are accepted beside API keys. @default none */
   oidc: OidcConfig | null
@@ -121,6 +136,12 @@ const list = z.string().transform((value) =>
     .map((item) => item.trim())
     .filter(Boolean),
 )
+const listenAddress = z.string().transform((value, at) => {
+  const found = /^(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})$/.exec(value)
+  if (found && Number(found[3]) <= 65_535) return { host: (found[1] ?? found[2])!, port: Number(found[3]) }
+  at.addIssue({ code: 'custom', message: 'must be host:port, such as 127.0.0.1:9464' })
+  return z.NEVER
+})
 const key32 = z.string().transform((value, at) => {
   const bytes = /^[0-9a-fA-F]{64}$/.test(value) ? Buffer.from(value, 'hex') : Buffer.from(value, 'base64')
   if (bytes.length === 32) return bytes
@@ -155,6 +176,17 @@ const shapes = {
   GATEHOUSE_REQUESTS_PER_MINUTE: number(1, 100_000_000),
   GATEHOUSE_MAX_STREAMS_PER_KEY: number(1, 1_000_000),
   GATEHOUSE_MAX_STREAMS_PER_PROJECT: number(1, 1_000_000),
+  GATEHOUSE_COST_PER_MINUTE: number(1, 1_000_000_000),
+  GATEHOUSE_ANONYMOUS_PER_MINUTE: number(1, 100_000_000),
+  GATEHOUSE_TRUSTED_PROXIES: list.refine((names) => networksOf(names) !== null, {
+    message: 'must be addresses or networks by comma, such as 10.0.0.0/8,fd00::/8',
+  }),
+  GATEHOUSE_MAX_CONNECTIONS: number(1, 1_000_000),
+  GATEHOUSE_MAX_ANSWER_BYTES: number(64 * 1024, 1024 * 1024 * 1024),
+  GATEHOUSE_METRICS_LISTEN: listenAddress,
+  GATEHOUSE_METRICS_TOKEN: z
+    .string()
+    .regex(/^[\w.~+/=-]{16,500}$/, 'must have at least 16 characters of a token'),
   GATEHOUSE_BLOB_DIR: z.string().min(1),
   GATEHOUSE_MAX_FILE_BYTES: number(1, 5_000_000_000),
   GATEHOUSE_MAX_PROJECT_FILE_BYTES: number(1, Number.MAX_SAFE_INTEGER),
@@ -214,6 +246,13 @@ export function loadConfig(env: Environment = process.env): Config {
     requestsPerMinute: set.GATEHOUSE_REQUESTS_PER_MINUTE ?? 6000,
     maxStreamsPerKey: set.GATEHOUSE_MAX_STREAMS_PER_KEY ?? 1000,
     maxStreamsPerProject: set.GATEHOUSE_MAX_STREAMS_PER_PROJECT ?? 5000,
+    costPerMinute: set.GATEHOUSE_COST_PER_MINUTE ?? 300_000,
+    anonymousPerMinute: set.GATEHOUSE_ANONYMOUS_PER_MINUTE ?? 600,
+    trustedProxies: set.GATEHOUSE_TRUSTED_PROXIES ?? [],
+    maxConnections: set.GATEHOUSE_MAX_CONNECTIONS ?? 20_000,
+    maxAnswerBytes: set.GATEHOUSE_MAX_ANSWER_BYTES ?? 8 * 1024 * 1024,
+    metricsListen: set.GATEHOUSE_METRICS_LISTEN ?? null,
+    metricsToken: set.GATEHOUSE_METRICS_TOKEN ?? null,
     blobDir: set.GATEHOUSE_BLOB_DIR ?? join(set.GATEHOUSE_DATA_DIR ?? '.gatehouse', 'blobs'),
     maxFileBytes: set.GATEHOUSE_MAX_FILE_BYTES ?? 25 * 1024 * 1024,
     maxProjectFileBytes: set.GATEHOUSE_MAX_PROJECT_FILE_BYTES ?? 10 * 1024 ** 3,

@@ -1,28 +1,29 @@
 /** Opens the faces: who is asking, what they reach, and the server that all of them share. */
-import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
-import { makeContext, type GraphQLContext } from './api/graphql/context.ts'
+import { graphqlRoute } from './api/graphql/http-route.ts'
 import type { SocketLimits } from './api/graphql/socket-limits.ts'
 import { openSockets, type Sockets } from './api/graphql/sockets.ts'
-import { makeYoga, type Credentials } from './api/graphql/yoga.ts'
+import { makeYoga, type Yoga } from './api/graphql/yoga.ts'
+import { maxAnonymousBodyBytes, maxBodyBytes } from './api/http/bodies.ts'
 import { makeFiles } from './api/http/files.ts'
 import { makeOauth } from './api/http/oauth.ts'
-import { listen, type HttpServer } from './api/http/server.ts'
-import { makeMcp, type Caller, type Mcp } from './api/mcp/handler.ts'
-import type { Times } from './api/mcp/visit.ts'
-import type { Config } from './config.ts'
 import {
-  assertUnbound,
-  createAuthenticator,
-  createRateLimit,
-  createTokenVerifier,
-  unauthenticated,
-  type Ctx,
-  type House,
-} from './domain/access/index.ts'
+  listen,
+  listenForMetrics,
+  usualServerLimits,
+  type HttpServer,
+  type MetricsRoute,
+  type ServerLimits,
+} from './api/http/server.ts'
+import { makeMcp, type Mcp } from './api/mcp/handler.ts'
+import type { Times } from './api/mcp/visit.ts'
+import { createCallers, type Address, type Callers } from './callers.ts'
+import type { Config } from './config.ts'
+import { hostFault } from './core/host-names.ts'
+import { sha256Hex } from './core/signing.ts'
+import type { House } from './domain/access/index.ts'
 import type { Models, Workers } from './domain/generations/index.ts'
 import { query } from './store/db/database.ts'
 import type { Live } from './store/events/live.ts'
@@ -33,6 +34,8 @@ export interface Faces {
   server: HttpServer
   sockets: Sockets | null
   mcp: Mcp | null
+  /** Where the numbers are served, when that is an address of their own. */
+  metricsUrl: string | null
 }
 
 /** What tests put in place of the usual limits and times of the faces. */
@@ -40,11 +43,8 @@ export interface FaceParts {
   sockets?: Partial<SocketLimits>
   /** How long the bridge holds requests. */
   mcp?: Partial<Times>
-}
-
-/** How the outside reaches this server: known once it listens, when the configuration does not say. */
-export interface Address {
-  url: string
+  /** How much the HTTP server holds. */
+  server?: Partial<ServerLimits>
 }
 
 /** Makes the faces and listens; `closers` gets what must be closed after them. */
@@ -59,36 +59,54 @@ export async function openFaces(
   isDraining: () => boolean,
 ): Promise<Faces> {
   const serves = config.role !== 'worker'
-  const { ctxOf, contextOf } = callersOf(config, house, models, address, closers)
-  const shared = { log: house.log, corsOrigins: config.corsOrigins, contextOf }
-  const yoga = serves ? makeYoga({ ...shared, graphiql: config.graphiql }) : null
-  const sockets = yoga ? openSockets({ ...shared, yoga, stays: house.stays, limits: parts.sockets }) : null
+  const callers = createCallers(config, house, models, address, closers)
+  const { log } = house
+  const { corsOrigins, graphiql, production } = config
+  const yoga = serves ? makeYoga({ log, corsOrigins, graphiql, production }) : null
+  const { stays } = house
+  const sockets = yoga
+    ? openSockets({ ...callers, log, corsOrigins, yoga, stays, limits: parts.sockets })
+    : null
+  const allowedHosts = hostsOf(config)
   const mcp = serves
     ? makeMcp({
         house,
-        contextOf: ctxOf,
+        contextOf: callers.ctxOf,
+        take: callers.take,
+        addressOf: callers.addressOf,
         publicUrl: () => address.url,
         issuer: config.oidc?.issuer ?? null,
-        guard: { allowedHosts: hostsOf(config), corsOrigins: config.corsOrigins },
+        guard: { allowedHosts, corsOrigins },
         times: parts.mcp,
       })
     : null
-  const registry = metricsOf(house.live, sockets, workers)
+  const metrics = metricsRoute(metricsOf(house.live, sockets, workers), config.metricsToken)
+  const { metricsListen, maxConnections } = config
+  const apart = metricsListen ? await listenForMetrics(metrics, metricsListen.host, metricsListen.port) : null
+  if (apart) closers.push(() => apart.close(0))
   const server = await listen(
     {
-      graphql: yoga,
+      graphql: yoga && routeOf(yoga, house, callers),
       mcp,
-      files: serves ? makeFiles(house, fileCaller(ctxOf, address)) : null,
+      files: serves ? makeFiles(house, callers) : null,
       oauth: serves ? makeOauth(house) : null,
       upgrade: sockets?.upgrade ?? null,
+      hostFault: (host) => hostFault(host, allowedHosts),
+      takeAnonymous: callers.takeAnonymous,
       ready: async () => !isDraining() && (await answersInTime(house)),
-      metrics: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+      metrics: apart ? null : metrics,
     },
     config.host,
     config.port,
+    { ...usualServerLimits, maxConnections, ...parts.server },
   )
   address.url ||= server.url
-  return { server, sockets, mcp }
+  return { server, sockets, mcp, metricsUrl: apart?.url ?? null }
+}
+
+function routeOf(yoga: Yoga, { log }: House, { contextOf, addressOf }: Callers) {
+  const bodies = { known: maxBodyBytes, anonymous: maxAnonymousBodyBytes }
+  return graphqlRoute({ yoga, log, contextOf, addressOf, maxBodyBytes: bodies })
 }
 
 /** Whoever asks for readiness decides within a second; a database that takes longer is not ready. */
@@ -100,58 +118,20 @@ async function answersInTime({ leaseDb }: House): Promise<boolean> {
   return Promise.race([answer, late]).catch(() => false)
 }
 
-/** Who is asking, for every face. The address is known once it listens, and asked for only then. */
-function callersOf(
-  config: Config,
-  house: House,
-  models: Models,
-  address: Address,
-  closers: (() => Promise<unknown>)[],
-) {
-  const authenticator = createAuthenticator(
-    house,
-    config.oidc ? createTokenVerifier(house, config.oidc) : null,
-  )
-  closers.push(async () => authenticator.close())
-  const rate = createRateLimit(house.clock, config.requestsPerMinute)
-  const ctxOf = async ({ secret, resources, remoteAddress, requestId, messages }: Caller): Promise<Ctx> => {
-    const principal = await authenticator.authenticate(secret, resources)
-    for (let i = 0; i < messages; i++) rate.take(principal.id)
-    return { ...house, principal, requestId, remoteAddress }
-  }
-  const contextOf = async ({ authorization, ...request }: Credentials): Promise<GraphQLContext> => {
-    if (authorization === null) return makeContext(refuse, models, request.requestId)
-    const resources = [`${address.url}/graphql`]
-    const ctx = await ctxOf({ secret: tokenOf(authorization), resources, messages: 1, ...request })
-    assertUnbound(ctx.principal)
-    return makeContext(() => ctx, models, request.requestId)
-  }
-  return { ctxOf, contextOf }
-}
-
-/** Who announces a file over REST. */
-function fileCaller(ctxOf: (caller: Caller) => Promise<Ctx>, address: Address) {
-  return ({ headers, socket }: IncomingMessage): Promise<Ctx> =>
-    ctxOf({
-      secret: tokenOf(headers.authorization ?? ''),
-      resources: [`${address.url}/api/v1/files`],
-      remoteAddress: socket.remoteAddress ?? null,
-      requestId: randomUUID(),
-      messages: 1,
-    })
-}
-
 /** Names in the Host header that belong to us. */
 function hostsOf({ host, publicUrl, allowedHosts }: Config): string[] {
   return [host, ...(publicUrl ? [new URL(publicUrl).hostname] : []), ...allowedHosts]
 }
 
-function refuse(): never {
-  throw unauthenticated()
-}
-
-function tokenOf(authorization: string): string | null {
-  return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? null
+/** The numbers, to whoever has the token when there is one. */
+function metricsRoute(registry: Registry, token: string | null): MetricsRoute {
+  const expected = token === null ? null : sha256Hex(`Bearer ${token}`)
+  return async ({ headers }, response) => {
+    // Hashes are compared, so that the time tells nothing.
+    if (expected !== null && sha256Hex(headers.authorization ?? '') !== expected)
+      return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
+    response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics())
+  }
 }
 
 /** Events that wait for their place in the feed; NaN while the database is away. */

@@ -50,6 +50,37 @@ test('production wants a secret key and turns demo and GraphiQL off', () => {
   })
 })
 
+test('who is believed and where the numbers are served is checked when it is read', () => {
+  expect(
+    loadConfig({
+      GATEHOUSE_TRUSTED_PROXIES: '10.0.0.0/8, fd00::/8,192.0.2.7',
+      GATEHOUSE_METRICS_LISTEN: '[::1]:9464',
+      GATEHOUSE_METRICS_TOKEN: 'scrape-0123456789abcdef',
+      GATEHOUSE_ANONYMOUS_PER_MINUTE: '60',
+      GATEHOUSE_COST_PER_MINUTE: '5000',
+      GATEHOUSE_MAX_CONNECTIONS: '100',
+      GATEHOUSE_MAX_ANSWER_BYTES: '65536',
+    }),
+  ).toMatchObject({
+    trustedProxies: ['10.0.0.0/8', 'fd00::/8', '192.0.2.7'],
+    metricsListen: { host: '::1', port: 9464 },
+    metricsToken: 'scrape-0123456789abcdef',
+    anonymousPerMinute: 60,
+    costPerMinute: 5000,
+    maxConnections: 100,
+    maxAnswerBytes: 65536,
+  })
+  expect(loadConfig({})).toMatchObject({ trustedProxies: [], metricsListen: null, metricsToken: null })
+  const faulty = {
+    GATEHOUSE_TRUSTED_PROXIES: '10.0.0.0/40',
+    GATEHOUSE_METRICS_LISTEN: 'localhost',
+    GATEHOUSE_METRICS_TOKEN: 'short',
+    GATEHOUSE_MAX_ANSWER_BYTES: '1',
+  }
+  for (const [name, value] of Object.entries(faulty))
+    expect(() => loadConfig({ [name]: value }), name).toThrow(name)
+})
+
 test('with a base URL the OpenAI key goes to that server and nowhere else', () => {
   const { models } = loadConfig({ OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' })
   expect(models.openai.apiKey).toBeNull()

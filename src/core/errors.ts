@@ -15,6 +15,7 @@ export const errorCodes = [
   'BAD_CURSOR',
   'CURSOR_EXPIRED',
   'LIMITED',
+  'RESPONSE_TOO_LARGE',
   'EXPIRED',
   'UPSTREAM',
   'UNAVAILABLE',

@@ -62,6 +62,29 @@ export function jsonTooBig(value: unknown, limits: JsonLimits): string | null {
   return null
 }
 
+/** Values that one body may consist of: parsing and walking more takes too long, however small they are. */
+export const maxJsonValues = 100_000
+
+/** Whether a JSON text consists of more than `most` values, told before it is parsed. About 2 ms for 1 MiB. */
+export function hasManyValues(bytes: Uint8Array, most = maxJsonValues): boolean {
+  // So many values need as many characters and separators.
+  if (bytes.length < most) return false
+  let count = 1
+  let inText = false
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]
+    if (inText) {
+      if (byte === backslash) i++
+      else if (byte === quote) inText = false
+    } else if (byte === quote) inText = true
+    // A list or object is counted with its first entry, and every further entry with its comma.
+    else if (byte === comma || byte === openList || byte === openObject) count++
+  }
+  return count > most
+}
+
+const [quote, backslash, comma, openList, openObject] = Buffer.from('"\\,[{')
+
 /** Parsed JSON, or undefined when the text is not JSON. */
 export function tryParseJson(text: string): Json | undefined {
   try {

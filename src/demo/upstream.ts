@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { hostFault } from '../core/host-names.ts'
 import { tryParseJson, isJsonObject, type Json, type JsonObject } from '../core/json.ts'
 
 /** One request as it arrived. */
@@ -69,6 +70,8 @@ async function handle(
   journal: Journal,
   stored: Map<string, Answer>,
 ): Promise<Answer> {
+  const fault = hostFault(request.headers.host, [])
+  if (fault) return { status: 403, body: { error: fault } }
   const text = await readBody(request)
   if (text === null) return { status: 413, body: { error: `a body has at most ${maxBodyBytes} bytes` } }
   const url = new URL(request.url ?? '/', 'http://demo.invalid')

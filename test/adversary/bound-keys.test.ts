@@ -188,7 +188,7 @@ test('things of the agent that others asked for do not show themselves to the bo
   await h.until(others, ['COMPLETED'])
   const { house } = h.app
   const principal = (await principalById(house.db, bound.id, house.clock.now()))!
-  const context = makeContext(() => h.app.ctxOf(principal), h.app.models, 'test')
+  const context = makeContext(h.app.ctxOf(principal), h.app.models, 'test')
   const codes = []
   for (const field of [
     `generation(id: "${others}")`,

@@ -49,6 +49,8 @@ export async function openHarness(config: Partial<Config> = {}, parts: AppParts 
       // The upstreams of tests listen on loopback.
       egressAllowPrivate: true,
       requestsPerMinute: 1_000_000,
+      anonymousPerMinute: 1_000_000,
+      costPerMinute: 1_000_000_000,
       secretKey: Buffer.alloc(32, 7),
       ...config,
     },

@@ -48,7 +48,7 @@ export function makeActions(models: () => Models): PlatformActions {
         schema,
         document: action.document,
         variableValues: action.wraps ? { input: args } : args,
-        contextValue: makeContext(() => ctx, models(), ctx.requestId),
+        contextValue: makeContext(ctx, models(), ctx.requestId),
       })
       const [error] = result.errors ?? []
       if (error) return refusedBy(error.originalError ?? error)

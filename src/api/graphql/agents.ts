@@ -205,7 +205,6 @@ function addAgentType(
         type: [refs.Agent],
         nullable: { list: false, items: true },
         description: 'The same as agents; null for one that was deleted or may not be seen.',
-        complexity: { field: 1, multiplier: 5 },
         resolve: (agent, _args, { loaders }) =>
           Promise.all((agent.agentIds ?? []).map((id) => loaders.agents.load(id))),
       }),

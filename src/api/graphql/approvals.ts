@@ -116,7 +116,6 @@ function addApprovalType(refs: Refs, gates: GateTypes, enums: Enums): void {
       votes: t.expose('votes', {
         type: [VoteType],
         description: 'Everything that was said, oldest first.',
-        complexity: { field: 1, multiplier: 2 },
       }),
       decision: t.field({
         type: VoteType,

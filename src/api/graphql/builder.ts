@@ -5,8 +5,8 @@ import RelayPlugin from '@pothos/plugin-relay'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { GraphQLContext } from './context.ts'
 
-/** Bounds on one operation. A list costs its members, a field one. */
-export const operationLimits = { complexity: 10_000, depth: 15, breadth: 500 }
+/** Bounds on one operation. A field costs one, a list what it can hold at most: list-bounds.ts. */
+export const operationLimits = { complexity: 150_000, depth: 15, breadth: 500 }
 
 /** Lists have at most this many entries, and this many when nothing is said. */
 export const pageSizes = { maximum: 100, default: 20 }
@@ -27,7 +27,7 @@ export const builder = new SchemaBuilder<SchemaTypes>({
   plugins: [ComplexityPlugin, RelayPlugin],
   defaultFieldNullability: false,
   // The limits are kept by operationGuard, for subscriptions too.
-  complexity: { defaultComplexity: 1, defaultListMultiplier: 10, disabled: true },
+  complexity: { defaultComplexity: 1, defaultListMultiplier: 100, disabled: true },
   relay: {
     // The connection itself counts its entries (listCost); its two lists must not count them again.
     nodesOnConnection: {

@@ -72,7 +72,7 @@ function placeOf(cursor: string): PlaceInList {
   return place
 }
 
-function isGiven<T>(value: T | null | undefined): value is T {
+export function isGiven<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined
 }
 

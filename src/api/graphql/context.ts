@@ -1,7 +1,15 @@
 /** What a resolver gets: the caller's ctx for operations, and loaders that gather look-ups of one moment. */
 import DataLoader from 'dataloader'
-import type { Ctx } from '../../domain/access/index.ts'
-import { getApiKeys, getProjects, type ApiKey, type Project } from '../../domain/access/index.ts'
+import type { GraphQLError } from 'graphql'
+import type { Ctx, Quota } from '../../domain/access/index.ts'
+import {
+  getApiKeys,
+  getProjects,
+  unauthenticated,
+  type ApiKey,
+  type Project,
+} from '../../domain/access/index.ts'
+import { createAnswerMeter, type AnswerMeter } from './answer-size.ts'
 import {
   getApprovals,
   getGrants,
@@ -15,7 +23,7 @@ import {
   getGenerations,
   getSteps,
   loadAskedUnder,
-  loadStepsOf,
+  showStepsOf,
   loadTotalUsage,
   type Generation,
   type Models,
@@ -24,7 +32,14 @@ import {
 } from '../../domain/generations/index.ts'
 import { getGateChanges, type GateChange } from '../../domain/gates/index.ts'
 import { loadUpstreams, type Catalog, type UpstreamState } from '../../domain/upstream/index.ts'
-import { getToolCalls, getTools, loadCallsOf, type Tool, type ToolCall } from '../../domain/tools/index.ts'
+import {
+  getToolCalls,
+  getTools,
+  loadOpenCallsOf,
+  showCallsOf,
+  type Tool,
+  type ToolCall,
+} from '../../domain/tools/index.ts'
 
 export interface Loaders {
   projects: DataLoader<string, Project | null>
@@ -41,6 +56,7 @@ export interface Loaders {
   /** By generation; the generation itself has been authorised by whoever got it. */
   stepsOf: DataLoader<string, Step[]>
   callsOf: DataLoader<string, ToolCall[]>
+  openCallsOf: DataLoader<string, ToolCall[]>
   /** By tool, which has been authorised by whoever got it. */
   upstreams: DataLoader<string, (UpstreamState & { catalog: Catalog }) | null>
   /** By agent, which has been authorised by whoever got it. */
@@ -54,8 +70,16 @@ export interface Loaders {
 }
 
 export interface GraphQLContext {
+  /** Counts the bytes of the answer. */
+  readonly answer: AnswerMeter
   /** The caller's ctx; throws UNAUTHENTICATED when nobody is asking. */
   readonly ctx: Ctx
+  /** What the operation costs; there once it has been judged. */
+  cost: { requested: number; taken: boolean; caller: Ctx } | null
+  /** What the key has left of its requests; null when nobody is asking. */
+  quotas(): Quota | null
+  /** No key was sent. */
+  readonly anonymous: boolean
   readonly models: Models
   readonly loaders: Loaders
   readonly requestId: string
@@ -65,20 +89,48 @@ export interface GraphQLContext {
   renewLoaders(): void
 }
 
-/** Makes the context of a request, or of a subscription. `who` throws when nobody is asking. */
-export function makeContext(who: () => Ctx, models: Models, requestId: string): GraphQLContext {
+/** What is known of a request before its body is read. */
+export interface ServerContext {
+  /** What resolvers get. */
+  prepared?: GraphQLContext
+  /** Why nothing of the request is looked at. */
+  refusal?: GraphQLError
+}
+
+/** The largest answer when nobody says otherwise, in bytes. */
+const usualAnswerBytes = 8 * 1024 * 1024
+
+/** Makes the context of a request, or of a subscription. Without a caller all that asks for one is refused. */
+export function makeContext(
+  caller: Ctx | null,
+  models: Models,
+  requestId: string,
+  maxAnswerBytes = usualAnswerBytes,
+): GraphQLContext {
+  const answer = createAnswerMeter(maxAnswerBytes)
   let loaders: Loaders | null = null
+  const who = () => {
+    if (!caller) throw unauthenticated()
+    answer.assertRoom()
+    return caller
+  }
   return {
     get ctx() {
       return who()
     },
+    answer,
+    anonymous: caller === null,
+    cost: null,
+    quotas: () => caller && caller.rates.quotas(caller.principal).requests,
     models,
     requestId,
     get loaders() {
-      return (loaders ??= makeLoaders(who()))
+      const ctx = who()
+      return (loaders ??= makeLoaders(ctx))
     },
     renewLoaders() {
       loaders = null
+      answer.renew()
     },
   }
 }
@@ -110,8 +162,9 @@ function makeLoaders(ctx: Ctx): Loaders {
       return ids.map((id) => found.get(id) ?? null)
     }),
     collidingNames: new DataLoader((agents) => collidingNames(ctx, agents), { cacheKeyFn: ({ id }) => id }),
-    stepsOf: grouped((ids) => loadStepsOf(ctx.db, ids)),
-    callsOf: grouped((ids) => loadCallsOf(ctx.db, ids)),
+    stepsOf: grouped((ids) => showStepsOf(ctx.db, ids)),
+    openCallsOf: grouped((ids) => loadOpenCallsOf(ctx.db, ids)),
+    callsOf: grouped((ids) => showCallsOf(ctx.db, ids)),
     approvalsOf: grouped((ids) => loadPendingOf(ctx.db, ids)),
     askedUnder: new DataLoader(async (ids) => {
       const found = await loadAskedUnder(ctx.db, ids)

@@ -73,6 +73,7 @@ const codeMeanings: Record<ErrorCode, string> = {
   CURSOR_EXPIRED:
     'The event of the cursor is not in the log any more; extensions.oldestCursor and newestCursor are where to go on.',
   LIMITED: 'A limit is reached; with retryAfterMs another try may succeed then.',
+  RESPONSE_TOO_LARGE: 'The answer would be larger than the server gives; ask for less at once.',
   EXPIRED: 'The time for it is over.',
   UPSTREAM: 'Another server failed.',
   UNAVAILABLE: 'It cannot be done now; try again later.',
@@ -113,6 +114,14 @@ export function addErrorTypes(builder: Builder) {
       type: [issue],
       description: 'Every fault that was found.',
       resolve: (refusal) => refusal.details.issues ?? [],
+    }),
+  )
+  builder.objectField(types[names.indexOf('LimitReachedError')]!, 'retryAfterMs', (t) =>
+    t.int({
+      nullable: true,
+      description:
+        'After so many milliseconds another try may succeed; null when time alone changes nothing.',
+      resolve: (refusal) => refusal.details.retryAfterMs ?? null,
     }),
   )
   const byName = Object.fromEntries(names.map((name, i) => [name, types[i]!])) as Record<

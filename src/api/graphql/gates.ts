@@ -147,12 +147,10 @@ function addTrials(
       newlyStoppedCalls: t.expose('newlyStoppedCalls', {
         type: [refs.ToolCall],
         description: 'The newest of them, at most 20.',
-        complexity: { field: 1, multiplier: 20 },
       }),
       newlyPassingCalls: t.expose('newlyPassingCalls', {
         type: [refs.ToolCall],
         description: 'The newest of them, at most 20.',
-        complexity: { field: 1, multiplier: 20 },
       }),
     }),
   })

@@ -7,7 +7,7 @@ import type { Refs } from './refs.ts'
 
 /** The calls that somebody is waited for: its own, and those of the runs under it. */
 export async function openCalls({ id }: Generation, loaders: Loaders): Promise<ToolCall[]> {
-  const own = (await loaders.callsOf.load(id)).filter(isOpen)
+  const own = (await loaders.openCallsOf.load(id)).filter(isOpen)
   const hasRuns = own.some((call) => call.childId !== null)
   return hasRuns ? [...own, ...(await loaders.askedUnder.load(id))] : own
 }

@@ -11,9 +11,11 @@ import {
 import type { Approval } from '../../domain/approvals/index.ts'
 import type { ToolCall } from '../../domain/tools/index.ts'
 import { pageSizes } from './builder.ts'
+import { callPage, callsAfter, firstOf, sizeOf } from './call-pages.ts'
 import { hasPrefix } from './connections.ts'
 import type { EventTypes } from './events.ts'
 import { openCalls } from './generation-chain.ts'
+import { listMaxima } from './list-bounds.ts'
 import { addGenerationEnums, type GenerationEnums } from './generation-enums.ts'
 import type { FactShape, Refs } from './refs.ts'
 
@@ -77,10 +79,12 @@ function addStepType(refs: Refs): void {
       toolCalls: t.field({
         type: [refs.ToolCall],
         description: 'The calls of this step, in order.',
-        complexity: { field: 1, multiplier: 10 },
-        resolve: async (step, _args, { loaders }) => {
+        args: callPage(t, listMaxima['Step.toolCalls']!),
+        complexity: firstOf(listMaxima['Step.toolCalls']!),
+        resolve: async (step, args, { loaders }) => {
           const calls = await loaders.callsOf.load(step.generationId)
-          return calls.filter((call) => call.stepIndex === step.stepIndex)
+          const own = calls.filter((call) => call.stepIndex === step.stepIndex)
+          return callsAfter(own, args, listMaxima['Step.toolCalls']!)
         },
       }),
       notice: t.exposeString('notice', {
@@ -200,7 +204,6 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
         type: Required,
         nullable: true,
         description: 'What somebody must do, for it or for the runs under it; null when nothing is open.',
-        complexity: { field: 1, multiplier: 1 },
         resolve: async (generation, _args, { loaders }) => {
           if (isTerminal(generation.storedStatus)) return null
           const calls = await openCalls(generation, loaders)
@@ -213,15 +216,25 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
       }),
       steps: t.field({
         type: [refs.Step],
-        description: 'All steps, at most 101.',
-        complexity: { field: 1, multiplier: 10 },
-        resolve: (generation, _args, { loaders }) => loaders.stepsOf.load(generation.id),
+        description: 'The steps in order: all, for there are at most 101, or a page of them.',
+        args: {
+          first: t.arg.int({ description: 'At most so many, 0 to 101.' }),
+          after: t.arg.int({ description: 'Only steps behind the one with this index.' }),
+        },
+        complexity: firstOf(listMaxima['Generation.steps']!),
+        resolve: async (generation, { first, after }, { loaders }) => {
+          const size = sizeOf(first, listMaxima['Generation.steps']!)
+          const steps = await loaders.stepsOf.load(generation.id)
+          return steps.filter((step) => step.stepIndex > (after ?? 0)).slice(0, size)
+        },
       }),
       toolCalls: t.field({
         type: [refs.ToolCall],
-        description: 'All calls, by step and place.',
-        complexity: { field: 1, multiplier: 10 },
-        resolve: (generation, _args, { loaders }) => loaders.callsOf.load(generation.id),
+        description: 'The calls by step and place; further ones behind the last of a page.',
+        args: callPage(t, listMaxima['Generation.toolCalls']!),
+        complexity: firstOf(listMaxima['Generation.toolCalls']!),
+        resolve: async (generation, args, { loaders }) =>
+          callsAfter(await loaders.callsOf.load(generation.id), args, listMaxima['Generation.toolCalls']!),
       }),
       requestedBy: t.exposeID('requestedBy', { description: 'The key that started it.' }),
       cancelRequestedAt: t.expose('cancelRequestedAt', {

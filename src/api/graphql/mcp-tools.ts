@@ -81,7 +81,6 @@ export function addMcpTool(refs: Refs, ToolAction: ReturnType<typeof addToolActi
       actions: t.field({
         type: [ToolAction],
         description: 'What it serves, as it was seen last, at most 1,000.',
-        complexity: { field: 1, multiplier: 20 },
         resolve: (tool, _args, { ctx }) => loadCallables(ctx, [tool]),
       }),
     }),

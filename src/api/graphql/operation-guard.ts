@@ -1,41 +1,38 @@
 /** The last look before an operation runs: what its variables are and what it costs, the same on every transport. */
 import { complexityFromQuery } from '@pothos/plugin-complexity'
 import {
-  coerceInputValue,
-  getNamedType,
-  getNullableType,
   getOperationAST,
-  isEnumType,
-  isInputObjectType,
-  isInputType,
-  isListType,
   Kind,
-  typeFromAST,
+  visit,
   type DocumentNode,
   type GraphQLError,
-  type GraphQLInputType,
   type GraphQLSchema,
   type OperationDefinitionNode,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { invalid, invalidAt, type AppError, type Issue } from '../../core/errors.ts'
+import { AppError, invalid, invalidAt } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { unauthenticated } from '../../domain/access/index.ts'
 import { operationLimits } from './builder.ts'
+import type { GraphQLContext } from './context.ts'
 import { maskError } from './errors.ts'
+import { introspectionLimits, introspectionOf, type Introspection } from './introspection.ts'
+import { pointsOf, spend } from './operation-cost.ts'
+import { variableFaults } from './variables.ts'
 
 interface Operation {
   schema: GraphQLSchema
   document: DocumentNode
   operationName?: string | null
   variableValues?: Record<string, unknown> | null
+  contextValue: GraphQLContext
 }
 
-const maxIssues = 20
-
 /** Refuses an operation as a whole, before anything is read: faulty variables (never repeated) and excessive cost. */
-export function operationGuard(log: Log): Plugin {
-  const look = ({ args, setResultAndStopExecution }: { args: Operation } & Stopping) => {
-    const fault = faultOf(args)
+export function operationGuard(log: Log, production: boolean): Plugin {
+  const look = async ({ args, setResultAndStopExecution }: { args: Operation } & Stopping) => {
+    const judged = judge(args, production)
+    const fault = judged instanceof AppError ? judged : await spend(args.contextValue, judged)
     if (fault) setResultAndStopExecution({ errors: [refusal(fault, log)] })
   }
   return { onExecute: look as never, onSubscribe: look as never }
@@ -47,59 +44,58 @@ interface Stopping {
 
 function refusal(fault: AppError, log: Log): GraphQLError {
   const error = maskError(fault, log)
+  if (fault.code !== 'INVALID') return error
   // `spec` leaves the status at 200 for clients that ask for application/json, as GraphQL over HTTP wants it.
   error.extensions['http'] = { spec: true, status: 400 }
   return error
 }
 
-function faultOf(args: Operation): AppError | null {
+/** Why it is refused, or what it costs in points. */
+function judge(args: Operation, production: boolean): AppError | number {
   const operation = getOperationAST(args.document, args.operationName)
-  if (!operation) return null
-  const issues = variableFaults(args, operation)
-  return issues.length > 0 ? invalid(issues) : costFault(args, operation)
+  if (!operation) return pointsOf(0)
+  const asked = introspectionOf(args.schema, args.document, operation)
+  if (asked && production && args.contextValue.anonymous) return unauthenticated()
+  const document = (asked && introspectionFault(asked)) ?? nameFault(args.document)
+  if (document) return document
+  const issues = variableFaults(args.schema, operation, args.variableValues)
+  if (issues.length > 0) return invalid(issues)
+  const cost = costOf(args, operation)
+  return cost instanceof AppError ? cost : pointsOf(cost + (asked?.fields ?? 0))
 }
 
-/** graphql-js refuses the same values, but repeats them in its message: a secret of a wrong type would be told. */
-function variableFaults({ schema, variableValues }: Operation, operation: OperationDefinitionNode): Issue[] {
-  const issues: Issue[] = []
-  for (const definition of operation.variableDefinitions ?? []) {
-    const name = definition.variable.name.value
-    const type = typeFromAST(schema, definition.type as never)
-    if (!isInputType(type) || !variableValues || !Object.hasOwn(variableValues, name)) continue
-    coerceInputValue(variableValues[name], type, (path, _value, error) => {
-      if (issues.length >= maxIssues) return
-      issues.push({ path: [name, ...path.map(String)], message: ruleOf(error.message, typeAt(type, path)) })
-    })
-  }
-  return issues
+function introspectionFault({ schemas, types, fields }: Introspection): AppError | null {
+  const most = introspectionLimits
+  if (schemas > most.schemas)
+    return invalidAt(['document'], `has __schema ${schemas} times; at most ${most.schemas} is allowed`)
+  if (types > most.types)
+    return invalidAt(['document'], `has __type ${types} times; at most ${most.types} are allowed`)
+  if (fields > most.fields)
+    return invalidAt(
+      ['document'],
+      `asks the schema for some ${Math.round(fields)} fields; at most ${most.fields} are allowed`,
+    )
+  return null
 }
 
-/** These speak of the schema only; every other message of a scalar or an enum repeats the value. */
-const aboutTheSchema =
-  /^(?:Expected non-nullable type |Expected type "\w+" to be |Expected JSON of |Field "|Exactly one )/
+/** Characters of an alias: it stands in the answer as often as its field. */
+const maxAlias = 128
+const longName = new RegExp(`[_A-Za-z]\\w{${maxAlias}}`)
 
-function ruleOf(message: string, type: GraphQLInputType): string {
-  if (aboutTheSchema.test(message)) return message.replace(/ Did you mean .*$/s, '').slice(0, 200)
-  const named = getNamedType(type)
-  if (!isEnumType(named)) return `must be a ${named.name}`
-  return `must be one of ${named
-    .getValues()
-    .map((value) => value.name)
-    .join(', ')}`
-}
-
-function typeAt(type: GraphQLInputType, path: readonly (string | number)[]): GraphQLInputType {
-  let at: GraphQLInputType = type
-  for (const key of path) {
-    const open: GraphQLInputType = getNullableType(at) as GraphQLInputType
-    if (isListType(open)) at = open.ofType as GraphQLInputType
-    else if (isInputObjectType(open)) at = open.getFields()[key]?.type ?? open
-  }
-  return at
+function nameFault(document: DocumentNode): AppError | null {
+  // Most documents have no long word at all.
+  if (document.loc && !longName.test(document.loc.source.body)) return null
+  let long = false
+  visit(document, {
+    Field({ alias }) {
+      long ||= (alias?.value.length ?? 0) > maxAlias
+    },
+  })
+  return long ? invalidAt(['document'], `has an alias of more than ${maxAlias} characters`) : null
 }
 
 /** Counted here and not in the resolvers, so that subscriptions are refused when they open. */
-function costFault(args: Operation, operation: OperationDefinitionNode): AppError | null {
+function costOf(args: Operation, operation: OperationDefinitionNode): AppError | number {
   const definitions = args.document.definitions.filter(
     (definition) => definition.kind !== Kind.OPERATION_DEFINITION || definition === operation,
   )
@@ -113,5 +109,5 @@ function costFault(args: Operation, operation: OperationDefinitionNode): AppErro
         ['document'],
         `has a ${name} of ${cost[name]}; at most ${operationLimits[name]} is allowed`,
       )
-  return null
+  return cost.complexity
 }

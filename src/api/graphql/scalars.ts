@@ -63,6 +63,36 @@ function literal(node: ValueNode, variables: Record<string, unknown>): Json {
         node.fields.map((field) => [field.name.value, literal(field.value, variables)]),
       )
     case Kind.VARIABLE:
-      return (variables[node.name.value] ?? null) as Json
+      return copied(variables, (variables[node.name.value] ?? null) as Json)
   }
+}
+
+/** Values that variables inside JSON literals may add up to in one operation: each place walks its variable again. */
+const maxCopiedValues = 20_000
+const copiedOf = new WeakMap<object, number>()
+
+/** The value, unless the operation has put too many into its literals: one variable can stand in a thousand places. */
+function copied(variables: Record<string, unknown>, value: Json): Json {
+  const total = (copiedOf.get(variables) ?? 0) + countValues(value, maxCopiedValues)
+  copiedOf.set(variables, total)
+  if (total > maxCopiedValues)
+    throw new GraphQLError(
+      `Expected JSON of at most ${maxCopiedValues} values from variables inside literals. Pass the whole value as one variable.`,
+    )
+  return value
+}
+
+/** How many values a JSON value consists of, itself included; counting ends a little above `enough`. */
+function countValues(value: Json, enough: number): number {
+  const open: Json[] = [value]
+  let count = 0
+  while (open.length > 0 && count <= enough) {
+    const next = open.pop()!
+    count += 1
+    if (typeof next !== 'object' || next === null) continue
+    const inner = Array.isArray(next) ? next : Object.values(next)
+    if (count + open.length + inner.length > enough) return enough + 1
+    for (const one of inner) open.push(one)
+  }
+  return count
 }

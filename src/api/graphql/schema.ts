@@ -2,6 +2,7 @@
 import type { GraphQLSchema } from 'graphql'
 import { addAgents } from './agents.ts'
 import { addApprovals } from './approvals.ts'
+import { meterAnswers } from './answer-size.ts'
 import { addAudit } from './audit.ts'
 import { builder } from './builder.ts'
 import { addEvents } from './events.ts'
@@ -11,6 +12,8 @@ import { addGateTypes } from './gates.ts'
 import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
 import { addKeys, addRole } from './keys.ts'
+import { boundLists } from './list-bounds.ts'
+import { addLimits } from './limits.ts'
 import { addMcpSettings } from './mcp-settings.ts'
 import { addNodes } from './nodes.ts'
 import { addProjects } from './projects.ts'
@@ -58,5 +61,6 @@ function build(): GraphQLSchema {
   addSubscriptions(refs, events)
   addGenerations(refs, settings, events, files)
   addProviders(refs)
-  return builder.toSchema()
+  addLimits(refs)
+  return meterAnswers(boundLists(builder.toSchema()))
 }

@@ -11,8 +11,10 @@ export interface SocketLimits {
   operations: number
   /** Messages of one socket in ten seconds. */
   messages: number
-  /** Bytes that wait for a client that does not read; then the socket is ended and resumes by cursor. */
+  /** Bytes that may wait for a client that does not read; then the socket is ended and resumes by cursor. */
   bufferedBytes: number
+  /** The same for all sockets together. */
+  maxUnreadBytes: number
   /** Sockets of one remote address. */
   perAddress: number
   /** Milliseconds that a client has to answer when the server closes its socket. */
@@ -26,6 +28,7 @@ export const usualLimits: SocketLimits = {
   operations: 100,
   messages: 1000,
   bufferedBytes: 1024 * 1024,
+  maxUnreadBytes: 64 * 1024 * 1024,
   perAddress: 20_000,
   closeMs: 1000,
 }

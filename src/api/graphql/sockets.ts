@@ -7,10 +7,11 @@ import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { WebSocketServer, type WebSocket } from 'ws'
 import type { Log } from '../../core/log.ts'
 import type { House } from '../../domain/access/index.ts'
-import type { GraphQLContext } from './context.ts'
 import { maskError } from './errors.ts'
 import { usualLimits, type SocketLimits } from './socket-limits.ts'
-import type { Credentials, Yoga } from './yoga.ts'
+import { watchSockets } from './socket-readers.ts'
+import type { ContextOf, Credentials } from './http-route.ts'
+import type { Yoga } from './yoga.ts'
 
 /** RFC 6455's registry: the server cannot serve now; clients come back by themselves. */
 const tryAgainLater = 1013
@@ -19,7 +20,9 @@ export interface SocketOptions {
   yoga: Yoga
   log: Log
   corsOrigins: string[]
-  contextOf(credentials: Credentials): Promise<GraphQLContext>
+  contextOf: ContextOf
+  /** The address of the client, behind proxies that are believed. */
+  addressOf(request: IncomingMessage): string | null
   /** Ends a socket with its key. */
   stays: House['stays']
   /** Where they differ from the usual ones. */
@@ -52,6 +55,7 @@ export function openSockets(options: SocketOptions): Sockets {
   const { maxPayload, initTimeoutMs, keepAliveMs } = limits
   const wss = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false })
   const perAddress = new Map<string, number>()
+  const readers = watchSockets(wss.clients, limits)
   const server = useServer<Record<string, unknown>, Extra>(
     {
       // Else the words of an unexpected error stand in the reason of the close.
@@ -69,10 +73,12 @@ export function openSockets(options: SocketOptions): Sockets {
     wss,
     keepAliveMs,
   )
-  wss.on('connection', (socket, request) => guard(socket, request, limits, perAddress))
+  wss.on('connection', (socket, request) =>
+    guard(socket, options.addressOf(request) ?? '', limits, perAddress),
+  )
   return {
     upgrade: (request, socket, head) => {
-      const refusal = refusalOf(request, options.corsOrigins, limits, perAddress)
+      const refusal = refusalOf(request, options, limits, perAddress)
       if (refusal) socket.end(`HTTP/1.1 ${refusal}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
       else wss.handleUpgrade(request, socket, head, (ws) => wss.emit('connection', ws, request))
     },
@@ -81,6 +87,7 @@ export function openSockets(options: SocketOptions): Sockets {
       const late = setTimeout(() => wss.clients.forEach((socket) => socket.terminate()), limits.closeMs)
       await server.dispose()
       clearTimeout(late)
+      readers.stop()
     },
   }
 }
@@ -88,28 +95,26 @@ export function openSockets(options: SocketOptions): Sockets {
 /** Browsers ask no permission before they open a socket, so the origin is judged here. */
 function refusalOf(
   request: IncomingMessage,
-  allowed: string[],
+  { corsOrigins, addressOf }: SocketOptions,
   limits: SocketLimits,
   perAddress: Map<string, number>,
 ): string | null {
   const { origin, host } = request.headers
   const own = origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
-  if (origin !== undefined && !own && !allowed.includes(origin)) return '403 Forbidden'
-  if ((perAddress.get(request.socket.remoteAddress ?? '') ?? 0) >= limits.perAddress)
-    return '503 Service Unavailable'
+  if (origin !== undefined && !own && !corsOrigins.includes(origin)) return '403 Forbidden'
+  if ((perAddress.get(addressOf(request) ?? '') ?? 0) >= limits.perAddress) return '503 Service Unavailable'
   return null
 }
 
-/** Counts, limits the flow of messages, and ends a socket whose client does not read. */
+/** Counts, and limits the flow of messages. */
 function guard(
   socket: WebSocket,
-  request: IncomingMessage,
+  address: string,
   limits: SocketLimits,
   perAddress: Map<string, number>,
 ): void {
   // graphql-ws prints the first error to the console and lets a second one end the process. ws closes by itself.
   socket.removeAllListeners('error').on('error', () => {})
-  const address = request.socket.remoteAddress ?? ''
   perAddress.set(address, (perAddress.get(address) ?? 0) + 1)
   let messages = 0
   let windowStart = Date.now()
@@ -120,12 +125,7 @@ function guard(
     }
     if (++messages > limits.messages) socket.close(4429, 'Too many messages')
   })
-  const slow = setInterval(() => {
-    if (socket.bufferedAmount > limits.bufferedBytes) socket.terminate()
-  }, 5000)
-  slow.unref()
   socket.once('close', () => {
-    clearInterval(slow)
     const left = (perAddress.get(address) ?? 1) - 1
     if (left > 0) perAddress.set(address, left)
     else perAddress.delete(address)
@@ -141,7 +141,7 @@ async function connect(options: SocketOptions, { connectionParams, extra }: Conn
   try {
     extra.credentials = {
       authorization: typeof given === 'string' ? given : (header ?? null),
-      remoteAddress: extra.request.socket.remoteAddress ?? null,
+      remoteAddress: options.addressOf(extra.request),
       requestId: crypto.randomUUID(),
     }
     const { principal } = (await options.contextOf(extra.credentials)).ctx
@@ -190,7 +190,6 @@ async function subscribe(
       validate,
     } = options.yoga.getEnveloped({
       prepared,
-      req: ctx.extra.request,
       params: payload,
     } as never)
     const document = parse(payload.query)

@@ -51,7 +51,6 @@ function addPlatformActions(refs: Refs, annotations: Annotations): void {
     t.field({
       type: [Action],
       description: 'Every operation that a platform tool may offer, in a fixed order.',
-      complexity: { field: 1, multiplier: 50 },
       resolve: (_root, _args, { ctx }) => listActions(ctx),
     }),
   )

@@ -58,7 +58,6 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
       attachments: t.field({
         type: [refs.File],
         description: 'Files that came with it and that still exist for this key.',
-        complexity: { field: 1, multiplier: 2 },
         resolve: async ({ attachments }, _args, { loaders }) => {
           const found = await Promise.all((attachments ?? []).map(({ fileId }) => loaders.files.load(fileId)))
           return found.filter((file) => file !== null)
@@ -85,7 +84,6 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
       attempts: t.expose('attempts', {
         type: [Attempt],
         description: 'The ledger: each time it was sent, oldest first. Empty for a client call.',
-        complexity: { field: 1, multiplier: 2 },
       }),
       approval: t.field({
         type: refs.Approval,
@@ -211,7 +209,7 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
         toolCall: t.expose('toolCall', { type: refs.ToolCall, description: 'The call with its result.' }),
       }),
     }),
-    errors: ['ValidationError', 'NotFoundError', 'IdempotencyConflictError'],
+    errors: ['ValidationError', 'NotFoundError', 'IdempotencyConflictError', 'LimitReachedError'],
     run: async (ctx, input) => ({ toolCall: await callTool(ctx, input as CallToolInput) }),
   })
 }

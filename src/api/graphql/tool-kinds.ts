@@ -110,7 +110,6 @@ function addPlatformTool(refs: Refs, ToolAction: ReturnType<typeof addToolAction
       actions: t.field({
         type: [ToolAction],
         description: 'What it offers, at most 200.',
-        complexity: { field: 1, multiplier: 20 },
         resolve: (tool, _args, { ctx }) => loadCallables(ctx, [tool]),
       }),
     }),

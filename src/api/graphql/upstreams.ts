@@ -114,7 +114,6 @@ function addUpstreamType(refs: Refs, { Status, Fault, Era, Transport }: Shared):
       tools: t.field({
         type: [UpstreamTool],
         description: 'Everything it offers, by name, at most 1,000; what is served of it are the actions.',
-        complexity: { field: 1, multiplier: 20 },
         resolve: ({ catalog }) => catalog.tools,
       }),
       promptCount: t.int({

@@ -3,15 +3,15 @@ import { blockFieldSuggestionsPlugin } from '@escape.tech/graphql-armor-block-fi
 import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
 import { maxDirectivesPlugin } from '@escape.tech/graphql-armor-max-directives'
 import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
-import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
-import type { IncomingMessage } from 'node:http'
 import { GraphQLError, type DocumentNode } from 'graphql'
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
 import type { Log } from '../../core/log.ts'
 import { newestPosition } from '../../domain/generations/index.ts'
-import type { GraphQLContext } from './context.ts'
+import type { GraphQLContext, ServerContext } from './context.ts'
 import { documentFault, maskError } from './errors.ts'
+import { costReport, quotaHeaders } from './operation-cost.ts'
 import { operationGuard } from './operation-guard.ts'
+import { pageHeaders, renderPage } from './page.ts'
 import { schemaOf } from './schema.ts'
 
 /** Bounds on a document, beside those on its cost (operationLimits). */
@@ -21,8 +21,8 @@ export interface YogaOptions {
   log: Log
   graphiql: boolean
   corsOrigins: string[]
-  /** Makes the context of a request; throws AppError when it must be refused as a whole. */
-  contextOf(credentials: Credentials): Promise<GraphQLContext>
+  /** Whether introspection wants a key. */
+  production: boolean
 }
 
 /** What a newcomer finds in GraphiQL. */
@@ -35,17 +35,14 @@ const firstQuery = `# Put this under Headers, with the key that the server print
 }
 `
 
-export interface Credentials {
-  authorization: string | null
-  remoteAddress: string | null
-  requestId: string
-}
-
 export type Yoga = ReturnType<typeof makeYoga>
 
 /** Makes the server. It is mounted at /graphql; sockets use the same limits through `getEnveloped`. */
 export function makeYoga(options: YogaOptions) {
   const { log, corsOrigins } = options
+  const page = options.graphiql
+    ? { title: 'Gatehouse', defaultQuery: firstQuery, shouldPersistHeaders: false }
+    : null
   return createYoga<ServerContext, GraphQLContext>({
     schema: schemaOf(),
     graphqlEndpoint: '/graphql',
@@ -53,47 +50,61 @@ export function makeYoga(options: YogaOptions) {
     batching: false,
     multipart: false,
     logging: false,
-    graphiql: options.graphiql ? { title: 'Gatehouse', defaultQuery: firstQuery } : false,
-    renderGraphiQL,
+    graphiql: page ?? false,
+    renderGraphiQL: renderPage,
     // Yoga's default reflects any origin with credentials.
     cors:
       corsOrigins.length > 0 ? { origin: corsOrigins, credentials: false, methods: ['POST', 'GET'] } : false,
     maskedErrors: { maskError: (error) => maskError(error, log) },
     plugins: [
-      caller(options),
+      refusedAtTheDoor(),
+      caller(),
       jsonOnly(),
+      pageHeaders(page),
       sseHeaders(),
       maxTokensPlugin({ n: documentLimits.tokens }),
       maxAliasesPlugin({ n: documentLimits.aliases }),
       maxDirectivesPlugin({ n: documentLimits.directives }),
       blockFieldSuggestionsPlugin({ mask: '' }),
       plainFaults(),
-      operationGuard(log),
+      operationGuard(log, options.production),
+      boundedAnswers(log),
+      costReport(),
+      quotaHeaders(),
       feedCursorFirst(),
     ] as Plugin[],
   })
 }
 
-interface ServerContext {
-  req?: IncomingMessage
-  /** A socket has made it before, from the credentials that it was opened with. */
-  prepared?: GraphQLContext
+/** Answers what was refused before its body was read, with the headers for browsers as everything else. */
+function refusedAtTheDoor(): Plugin {
+  return {
+    onRequest({ request, serverContext, fetchAPI, endResponse }) {
+      const { refusal } = serverContext as ServerContext
+      if (!refusal || request.method === 'OPTIONS') return
+      const { http, ...extensions } = refusal.extensions as {
+        http?: { status: number; headers: Record<string, string> }
+      }
+      const body = JSON.stringify({ errors: [{ message: refusal.message, extensions }] })
+      const type = request.headers.get('accept')?.includes('application/graphql-response+json')
+        ? 'application/graphql-response+json'
+        : 'application/json'
+      endResponse(
+        new fetchAPI.Response(body, {
+          status: http?.status ?? 400,
+          headers: { ...http?.headers, 'content-type': `${type}; charset=utf-8` },
+        }),
+      )
+    },
+  }
 }
 
 /** Puts what resolvers need into the context. */
-function caller({ contextOf }: YogaOptions): Plugin<ServerContext & YogaInitialContext> {
+function caller(): Plugin<ServerContext & YogaInitialContext> {
   return {
-    async onContextBuilding({ context }) {
-      const { req, request, prepared } = context
-      const made =
-        prepared ??
-        (await contextOf({
-          authorization: request.headers.get('authorization'),
-          remoteAddress: req?.socket.remoteAddress ?? null,
-          requestId: safeId(request.headers.get('x-request-id')) ?? crypto.randomUUID(),
-        }))
+    onContextBuilding({ context }) {
       // Yoga's own way copies values: ctx would be asked for when nobody needs it, and loaders could not be renewed.
-      Object.defineProperties(context, Object.getOwnPropertyDescriptors(made))
+      Object.defineProperties(context, Object.getOwnPropertyDescriptors(context.prepared!))
     },
   }
 }
@@ -132,6 +143,27 @@ function feedCursorFirst(): Plugin<GraphQLContext> {
   }
 }
 
+/** An answer beyond its budget is an error in its place, over every transport. */
+function boundedAnswers(log: Log): Plugin<GraphQLContext> {
+  type Done = { result: unknown; setResult(result: unknown): void }
+  const boundedBy =
+    ({ answer }: GraphQLContext) =>
+    ({ result, setResult }: Done) => {
+      const fault = isStream(result) ? null : answer.exceeded()
+      if (fault) setResult({ errors: [maskError(fault, log)] })
+    }
+  return {
+    onExecute: ({ args }) => ({ onExecuteDone: boundedBy(args.contextValue as GraphQLContext) as never }),
+    onSubscribe: ({ args }) => ({
+      onSubscribeResult: () => ({ onNext: boundedBy(args.contextValue as GraphQLContext) as never }),
+    }),
+  }
+}
+
+function isStream(result: unknown): boolean {
+  return typeof result === 'object' && result !== null && Symbol.asyncIterator in result
+}
+
 /** A form of another site cannot send JSON without asking first, so nothing else is taken. */
 function jsonOnly(): Plugin {
   return {
@@ -155,9 +187,4 @@ function sseHeaders(): Plugin {
         response.headers.set('x-accel-buffering', 'no')
     },
   }
-}
-
-/** An id that a proxy gave, when it is one: it stands in logs and answers. */
-function safeId(given: string | null): string | null {
-  return given && /^[\w.:/=+-]{1,100}$/.test(given) ? given : null
 }

@@ -17,13 +17,20 @@ const presignPath = '/api/v1/files/presign-upload'
 const contentRoute = /^\/api\/v1\/files\/(file_[0-9a-z]{1,40})\/content$/
 const maxJsonBytes = 16 * 1024
 
-/** `callerOf` says who is asking, or throws UNAUTHENTICATED. */
-export function makeFiles(house: House, callerOf: (request: IncomingMessage) => Promise<Ctx>): FileRoutes {
+/** Who brings and takes files. */
+export interface FileCallers {
+  /** Who announces a file; throws UNAUTHENTICATED. */
+  fileCaller(request: IncomingMessage): Promise<Ctx>
+  /** Takes one request without a key or a good link; answers the milliseconds to wait, or 0. */
+  takeAnonymous(request: IncomingMessage): number
+}
+
+export function makeFiles(house: House, callers: FileCallers): FileRoutes {
   return {
     serves: (path) => path === presignPath || contentRoute.test(path),
     async serve(request, response) {
       try {
-        await route(house, callerOf, request, response)
+        await route(house, callers, request, response)
       } catch (error) {
         refuse(house, response, error)
       }
@@ -33,16 +40,16 @@ export function makeFiles(house: House, callerOf: (request: IncomingMessage) => 
 
 async function route(
   house: House,
-  callerOf: (request: IncomingMessage) => Promise<Ctx>,
+  callers: FileCallers,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://gatehouse.invalid')
   const id = contentRoute.exec(url.pathname)?.[1]
-  if (!id && request.method === 'POST') return presign(await callerOf(request), request, response)
-  if (id && request.method === 'PUT') return take(house, id, url, request, response)
+  if (!id && request.method === 'POST') return presign(await callers.fileCaller(request), request, response)
+  if (id && request.method === 'PUT') return take(house, callers, id, url, request, response)
   if (id && (request.method === 'GET' || request.method === 'HEAD'))
-    return give(house, id, url, request, response)
+    return give(house, callers, id, url, request, response)
   send(
     response,
     405,
@@ -76,12 +83,13 @@ async function presign(ctx: Ctx, request: IncomingMessage, response: ServerRespo
 
 async function take(
   house: House,
+  callers: FileCallers,
   id: string,
   url: URL,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  assertLink(house, 'PUT', id, url)
+  assertLink(house, callers, request, 'PUT', id, url)
   if (Number(request.headers['content-length'] ?? 0) > house.limits.maxFileBytes)
     throw new AppError('LIMITED', `A file has at most ${house.limits.maxFileBytes} bytes.`)
   const file = await receiveFile(house, id, request.headers['content-type'] ?? null, request)
@@ -90,12 +98,13 @@ async function take(
 
 async function give(
   house: House,
+  callers: FileCallers,
   id: string,
   url: URL,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  assertLink(house, 'GET', id, url)
+  assertLink(house, callers, request, 'GET', id, url)
   const found = await openFile(house, id)
   if (!found) throw notFound('file', id)
   response.writeHead(200, {
@@ -114,8 +123,20 @@ async function give(
   await pipeline(found.stream, response).catch(() => response.destroy())
 }
 
-function assertLink(house: House, method: 'PUT' | 'GET', id: string, url: URL): void {
+function assertLink(
+  house: House,
+  { takeAnonymous }: FileCallers,
+  request: IncomingMessage,
+  method: 'PUT' | 'GET',
+  id: string,
+  url: URL,
+): void {
   const until = readLink(house.masterKey, method, id, url.searchParams)
+  const retryAfterMs = until === null ? takeAnonymous(request) : 0
+  if (retryAfterMs > 0)
+    throw new AppError('LIMITED', 'This address asks too often with links that are not good.', {
+      retryAfterMs,
+    })
   if (until === null) throw new AppError('FORBIDDEN', 'This link was not signed here, or not for this.')
   if (until <= house.clock.now())
     throw new AppError('EXPIRED', 'The time of this link is over. Ask for a new one.')

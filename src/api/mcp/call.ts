@@ -13,7 +13,8 @@ import {
 import { deliver, taskModeOf, type Delivery, type Send } from './delivery.ts'
 import { codes, invalidIssues, protocolError, toProtocolError } from './errors.ts'
 import { sortArguments, type Sorted } from './reserved.ts'
-import { doneResult, refusedResult } from './results.ts'
+import { asAppError } from '../../domain/access/index.ts'
+import { doneResult, limitedResult, refusedResult } from './results.ts'
 import { callerOf } from './relay.ts'
 import type { RoundState } from './rounds.ts'
 import { declaresTasks, missingTasks, type CallAnswer } from './tasks.ts'
@@ -37,6 +38,10 @@ export async function callTool(
     if (!entry) throw unknownTool(visit, params.name)
     return await serve(visit, entry, params, mcp, send)
   } catch (error) {
+    const known = asAppError(error)
+    // A limit of the tool is told to the model, which can do something else meanwhile.
+    if (known?.code === 'LIMITED' && known.details.retryAfterMs)
+      return limitedResult(known.message, known.details.retryAfterMs)
     const refused = invalidIssues(error)
     if (!refused) throw toProtocolError(error, visit.log)
     const { message, issues } = refused

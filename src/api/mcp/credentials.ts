@@ -1,16 +1,15 @@
 /** Who is asking: a bearer token or a key in the header of S1; and what is told to those who have neither. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { unauthenticated } from '../../domain/access/index.ts'
 
 /**
- * The secret of a request. Both headers may be there when they say the same. Throws UNAUTHENTICATED when they differ or
- * one of them has another form. Headers that name a tenant are not read at all.
+ * The secret of a request. Both headers may be there when they say the same. Empty, which is nobody's, when they differ
+ * or one of them has another form. Headers that name a tenant are not read at all.
  */
 export function secretOf(headers: IncomingHttpHeaders): string | null {
   const { authorization } = headers
   const bearer = authorization === undefined ? null : (/^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? '')
   const key = headers['x-agent-api-key']?.toString() ?? null
-  if (bearer === '' || (bearer !== null && key !== null && bearer !== key)) throw unauthenticated()
+  if (bearer === '' || (bearer !== null && key !== null && bearer !== key)) return ''
   return bearer ?? key
 }
 

@@ -19,6 +19,7 @@ export const codes = {
   timeoutSeed: -32003,
   forbidden: 403001,
   conflict: 409001,
+  tooLarge: 413001,
   limited: 429001,
   unavailable: 503001,
 } as const
@@ -43,6 +44,7 @@ const table: Record<ErrorCode, Told> = {
   BAD_CURSOR: { code: codes.invalidParams, status: 400 },
   CURSOR_EXPIRED: { code: codes.invalidParams, status: 410 },
   LIMITED: { code: codes.limited, status: 429 },
+  RESPONSE_TOO_LARGE: { code: codes.tooLarge, status: 413 },
   EXPIRED: { code: codes.conflict, status: 410 },
   UPSTREAM: { code: codes.internal, status: 502 },
   UNAVAILABLE: { code: codes.unavailable, status: 503 },

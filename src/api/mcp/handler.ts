@@ -1,7 +1,8 @@
 /** The bridge over HTTP: guard, credentials, and the refusals that come before the protocol. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, notFound } from '../../core/errors.ts'
-import { isJsonObject, jsonTooBig } from '../../core/json.ts'
+import { hasManyValues, isJsonObject, jsonTooBig, maxJsonValues } from '../../core/json.ts'
+import { rateHeaders } from '../../core/rate-headers.ts'
 import type { Ctx, House } from '../../domain/access/index.ts'
 import { createSubscriptions, createSurfaces } from '../../domain/bridge/index.ts'
 import { goneSignal, writeAnswer, type Answer } from './adapter.ts'
@@ -19,8 +20,12 @@ import { usualTimes, type Times } from './visit.ts'
 
 export interface McpOptions {
   house: House
-  /** Who is asking; throws UNAUTHENTICATED, or LIMITED when that are too many requests. */
+  /** Who is asking; throws UNAUTHENTICATED, or LIMITED when that address asks too often without a valid key. */
   contextOf(caller: Caller): Promise<Ctx>
+  /** Takes so many messages from what the caller may send; throws LIMITED with the time to wait. */
+  take(ctx: Ctx, messages: number): Promise<void>
+  /** The address of the client, behind proxies that are believed. */
+  addressOf(request: IncomingMessage): string | null
   /** The base of the addresses that tokens are issued for. */
   publicUrl(): string
   /** The identity provider, for clients that look for one. */
@@ -35,15 +40,17 @@ export interface Caller {
   resources: string[]
   remoteAddress: string | null
   requestId: string
-  /** Messages in the request: a batch counts each of them. */
-  messages: number
 }
 
 export interface Mcp {
   /** Whether a path belongs to the bridge. */
   serves(path: string): boolean
-  /** `body` has been read, as far as a POST has one. */
-  serve(request: IncomingMessage, response: ServerResponse, body: Buffer | null): Promise<void>
+  /** `readBody` reads the body of a POST when the sender is known; null: it was refused, and the answer with it. */
+  serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    readBody: (sender: string) => Promise<Buffer | null>,
+  ): Promise<void>
   /** Ends all streams; clients come back. */
   close(): void
 }
@@ -77,7 +84,7 @@ export function makeMcp(options: McpOptions): Mcp {
       : { response: await servePlatform(knock, house.log) }
   return {
     serves: (path) => placeOf(path) !== null,
-    serve: (request, response, body) => serve(options, open, request, response, body),
+    serve: (request, response, readBody) => serve(options, open, request, response, readBody),
     close() {
       streams.close()
       subscriptions.close()
@@ -93,13 +100,12 @@ async function serve(
   open: (knock: Knock, place: Place) => Promise<Answer>,
   request: IncomingMessage,
   response: ServerResponse,
-  bytes: Buffer | null,
+  readBody: (sender: string) => Promise<Buffer | null>,
 ): Promise<void> {
   const path = (request.url ?? '/').split('?', 1)[0]!
   const place = placeOf(path)!
-  const body = bytes === null ? { value: undefined } : parsed(bytes)
-  const id = idOf(body?.value)
   const over = new AbortController()
+  let id: string | number | null = null
   try {
     const refusal = refusalOf(request.headers.host, request.headers.origin, options.guard)
     if (refusal)
@@ -109,20 +115,32 @@ async function serve(
       return send(response, 405, refused(id, 'Method not allowed.', 'method_not_allowed'), {
         allow: 'POST, GET, DELETE',
       })
+    // Before a byte of the body is looked at.
     const ctx = await options.contextOf({
       secret: secretOf(request.headers),
       resources: resourcesOf(options.publicUrl(), place),
-      remoteAddress: request.socket.remoteAddress ?? null,
+      remoteAddress: options.addressOf(request),
       requestId: crypto.randomUUID(),
-      messages: Array.isArray(body?.value) ? body.value.length : 1,
     })
-    if (request.method === 'POST' && body === null)
+    const bytes = request.method === 'POST' ? await readBody(ctx.principal.id) : undefined
+    if (bytes === null) return
+    if (bytes && hasManyValues(bytes))
+      return send(
+        response,
+        400,
+        refused(id, `The body has more than ${maxJsonValues} values.`, 'invalid_request'),
+      )
+    const body = bytes === undefined ? { value: undefined } : parsed(bytes)
+    id = idOf(body?.value)
+    const taken = options.take(ctx, Array.isArray(body?.value) ? body.value.length : 1)
+    await taken.finally(() => tellQuota(ctx, response))
+    if (body === null)
       return send(response, 400, rpcError(null, codes.parse, 'Parse error', { type: 'parse_error' }))
-    const tooBig = jsonTooBig(body?.value, bodyLimits) ?? batchFault(body?.value)
+    const tooBig = jsonTooBig(body.value, bodyLimits) ?? batchFault(body.value)
     if (tooBig) return send(response, 400, refused(id, `The body ${tooBig}.`, 'invalid_request'))
     const url = `${options.publicUrl()}${path}`
     const gone = goneSignal(response)
-    const knock = { request, body: body?.value, ctx, url, gone, over: over.signal }
+    const knock = { request, body: body.value, ctx, url, gone, over: over.signal }
     await writeAnswer(response, await open(knock, place))
   } catch (error) {
     if (response.headersSent) return void response.destroy()
@@ -140,7 +158,9 @@ function sendRefusal(
   error: unknown,
   id: string | number | null,
 ): void {
-  const { status, headers, body } = toHttpError(error, house.log, id)
+  const { status: usual, headers, body } = toHttpError(error, house.log, id)
+  // A client's SDK makes a fault of the transport of 429, without its data; a request that has an id gets its answer.
+  const status = usual === 429 && id !== null ? 200 : usual
   const metadata = metadataUrl(publicUrl(), place.path)
   const action = error instanceof AppError ? error.details.action : undefined
   const asked: Record<string, string> =
@@ -150,6 +170,12 @@ function sendRefusal(
         ? { 'www-authenticate': challenge(metadata, 'insufficient_scope', action) }
         : {}
   send(response, status, body, { ...headers, ...asked })
+}
+
+function tellQuota({ rates, principal }: Ctx, response: ServerResponse): void {
+  const { name, rule, left } = rates.quotas(principal).requests
+  for (const [header, value] of Object.entries(rateHeaders(name, rule, left)))
+    response.setHeader(header, value)
 }
 
 function sendMetadata(

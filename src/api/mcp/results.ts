@@ -98,6 +98,16 @@ export function refusedResult(type: string, message: string, issues: object[]): 
   }
 }
 
+/** A use beyond a limit, in words for the model and with the time to wait for its program. */
+export function limitedResult(message: string, retryAfterMs: number): CallToolResult {
+  const error = { type: 'limited', code: 'limited', message, retry_after_ms: retryAfterMs }
+  return {
+    content: [{ type: 'text', text: JSON.stringify({ error }) }],
+    structuredContent: { error },
+    isError: true,
+  }
+}
+
 /** Where an answer of the agent can go on. */
 export function withConversation(result: CallToolResult, id: string | null): CallToolResult {
   return id ? { ...result, _meta: { ...result._meta, 'gatehouse/conversation_id': id } } : result

@@ -12,6 +12,7 @@ import type { Leases } from '../../store/work/leases.ts'
 import type { Live } from '../../store/events/live.ts'
 import type { Egress } from '../egress/index.ts'
 import type { Policy } from './policy.ts'
+import type { RateLimiter } from './rate.ts'
 
 /** The parts of the house that operations use. Made once, in app.ts. */
 export interface House {
@@ -23,6 +24,8 @@ export interface House {
   bell: Bell
   live: Live
   stays: Stays
+  /** How often keys, projects, agents and tools may be used. */
+  rates: RateLimiter
   clock: Clock
   log: Log
   egress: Egress

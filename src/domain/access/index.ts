@@ -50,6 +50,14 @@ export {
 } from './projects.ts'
 export { assertRoom } from './room.ts'
 export { personsOf } from './persons.ts'
-export { createRateLimit, type RateLimit } from './rate.ts'
+export {
+  assertUse,
+  createRateLimiter,
+  limitScopes,
+  listRateLimits,
+  setRateLimit,
+  type RateLimit,
+} from './limits.ts'
+export { createAddressLimit, type AddressLimit, type Quota } from './rate.ts'
 export { createStays } from './stays.ts'
 export { asAppError } from './storage-fault.ts'

@@ -147,6 +147,8 @@ export interface Authenticator {
    * words for missing, wrong, expired and revoked.
    */
   authenticate(secret: string | null, resources?: readonly string[]): Promise<Principal>
+  /** Whether the secret was good lately: looking it up again is worth a query. Says nothing of whether it still is. */
+  isKnown(secret: string | null): boolean
   close(): void
 }
 
@@ -178,9 +180,14 @@ export function createAuthenticator(
     return principal
   }
   return {
+    isKnown(secret) {
+      if (secret === null || secret.length > longestToken) return false
+      if (tokens && isToken(secret)) return tokens.isKnown(secret)
+      return Boolean(cache.get(sha256Hex(secret))?.principal)
+    },
     async authenticate(secret, resources = []) {
       const principal =
-        secret === null || secret.length > longestToken
+        secret === null || secret === '' || secret.length > longestToken
           ? null
           : tokens && isToken(secret)
             ? await tokens.verify(secret, resources)

@@ -29,6 +29,8 @@ export interface OidcSettings {
 export interface TokenVerifier {
   /** The principal of a token that was issued for one of these resources; null for every other token. */
   verify(token: string, resources: readonly string[]): Promise<Principal | null>
+  /** Whether the token was good lately, for whichever resource. */
+  isKnown(token: string): boolean
 }
 
 /** Signatures by a private key only: a secret shared with the provider could be used to forge. */
@@ -49,6 +51,7 @@ export function createTokenVerifier(
 ): TokenVerifier {
   const keys = lazyKeys(house, settings)
   const cache = new Map<string, { principal: Principal; until: number }>()
+  const good = new Set<string>()
   const check = async (token: string, resources: readonly string[]): Promise<Principal | null> => {
     const options: JWTVerifyOptions = {
       issuer: settings.issuer,
@@ -76,9 +79,12 @@ export function createTokenVerifier(
       const principal = await check(token, resources)
       if (!principal) return null
       if (cache.size >= cacheSize) cache.clear()
+      if (good.size >= cacheSize) good.clear()
+      good.add(sha256Hex(token))
       cache.set(key, { principal, until: Math.min(now + cacheMs, principal.expiresAt!.getTime()) })
       return principal
     },
+    isKnown: (token) => good.has(sha256Hex(token)),
   }
 }
 

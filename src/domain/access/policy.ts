@@ -55,6 +55,8 @@ export const actions = [
   'grants:List',
   'grants:Revoke',
   'audit:List',
+  'limits:Set',
+  'limits:List',
 ] as const
 
 export type Action = (typeof actions)[number]

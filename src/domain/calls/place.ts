@@ -10,6 +10,7 @@ import { toolCalls } from '../../store/db/tables/tools.ts'
 import { selectRows, writtenRows } from '../../store/db/rows.ts'
 import { appendProjectEvents, insertProjectEvents } from '../../store/events/log.ts'
 import {
+  assertUse,
   entryOf,
   recordChange,
   rememberRequest,
@@ -41,9 +42,13 @@ export async function placeCall(ctx: Ctx, order: Order): Promise<Placed> {
   const since = momentNow()
   const atOnce = !order.memory && !requirementOf(order)
   const place = atOnce ? () => placeAtOnce(ctx, order, id) : () => placeWhole(ctx, order, id)
+  const { projectId, id: toolId } = order.tool
+  await assertUse(ctx, 'TOOL', projectId, toolId)
   const placed = await placeSurely(ctx, id, place)
   if (!placed.joined) ringNews(ctx, order.tool.projectId)
   const isSent = !placed.joined && placed.call.status === 'EXECUTING'
+  // A repeat is no use of the tool, and one that waits for a person is used when it runs.
+  if (!isSent) await ctx.rates.giveBackUse(projectId, 'TOOL', toolId)
   return { ...placed, lease: isSent ? ctx.callLeases.keep({ id, epoch: 0 }, since) : null }
 }
 

@@ -1,7 +1,7 @@
 /** What a worker does with the row of a call: an approved one runs, one that was left behind is repeated or given up. */
 import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
-import { atomically, jsonb, query } from '../../store/db/database.ts'
+import { atomically, jsonb, nowPlus, query } from '../../store/db/database.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
@@ -85,6 +85,9 @@ async function send(house: House, held: Held, call: ToolCall, { signal, lease }:
     return void (await settle(house, held, call, result))
   }
   if (!(await mayStillRun(house, call))) return void (await settle(house, held, call, notValidResult()))
+  const waitMs =
+    call.status === 'EXECUTING' ? 0 : await house.rates.takeUse(call.projectId, 'TOOL', call.toolId ?? '')
+  if (waitMs > 0) return holdBack(house, held, waitMs)
   const sent = await markSentSurely(house, lease, call)
   if (!sent) return
   const ran = await runTool(house, {
@@ -131,6 +134,15 @@ async function askAgain(house: House, held: Held, call: ToolCall, drift: Drift):
   })
   ringNews(house, call.projectId)
   if (!again) await settle(house, held, call, driftResult(reason))
+}
+
+/** A limit of the tool holds the call back: it is given back, and due when a token is. */
+async function holdBack(house: House, held: Held, waitMs: number): Promise<void> {
+  await query(
+    house.leaseDb,
+    sql`update tool_calls set wake_at = ${nowPlus(Math.ceil(waitMs))}, epoch = epoch + 1
+      where id = ${held.id} and epoch = ${held.epoch} and status in ('PROPOSED', 'APPROVED')`,
+  )
 }
 
 /** Nobody has to look at this row: a settled call, or one that its approval will wake. */

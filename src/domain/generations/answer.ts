@@ -49,7 +49,8 @@ export async function commitAnswer(
   const parts = answer.parts.map((part) => ({ ...part }))
   const rules = judgement ? null : await triageRules(step, tools)
   const calls = rules ? triageCalls(parts, rules) : []
-  const made = { plan, port, tools, prepared, answer, parts, judgement }
+  const limited = await limitedOf(step, calls)
+  const made = { plan, port, tools, prepared, answer, parts, judgement, limited }
   const grants = await usableGrants(step, calls)
   if (grants.length === 0) {
     const { change, outcome } = changeOf(step, made, endAtStop(calls, rules ?? never))
@@ -81,6 +82,8 @@ interface Made {
   answer: ModelAnswer
   parts: AssistantPart[]
   judgement: Judgement | null
+  /** Tools with a limit: their calls ask it before they start. */
+  limited: ReadonlySet<string>
 }
 
 /** Everything that the commit of the answer writes. */
@@ -90,7 +93,9 @@ function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Chang
   const { settings } = generation
   const questions = questionsOf(step, calls)
   // A process that stops begins nothing: whoever takes the row sends them.
-  const started = step.isDraining() ? new Set<string>() : startNow(calls, settings.parallelToolCalls)
+  const started = step.isDraining()
+    ? new Set<string>()
+    : startNow(calls, settings.parallelToolCalls, made.limited)
   for (const id of started) step.unsent.set(id, 1)
   const rows = calls.map((call, i): NewCallRow => ({
     ...call,
@@ -170,6 +175,14 @@ function triageCalls(parts: AssistantPart[], rules: TriageRules): TriagedCall[] 
   return calls
 }
 
+/** The tools of the calls whose use is limited. */
+async function limitedOf({ house, generation }: Turn, calls: TriagedCall[]): Promise<Set<string>> {
+  const ids = [...new Set(calls.flatMap((call) => (call.tool ? [call.tool.id] : [])))]
+  if (ids.length === 0) return new Set()
+  const isLimited = await house.rates.limitedTools(generation.projectId)
+  return new Set(ids.filter((id) => isLimited.has(id)))
+}
+
 /** Grants that may let some of the stopped calls pass. */
 async function usableGrants({ house, generation }: Turn, calls: TriagedCall[]): Promise<UsableGrant[]> {
   const stopped = calls.filter((call) => call.stopped)
@@ -212,10 +225,12 @@ function questionsOf({ house, generation }: Turn, calls: TriagedCall[]): NewAppr
  * The server calls that leave right after the commit; they are committed as sent. A call that asks an agent is started
  * with its run, by a commit of its own.
  */
-function startNow(calls: TriagedCall[], parallel: boolean): Set<string> {
+function startNow(calls: TriagedCall[], parallel: boolean, limited: ReadonlySet<string>): Set<string> {
   const runnable = calls.filter((call) => call.status === 'PROPOSED')
   const first = parallel ? runnable.filter((call) => !asksAgent(call.tool!)) : runnable.slice(0, 1)
-  const now = first.filter((call) => !asksAgent(call.tool!)).slice(0, maxParallelCalls)
+  const now = first
+    .filter((call) => !asksAgent(call.tool!) && !limited.has(call.tool!.id))
+    .slice(0, maxParallelCalls)
   return new Set(now.map((call) => call.id))
 }
 

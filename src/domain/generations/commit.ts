@@ -38,6 +38,8 @@ export interface CallChange {
   approvalId?: string
   toolVersion?: number
   definitionHash?: string | null
+  /** A limit holds it back for so many milliseconds from now. */
+  notBeforeMs?: number
   /** Places in the arguments that are not shown from now on. */
   masked?: string[][]
 }
@@ -224,6 +226,7 @@ function updateCalls(calls: CallChange[]): SQL {
     definition: call.definitionHash ?? null,
     child: call.childId ?? null,
     masked: call.masked ?? null,
+    held: call.notBeforeMs ?? null,
   }))
   return sql`update tool_calls as t set status = x.status, result = x.result, is_error = (x.result->>'isError')::boolean,
       error_code = x.error, attempt = t.attempt + case when x.starts then 1 else 0 end,
@@ -233,9 +236,10 @@ function updateCalls(calls: CallChange[]): SQL {
         when x.result is not null then ${attemptEnds(sql`x.status`, sql`x.error`)} else attempts end,
       approval_id = coalesce(x.approval, t.approval_id), tool_version = coalesce(x.version, t.tool_version),
       definition_hash = coalesce(x.definition, t.definition_hash), child_id = coalesce(x.child, t.child_id),
-      masked = coalesce(x.masked, t.masked)
+      masked = coalesce(x.masked, t.masked),
+      not_before = case when x.held is null then null else now() + x.held * interval '1 millisecond' end
     from g, jsonb_to_recordset(${jsonb(rows)})
       as x(id text, status text, result jsonb, error text, starts boolean, hash text, approval text, version int,
-        definition text, child text, masked jsonb)
+        definition text, child text, masked jsonb, held float8)
     where t.id = x.id and t.generation_id = g.id and t.settled_at is null`
 }

@@ -1,9 +1,10 @@
 /** What a model is shown of the past: the thread's earlier runs and the steps so far, as messages. */
-import { and, desc, eq, isNotNull, lte, ne, sql } from 'drizzle-orm'
+import { and, desc, eq, isNotNull, lte, ne, sql, type SQL } from 'drizzle-orm'
 import { textResult, type ToolResult } from '../../core/content.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
-import { selectRows } from '../../store/db/rows.ts'
+import { maxWholeBytes } from '../../store/db/keyset.ts'
+import { selectRows, selectRowsWithin } from '../../store/db/rows.ts'
 import { generations, steps } from '../../store/db/tables/generations.ts'
 import { loadCallsOf, type ToolCall } from '../tools/index.ts'
 import { ownThreadId, stepOf, type Generation, type Step } from './generation.ts'
@@ -15,9 +16,18 @@ const maxEarlier = 50
 /** The steps of some generations in order. Checks nothing. */
 export async function loadStepsOf(db: Database, generationIds: readonly string[]): Promise<Step[]> {
   if (generationIds.length === 0) return []
-  const wanted = sql`where generation_id in ${[...generationIds]} order by generation_id, step_index`
-  const rows = await selectRows(db, steps, wanted)
+  const rows = await selectRows(db, steps, ofGenerations(generationIds))
   return rows.map(stepOf)
+}
+
+/** The same for people who look: RESPONSE_TOO_LARGE when they have more than `maxWholeBytes`. */
+export async function showStepsOf(db: Database, generationIds: readonly string[]): Promise<Step[]> {
+  const rows = await selectRowsWithin(db, steps, ofGenerations(generationIds), maxWholeBytes)
+  return rows.map(stepOf)
+}
+
+function ofGenerations(ids: readonly string[]): SQL {
+  return sql`where generation_id in ${[...ids]} order by generation_id, step_index`
 }
 
 /**

@@ -10,7 +10,7 @@ export {
   type Generation,
   type Step,
 } from './generation.ts'
-export { loadStepsOf } from './history.ts'
+export { showStepsOf } from './history.ts'
 export { textOf } from './message.ts'
 export {
   createModels,

@@ -272,7 +272,7 @@ async function park({ house, held, generation }: Turn): Promise<'goOn' | 'parked
   const parked = await atomically(house.db, async (tx) => {
     await lockOwn(tx, held)
     const open = (await loadCallsOf(tx, [held.id])).filter(isOpen)
-    const { sent, due } = toRun(open, new Set(), generation.settings)
+    const { sent, due } = toRun(open, new Set(), generation.settings, await nowIfHeld(tx, open))
     if (open.length === 0 || sent.length + due.length > 0) return false
     const until = lookAgainAt(open, generation.deadlineAt.getTime())
     await commit(tx, held, {
@@ -283,6 +283,16 @@ async function park({ house, held, generation }: Turn): Promise<'goOn' | 'parked
     return true
   })
   return parked ? 'parked' : 'goOn'
+}
+
+/** The time of the database, where a limit holds a call back; else nobody asks for it. */
+async function nowIfHeld(tx: Database, open: ToolCall[]): Promise<number> {
+  if (open.every((call) => call.notBefore === null)) return 0
+  const [row] = await query<{ now: number }>(
+    tx,
+    sql`select (extract(epoch from now()) * 1000)::float8 as now`,
+  )
+  return row!.now
 }
 
 /** Settles client calls whose time is over: an error for the model, or the end, as the agent says. */

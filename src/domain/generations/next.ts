@@ -61,7 +61,7 @@ const maxInvalidSteps = 3
 export function next(s: Situation): Decision {
   const calls = s.calls.filter((call) => call.stepIndex === s.stepCount)
   const open = calls.filter(isOpen)
-  const { sent, due } = toRun(open, s.inHand, s.settings)
+  const { sent, due } = toRun(open, s.inHand, s.settings, s.now)
   const over = s.cancelRequested || s.now >= s.deadlineAt
   // What was sent is heard out first: its outcome must not be lost to a cancel.
   if (sent.length > 0 || (due.length > 0 && !over))
@@ -77,16 +77,29 @@ export function next(s: Situation): Decision {
   return afterStep(s, calls)
 }
 
-/** The calls that a worker would run now beside those in hand: sent and left behind by another, and what may start. */
+/**
+ * The calls that a worker would run now beside those in hand: sent and left behind by another, and what may start. What
+ * a limit holds back may not.
+ */
 export function toRun(
   open: ToolCall[],
   inHand: ReadonlySet<string>,
   { parallelToolCalls }: AgentSettings,
+  now: number,
 ): { sent: ToolCall[]; due: ToolCall[] } {
   const mine = open.filter((call) => !inHand.has(call.id))
   const sent = mine.filter((call) => call.status === 'EXECUTING' && call.childId === null)
-  const due = mine.filter((call) => call.status === 'PROPOSED' || call.status === 'APPROVED')
+  const due = mine.filter((call) => isDue(call) && heldUntil(call) <= now)
   return { sent, due: startable(due, open, inHand, parallelToolCalls) }
+}
+
+function isDue({ status }: ToolCall): boolean {
+  return status === 'PROPOSED' || status === 'APPROVED'
+}
+
+/** Until when a limit holds the call back, in milliseconds since 1970; 0 when none does. */
+function heldUntil(call: ToolCall): number {
+  return call.notBefore?.getTime() ?? 0
 }
 
 /** When the output of a client call is given up, in milliseconds since 1970; never for any other call. */
@@ -94,9 +107,10 @@ function outputDeadline(call: ToolCall): number {
   return call.status === 'AWAITING_CLIENT' && call.deadlineAt ? call.deadlineAt.getTime() : Infinity
 }
 
-/** The nearest deadline that the generation itself keeps. Approvals keep their own, and wake it. */
+/** The nearest deadline that the generation itself keeps, or the end of a limit. Approvals keep their own, and wake it. */
 export function lookAgainAt(open: ToolCall[], deadlineAt: number): number {
-  return Math.min(deadlineAt, ...open.map(outputDeadline))
+  const held = open.filter((call) => isDue(call) && call.notBefore).map(heldUntil)
+  return Math.min(deadlineAt, ...open.map(outputDeadline), ...held)
 }
 
 function afterStep(s: Situation, calls: ToolCall[]): Decision {

@@ -49,11 +49,12 @@ export function lanesOf(turn: Turn): number {
  * Runs one call to its end. An EXECUTING call that this worker has not committed itself was left behind by a worker that
  * went away: an idempotent one is sent again under the same key, any other becomes UNKNOWN and is never sent twice. A
  * call of an agent starts its run and is left to it. An APPROVED call whose tool was changed meanwhile is asked about
- * again. When the row is another worker's before the outcome is written, the outcome settles the attempt all the same.
+ * again. One whose tool is used as often as its limit allows waits. When the row is another worker's before the outcome is written, the outcome settles the attempt all the same.
  */
 export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
   const isFresh = call.status === 'EXECUTING' && turn.unsent.get(call.id) === call.attempt
   if (call.status === 'APPROVED' && (await askedAgain(turn, call))) return
+  if (!isFresh && call.status !== 'EXECUTING' && (await heldBack(turn, call))) return
   if (asksAgent(call)) return startRun(turn, call)
   const callable = await proposedCallable(turn.house, call)
   if (call.status === 'EXECUTING' && !isFresh && !(callable && isIdempotent(callable)))
@@ -67,6 +68,22 @@ export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
     return settleCall(turn, call, notValidResult(), 'ERRORED')
   if (!isFresh) await markStarted(turn, call)
   await send(turn, call, callable)
+}
+
+/** Whether a limit of the tool or agent holds the call back. It stays as it is, and is due when a token is back. */
+async function heldBack({ house, ...turn }: Turn, call: ToolCall): Promise<boolean> {
+  if (!call.toolId) return false
+  const scope = call.kind === 'agent' ? 'AGENT' : 'TOOL'
+  const waitMs = await house.rates.takeUse(call.projectId, scope, call.toolId)
+  if (waitMs === 0) return false
+  await write(
+    { house, ...turn },
+    {
+      wakeAt: nowPlus(house.limits.leaseMs),
+      calls: [{ id: call.id, status: call.status, notBeforeMs: Math.ceil(waitMs) }],
+    },
+  )
+  return true
 }
 
 async function send(turn: Turn, call: ToolCall, callable: Callable | null): Promise<void> {

@@ -5,7 +5,7 @@ import { check, text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, nowPlus, query, type Database, jsonb } from '../../store/db/database.ts'
 import { insertGenerationEvents } from '../../store/events/log.ts'
-import { assertMay, rememberRequest, requesterOf, type Ctx } from '../access/index.ts'
+import { assertMay, assertUse, rememberRequest, requesterOf, type Ctx } from '../access/index.ts'
 import { resolveAttachments, type AttachmentsInput } from '../files/index.ts'
 import {
   checkTools,
@@ -63,6 +63,7 @@ export async function startGeneration(
 ): Promise<Generation> {
   const row = await prepareStart(ctx, input)
   const { agent } = row
+  await assertUse(ctx, 'AGENT', agent.projectId, agent.id)
   const { idempotencyKey, ...request } = { ...input }
   const made = idempotencyKey
     ? await atomically(ctx.db, async (tx) => {
@@ -76,6 +77,7 @@ export async function startGeneration(
         return earlier === null ? insert(tx, ctx, row) : (await loadGenerations(tx, [earlier]))[0]!
       })
     : await insert(ctx.db, ctx, row)
+  if (made.id !== row.id) await ctx.rates.giveBackUse(agent.projectId, 'AGENT', agent.id)
   ctx.bell.ring([
     { kind: 'work', table: 'generations' },
     { kind: 'news', generationId: made.id, projectId: agent.projectId, seq: 1 },

@@ -86,6 +86,8 @@ export {
   loadCall,
   loadCalls,
   loadCallsOf,
+  loadOpenCallsOf,
+  showCallsOf,
   resolutions,
   toolCallOf,
   toolCallStatuses,

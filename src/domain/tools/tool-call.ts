@@ -4,8 +4,8 @@ import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
-import { listPage } from '../../store/db/keyset.ts'
-import { rowsAsJson, rowsOfJson, selectRows } from '../../store/db/rows.ts'
+import { listPage, maxWholeBytes } from '../../store/db/keyset.ts'
+import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Attachment } from '../files/index.ts'
 import { assertMay, eachSeen, projectOf, type Ctx, type Requester } from '../access/index.ts'
@@ -128,6 +128,8 @@ export interface ToolCall {
   resolution: Resolution | null
   resolvedBy: string | null
   resolvedAt: Date | null
+  /** A limit holds it back until then; it waits by itself. */
+  notBefore: Date | null
   deadlineAt: Date | null
   startedAt: Date | null
   settledAt: Date | null
@@ -187,6 +189,20 @@ export async function loadCalls(db: Database, ids: readonly string[]): Promise<T
 export async function loadCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
   if (generationIds.length === 0) return []
   return (await selectRows(db, toolCalls, ofGenerations(generationIds))).map(toolCallOf)
+}
+
+/** Those of them that are not settled, which somebody may be waited for. */
+export async function loadOpenCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
+  if (generationIds.length === 0) return []
+  const open = sql`where generation_id in ${[...generationIds]} and settled_at is null
+    order by generation_id, step_index, call_index`
+  return (await selectRows(db, toolCalls, open)).map(toolCallOf)
+}
+
+/** The same for people who look: RESPONSE_TOO_LARGE when they have more than `maxWholeBytes`. */
+export async function showCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
+  const rows = await selectRowsWithin(db, toolCalls, ofGenerations(generationIds), maxWholeBytes)
+  return rows.map(toolCallOf)
 }
 
 function ofGenerations(ids: readonly string[]): SQL {

@@ -1,12 +1,15 @@
 /** Whole rows of a table, read by a statement whose list of columns is written once and not at every call. */
 import { getTableColumns, getTableName, sql, type SQL } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
+import { AppError } from '../../core/errors.ts'
 import { query, type Database } from './database.ts'
 
 interface Shape {
   /** Each column under its name in TypeScript. */
   columns: SQL
   from: SQL
+  /** The bytes of a row in all columns that can be large. */
+  weight: SQL
   /** Columns that come as milliseconds and are moments. */
   moments: string[]
 }
@@ -26,6 +29,34 @@ export async function selectRows<Table extends PgTable, More extends object = ob
 ): Promise<(Table['$inferSelect'] & More)[]> {
   const shape = shapeOf(table)
   return readRows(db, table, sql`select ${shape.columns} ${also} ${shape.from} ${tail}`)
+}
+
+/**
+ * The same, of at most about `maxBytes` in all; RESPONSE_TOO_LARGE when the rows that the tail picks have more. The
+ * database weighs them: what is too much does not come here.
+ */
+export async function selectRowsWithin<Table extends PgTable>(
+  db: Database,
+  table: Table,
+  tail: SQL,
+  maxBytes: number,
+): Promise<Table['$inferSelect'][]> {
+  const { columns, from, weight } = shapeOf(table)
+  const rows = await readRows<Table, { wanted_rows: number }>(
+    db,
+    table,
+    sql`select ${columns}, wanted_rows from (
+        select *, sum(row_weight) over (rows unbounded preceding) - row_weight as weight_before,
+          (count(*) over ())::int as wanted_rows
+        from (select *, ${weight} as row_weight ${from} ${tail}) as weighed
+      ) as within where weight_before < ${maxBytes}`,
+  )
+  if (rows.length > 0 && rows.length < rows[0]!.wanted_rows)
+    throw new AppError(
+      'RESPONSE_TOO_LARGE',
+      `These ${rows[0]!.wanted_rows} entries have more than ${maxBytes} bytes. Ask for smaller pages with first.`,
+    )
+  return rows
 }
 
 /** The rows of the relation `g` of a statement, which has all columns of the table: what a part of it has written. */
@@ -76,10 +107,20 @@ function shapeOf(table: PgTable): Shape {
   const made = {
     columns: sql.raw(list),
     from: sql.raw(`from "${getTableName(table)}"`),
+    weight: sql.raw(['0', ...columns.flatMap(([, column]) => weightOf(column))].join(' + ')),
     moments: columns.filter(([, column]) => column.columnType === 'PgTimestamp').map(([name]) => name),
   }
   shapes.set(table, made)
   return made
+}
+
+/** Small values are as large as they are stored; a large one may be compressed, so its text is measured. */
+function weightOf(column: { name: string; columnType: string }): string[] {
+  if (column.columnType !== 'PgJsonb' && column.columnType !== 'PgText') return []
+  const own = `"${column.name}"`
+  return [
+    `coalesce(case when pg_column_size(${own}) > 2000 then octet_length(${own}::text) else pg_column_size(${own}) end, 0)`,
+  ]
 }
 
 /** Drivers differ in moments and large numbers; both read a float8 alike, exact up to 2^53. */

@@ -40,11 +40,20 @@ export type Hint =
    * A generation or call was asked to stop, a generation to look at its row again, or a key was revoked. `surface`: tools
    * or agents of the project were changed. `closed`: a conversation was closed. `called-off`: an MCP client takes a
    * request back. `answered`: it answers a question; the id is the question's name, a space and the answer.
-   * `subscribed`: a conversation watches other resources than before.
+   * `subscribed`: a conversation watches other resources than before. `limits`: the rate limits of a project were changed.
    */
   | {
       kind: 'signal'
-      name: 'cancel' | 'look' | 'revoked' | 'surface' | 'closed' | 'called-off' | 'answered' | 'subscribed'
+      name:
+        | 'cancel'
+        | 'look'
+        | 'revoked'
+        | 'surface'
+        | 'closed'
+        | 'called-off'
+        | 'answered'
+        | 'subscribed'
+        | 'limits'
       id: string
     }
   /** Hints may have been lost: look at everything that matters to you. */

@@ -13,7 +13,7 @@ export async function answerAs(
   variables: Record<string, unknown>,
 ): Promise<ExecutionResult> {
   const principal = (await principalById(house.db, keyId, house.clock.now()))!
-  const contextValue = makeContext(() => ctxOf(principal), models, 'test')
+  const contextValue = makeContext(ctxOf(principal), models, 'test')
   const asked = { schema, document: parse(documentOf(root)), contextValue }
   if (root.kind !== 'subscription') return execute({ ...asked, variableValues: variables })
   const answer = await subscribe({ ...asked, variableValues: { ...variables, after: '0' } })

@@ -42,7 +42,9 @@ export const rootFields: RootField[] = (
  * of thing it goes once on each path and once from each place; the others of that kind show their ids.
  */
 export function documentOf({ kind, field }: RootField): string {
-  const declared = field.args.map((arg) => `$${arg.name}: ${String(arg.type)}`).join(', ')
+  const declared = field.args
+    .map((arg) => `$${arg.name}: ${String(arg.type)}${arg.name === 'first' ? ' = 2' : ''}`)
+    .join(', ')
   const passed = field.args.map((arg) => `${arg.name}: $${arg.name}`).join(', ')
   const brackets = (text: string) => (text ? `(${text})` : '')
   return `${kind} ${brackets(declared)} { ${field.name}${brackets(passed)} ${selection(getNamedType(field.type), 2)} }`
@@ -62,10 +64,12 @@ function selection(type: GraphQLNamedType, depth: number, from: readonly GraphQL
     const named = getNamedType(field.type)
     if (isLeafType(named)) return [field.name]
     if (depth === 0) return []
-    if (known.has(named) && hasId(named)) return [`${field.name} { __typename id }`]
+    // A list in a list costs what it can hold, so only a few are asked for.
+    const few = field.args.some((arg) => arg.name === 'first') ? '(first: 3)' : ''
+    if (known.has(named) && hasId(named)) return [`${field.name}${few} { __typename id }`]
     known.add(named)
     if (depth === 1 && !isUnionType(named) && !hasLeaf(named)) return []
-    return [`${field.name} ${selection(named, depth - 1, [...from, type])}`]
+    return [`${field.name}${few} ${selection(named, depth - 1, [...from, type])}`]
   })
   return `{ __typename ${fields.join(' ')} }`
 }

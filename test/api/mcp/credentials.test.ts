@@ -296,6 +296,7 @@ test('too many requests are told with Retry-After, and a batch counts each of it
   const made = await makeGatedAgent(tight).catch(() => null)
   const batch = Array.from({ length: 10 }, (_, id) => ({ ...list, id }))
   const answer = await rpc(made?.url ?? `${tight.url}/mcp/agt_none`, adminKey, batch)
+  // A batch has no id of its own that could be answered.
   expect(answer.status).toBe(429)
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(answer.body['error']).toMatchObject({ code: 429001, data: { type: 'limited' } })

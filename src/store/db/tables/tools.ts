@@ -104,6 +104,8 @@ export const toolCalls = pgTable(
     resolution: text('resolution'),
     resolvedBy: text('resolved_by'),
     resolvedAt: moment('resolved_at'),
+    /** A limit holds it back until then. */
+    notBefore: moment('not_before'),
     /** When an open client call is given up. */
     deadlineAt: moment('deadline_at'),
     startedAt: moment('started_at'),

@@ -1,0 +1,138 @@
+/** What a document asks of the schema itself: how often, and how much it would get. */
+import {
+  isInterfaceType,
+  isObjectType,
+  getNamedType,
+  Kind,
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+} from 'graphql'
+
+/** In one document: places of `__schema` and of `__type`, and fields that all of them may give. */
+export const introspectionLimits = { schemas: 1, types: 10, fields: 40_000 }
+
+/** What a document asks of the schema. */
+export interface Introspection {
+  /** Places where `__schema` and `__type` stand, fragments included. */
+  schemas: number
+  types: number
+  /** Fields that the operation would get, by how many entries the lists of this schema have. */
+  fields: number
+}
+
+/** What an operation asks of the schema; null when it asks nothing. */
+export function introspectionOf(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+): Introspection | null {
+  // Most documents have no such field, and the text says so at once.
+  if (document.loc && !/__(?:schema|type)\b/.test(document.loc.source.body)) return null
+  const fragments = new Map<string, FragmentDefinitionNode>()
+  for (const definition of document.definitions)
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition)
+  const found: Introspection = { schemas: 0, types: 0, fields: 0 }
+  const sizes = sizesOf(schema)
+  const walk = walkerOf(sizes, fragments)
+  const open: SelectionSetNode[] = [operation.selectionSet]
+  const seen = new Set<SelectionSetNode>()
+  for (let at = open.pop(); at; at = open.pop())
+    for (const selection of at.selections) {
+      if (selection.kind === Kind.INLINE_FRAGMENT) open.push(selection.selectionSet)
+      else if (selection.kind === Kind.FRAGMENT_SPREAD) {
+        const inner = fragments.get(selection.name.value)?.selectionSet
+        // A fragment that is spread twice gives the same fields once.
+        if (inner && !seen.has(inner)) open.push(inner)
+        if (inner) seen.add(inner)
+      } else if (selection.name.value === '__schema') {
+        found.schemas += 1
+        found.fields += walk(selection.selectionSet)
+      } else if (selection.name.value === '__type') {
+        found.types += 1
+        found.fields += sizes['largest']! * walk(selection.selectionSet)
+      }
+    }
+  return found.schemas + found.types > 0 ? found : null
+}
+
+type Sizes = Record<string, number>
+
+/** The number of fields under a selection; what was walked once is remembered, and a number beyond the limit is enough. */
+function walkerOf(sizes: Sizes, fragments: Map<string, FragmentDefinitionNode>) {
+  const known = new Map<SelectionSetNode, number>()
+  const walk = (set: SelectionSetNode | undefined): number => {
+    if (!set) return 0
+    const before = known.get(set)
+    if (before !== undefined) return before
+    let total = 0
+    for (const selection of set.selections) {
+      if (selection.kind === Kind.FIELD) {
+        const times = sizes[selection.name.value] ?? 1
+        total += times * (1 + walk(selection.selectionSet))
+      } else if (selection.kind === Kind.INLINE_FRAGMENT) total += walk(selection.selectionSet)
+      else total += walk(fragments.get(selection.name.value)?.selectionSet)
+    }
+    total = Math.min(total, Number.MAX_SAFE_INTEGER)
+    known.set(set, total)
+    return total
+  }
+  return walk
+}
+
+const sizesBySchema = new WeakMap<GraphQLSchema, Sizes>()
+
+/** How many entries the lists of introspection have in this schema: all types, and of everything else the mean. */
+function sizesOf(schema: GraphQLSchema): Sizes {
+  const known = sizesBySchema.get(schema)
+  if (known) return known
+  const types = Object.values(schema.getTypeMap())
+  const withFields = types.filter((type) => isObjectType(type) || isInterfaceType(type))
+  const fields = withFields.flatMap((type) => Object.values(type.getFields()))
+  const inputs = types.filter((type) => 'getFields' in type && !withFields.includes(type as never))
+  const enums = types.filter((type) => 'getValues' in type)
+  const mean = (sum: number, of: number) => (of === 0 ? 0 : sum / of)
+  const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0)
+  // Behind a field stands its type; a type that many fields have counts as often.
+  const behind = fields.map((field) => {
+    const named = getNamedType(field.type)
+    return isObjectType(named) || isInterfaceType(named) ? Object.keys(named.getFields()).length : 0
+  })
+  const sizes: Sizes = {
+    types: types.length,
+    fields: Math.max(mean(fields.length, types.length), mean(sum(behind), behind.length)),
+    args: mean(sum(fields.map((field) => field.args.length)), fields.length),
+    inputFields: mean(
+      sum(inputs.map((type) => Object.keys((type as never as { getFields(): object }).getFields()).length)),
+      types.length,
+    ),
+    enumValues: mean(
+      sum(enums.map((type) => (type as never as { getValues(): unknown[] }).getValues().length)),
+      types.length,
+    ),
+    interfaces: mean(sum(withFields.map((type) => type.getInterfaces().length)), types.length),
+    possibleTypes: mean(
+      sum(
+        types.map((type) =>
+          'getTypes' in type
+            ? type.getTypes().length
+            : isInterfaceType(type)
+              ? schema.getPossibleTypes(type).length
+              : 0,
+        ),
+      ),
+      types.length,
+    ),
+    directives: schema.getDirectives().length,
+    largest: 0,
+    // Half of the types that stand there are wrapped in another one.
+    ofType: 0.5,
+  }
+  // Whoever names a type names the largest one.
+  sizes['largest'] =
+    Math.max(...withFields.map((type) => Object.keys(type.getFields()).length)) / sizes['fields']!
+  sizesBySchema.set(schema, sizes)
+  return sizes
+}

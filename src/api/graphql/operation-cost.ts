@@ -1,0 +1,86 @@
+/** What an operation costs, in points: taken before it runs, given back as far as it cost less, and told in the answer. */
+import type { Plugin } from 'graphql-yoga'
+import { rateHeaders } from '../../core/rate-headers.ts'
+import { AppError } from '../../core/errors.ts'
+import type { GraphQLContext, ServerContext } from './context.ts'
+
+/** Fields that make a point. */
+const fieldsPerPoint = 10
+
+/** The points of so many fields. */
+export function pointsOf(fields: number): number {
+  return Math.max(1, Math.ceil(fields / fieldsPerPoint))
+}
+
+/** Takes the points of an operation from its key, or answers why it may not run now. Nobody's operation costs nothing. */
+export async function spend(context: GraphQLContext, points: number): Promise<AppError | null> {
+  if (context.anonymous) return null
+  const { rates, principal } = context.ctx
+  const taken = rates.takeCost(principal, points)
+  // Most often it is known here, and nobody waits.
+  const waitMs = typeof taken === 'number' ? taken : await taken
+  context.cost = { requested: points, taken: waitMs === 0, caller: context.ctx }
+  if (waitMs === 0) return null
+  return new AppError('LIMITED', `This operation costs ${points} points, and this key has fewer left.`, {
+    retryAfterMs: Math.ceil(waitMs),
+  })
+}
+
+/** Tells in `extensions.cost` of every answer what it cost, and gives back what was taken too much. */
+export function costReport(): Plugin<GraphQLContext> {
+  return {
+    onExecute: ({ args }) => ({
+      onExecuteDone({ result, setResult }) {
+        const context = args.contextValue as GraphQLContext
+        const { cost } = context
+        if (!cost || Symbol.asyncIterator in result) return
+        const { rates, principal } = cost.caller
+        const actual = cost.taken ? Math.min(cost.requested, pointsOf(countFields(result.data))) : 0
+        if (actual < cost.requested && cost.taken) rates.giveBackCost(principal, cost.requested - actual)
+        const { rule, left } = rates.quotas(principal).cost
+        setResult({
+          ...result,
+          extensions: {
+            ...result.extensions,
+            cost: {
+              requestedQueryCost: cost.requested,
+              actualQueryCost: actual,
+              throttleStatus: {
+                maximumAvailable: rule.capacity,
+                currentlyAvailable: Math.floor(left),
+                restoreRate: Math.max(1, Math.floor(rule.perMs * 1000)),
+              },
+            },
+          },
+        })
+      },
+    }),
+  }
+}
+
+/** Members of objects in an answer, entries of lists counted by theirs. Walks iteratively. */
+function countFields(data: unknown): number {
+  const open: unknown[] = [data]
+  let fields = 0
+  while (open.length > 0) {
+    const next = open.pop()
+    if (typeof next !== 'object' || next === null) continue
+    const inner = Array.isArray(next) ? next : Object.values(next)
+    if (!Array.isArray(next)) fields += inner.length
+    for (const one of inner) if (typeof one === 'object' && one !== null) open.push(one)
+  }
+  return fields
+}
+
+/** The headers of every answer to somebody known: how many requests the key has left. */
+export function quotaHeaders(): Plugin {
+  return {
+    onResponse({ response, serverContext }) {
+      const { prepared } = serverContext as ServerContext
+      if (!prepared || prepared.anonymous) return
+      const { name, rule, left } = prepared.quotas()!
+      for (const [header, value] of Object.entries(rateHeaders(name, rule, left)))
+        response.headers.set(header, value)
+    },
+  }
+}

@@ -1,0 +1,104 @@
+/** Bodies of requests: read within a limit and a budget for all of them, or refused without being kept. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** The body of a request with a valid key, in bytes. */
+export const maxBodyBytes = 1024 * 1024
+/** The body of a request of which nobody knows who sent it, in bytes. */
+export const maxAnonymousBodyBytes = 16 * 1024
+/** How long a body that is refused may go on arriving, in milliseconds. */
+const lingerMs = 1000
+
+/** Bytes of bodies that are kept at once, in the whole process. */
+export interface BodyBudget {
+  /** Whether so many more bytes may be kept for this sender. Nobody has more than a quarter. */
+  take(sender: string, bytes: number): boolean
+  giveBack(sender: string, bytes: number): void
+  used(): number
+}
+
+export function createBodyBudget(maxBytes: number): BodyBudget {
+  const perSender = new Map<string, number>()
+  let used = 0
+  return {
+    take(sender, bytes) {
+      const own = (perSender.get(sender) ?? 0) + bytes
+      if (used + bytes > maxBytes || own > maxBytes / 4) return false
+      used += bytes
+      perSender.set(sender, own)
+      return true
+    },
+    giveBack(sender, bytes) {
+      used -= bytes
+      const left = (perSender.get(sender) ?? 0) - bytes
+      if (left > 0) perSender.set(sender, left)
+      else perSender.delete(sender)
+    },
+    used: () => used,
+  }
+}
+
+export type Body = { bytes: Buffer } | { tooLong: number } | { noRoom: true }
+
+/** The whole body, kept in the budget until the response has closed, or why it was not kept. */
+export function readBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  maxBytes: number,
+  budget: BodyBudget,
+  sender: string,
+): Promise<Body> {
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.resolve({ tooLong: maxBytes })
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    let kept = 0
+    const release = () => {
+      if (kept > 0) budget.giveBack(sender, kept)
+      kept = 0
+    }
+    const drop = (why: Body) => {
+      chunks.length = 0
+      release()
+      request.off('data', take)
+      resolve(why)
+    }
+    const take = (chunk: Buffer) => {
+      size += chunk.length
+      if (size > maxBytes) return drop({ tooLong: maxBytes })
+      if (!budget.take(sender, chunk.length)) return drop({ noRoom: true })
+      kept += chunk.length
+      chunks.push(chunk)
+    }
+    request.on('data', take)
+    request.once('end', () => resolve({ bytes: Buffer.concat(chunks) }))
+    request.once('error', reject)
+    // Of a client that has gone nothing is kept.
+    response.once('close', release)
+    if (response.destroyed) release()
+  })
+}
+
+/**
+ * Answers 413 or 503 at once, but closes only when the client has sent the rest, or after a moment: a connection that is
+ * closed while the other side still writes is reset, and the answer is lost with it.
+ */
+export function refuseBody(request: IncomingMessage, response: ServerResponse, body: Body): void {
+  const message =
+    'tooLong' in body
+      ? `The body is larger than ${body.tooLong} bytes${body.tooLong < maxBodyBytes ? ', which is the limit without a valid key' : ''}.`
+      : 'The server holds too many bodies of requests at this moment. Try again.'
+  const text = JSON.stringify({ errors: [{ message }] })
+  response.writeHead('tooLong' in body ? 413 : 503, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    connection: 'close',
+    ...('tooLong' in body ? {} : { 'retry-after': '1' }),
+  })
+  response.write(text)
+  const timer = setTimeout(() => request.destroy(), lingerMs)
+  request.once('close', () => {
+    clearTimeout(timer)
+    response.end()
+  })
+  request.resume()
+}

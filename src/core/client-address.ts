@@ -1,0 +1,70 @@
+/** Which address a request comes from, behind proxies that are believed, and under which name its sender is counted. */
+import { BlockList, isIP } from 'node:net'
+
+/** Addresses and networks (`10.0.0.0/8`, `fd00::/8`, `192.0.2.7`), as a list to look in. Null when one of them is faulty. */
+export function networksOf(names: readonly string[]): BlockList | null {
+  const list = new BlockList()
+  for (const name of names) {
+    const [address = '', bits, ...rest] = name.split('/')
+    const version = isIP(address)
+    const most = version === 4 ? 32 : 128
+    if (version === 0 || rest.length > 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) return null
+    if (bits !== undefined && Number(bits) > most) return null
+    list.addSubnet(address, bits === undefined ? most : Number(bits), version === 4 ? 'ipv4' : 'ipv6')
+  }
+  return list
+}
+
+/**
+ * The address of the client: that of the connection, or, when the connection comes from a trusted proxy, the last one
+ * in X-Forwarded-For that is not a trusted proxy itself. Whatever stands before that was written by a stranger.
+ */
+export function clientAddress(
+  connection: string | undefined,
+  forwardedFor: string | string[] | undefined,
+  trusted: BlockList,
+): string | null {
+  if (connection === undefined) return null
+  let address = plain(connection)
+  if (forwardedFor === undefined || !isIn(trusted, address)) return address
+  const hops = String(forwardedFor).slice(-2000).split(',').reverse()
+  for (const hop of hops) {
+    const named = plain(
+      hop
+        .trim()
+        .replace(/^\[(.*)\](?::\d+)?$/, '$1')
+        .replace(/^([\d.]+):\d+$/, '$1'),
+    )
+    if (isIP(named) === 0) return address
+    address = named
+    if (!isIn(trusted, address)) return address
+  }
+  return address
+}
+
+/** An IPv4 address as it is; of an IPv6 address its network of 64 bits, because whoever has one has all of it. */
+export function countedAddress(address: string): string {
+  if (isIP(address) !== 6) return address
+  const [head = '', tail] = address.split('%')[0]!.split('::')
+  const groups = (part: string) => (part === '' ? [] : part.split(':'))
+  const before = groups(head)
+  const after = tail === undefined ? [] : groups(tail)
+  // A dotted end stands for two groups; it lies in the last 64 bits.
+  const written = before.length + after.length + (address.includes('.') ? 1 : 0)
+  const zeros = tail === undefined ? 0 : 8 - written
+  const all = [...before, ...Array.from({ length: Math.max(0, zeros) }, () => '0'), ...after]
+  return `${all
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}
+
+/** An IPv4 address that came over an IPv6 socket is an IPv4 address. */
+function plain(address: string): string {
+  return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
+}
+
+function isIn(list: BlockList, address: string): boolean {
+  const version = isIP(address)
+  return version !== 0 && list.check(address, version === 4 ? 'ipv4' : 'ipv6')
+}

@@ -1,0 +1,23 @@
+/** Names in the Host header that are served here. A page can point its own name at this machine (DNS rebinding). */
+import { isIP } from 'node:net'
+
+/**
+ * Why a request with this Host header is turned away, or null. Served are this machine's own names, plain addresses
+ * (nobody can point one somewhere else), and the allowed names; `*` allows every name.
+ */
+export function hostFault(host: string | undefined, allowed: readonly string[]): string | null {
+  const name = hostnameOf(`http://${host ?? ''}`)
+  return name !== null && isServed(name, allowed)
+    ? null
+    : 'This host name is not served here. The operator can add it with GATEHOUSE_ALLOWED_HOSTS.'
+}
+
+function isServed(name: string, allowed: readonly string[]): boolean {
+  if (name === 'localhost' || name.endsWith('.localhost')) return true
+  if (isIP(name.replace(/^\[|\]$/g, '')) !== 0) return true
+  return allowed.some((one) => one === '*' || one.toLowerCase() === name)
+}
+
+function hostnameOf(url: string): string | null {
+  return URL.canParse(url) ? new URL(url).hostname.toLowerCase() || null : null
+}

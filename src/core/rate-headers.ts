@@ -1,0 +1,20 @@
+/** What is left of a limit, in the headers of draft-ietf-httpapi-ratelimit-headers-11. Pure. */
+import type { BucketRule } from './buckets.ts'
+
+/**
+ * `RateLimit-Policy` and `RateLimit` of one limit: how many in which window of seconds, how many are left, and after how
+ * many seconds all are back. Whole numbers; what is left is rounded down, a time up.
+ */
+export function rateHeaders(
+  name: string,
+  { capacity, perMs }: BucketRule,
+  left: number,
+): Record<string, string> {
+  const windowSeconds = Math.max(1, Math.ceil(capacity / perMs / 1000))
+  const rest = Math.max(0, Math.floor(left))
+  const fullSeconds = Math.ceil((capacity - rest) / perMs / 1000)
+  return {
+    'ratelimit-policy': `"${name}";q=${Math.floor(capacity)};w=${windowSeconds}`,
+    ratelimit: `"${name}";r=${rest};t=${fullSeconds}`,
+  }
+}

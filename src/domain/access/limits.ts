@@ -1,0 +1,228 @@
+/** How often keys, projects, agents and tools may be used: the limits that hold, and taking from them. */
+import { and, eq, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { perMinute, type BucketRule } from '../../core/buckets.ts'
+import { check } from '../../core/check.ts'
+import { AppError, notFound } from '../../core/errors.ts'
+import { atomically } from '../../store/db/database.ts'
+import { agents } from '../../store/db/tables/agents.ts'
+import { apiKeys } from '../../store/db/tables/access.ts'
+import { rateLimits } from '../../store/db/tables/rates.ts'
+import { tools } from '../../store/db/tables/tools.ts'
+import type { SharedBuckets } from '../../store/rates/shared-buckets.ts'
+import { projectOf, type Ctx, type House } from './context.ts'
+import type { RateLimiter } from './rate.ts'
+import { assertMay, recordChange } from './permission.ts'
+
+export const limitScopes = ['PROJECT', 'KEY', 'AGENT', 'TOOL'] as const
+export type LimitScope = (typeof limitScopes)[number]
+
+/** A limit that somebody set. */
+export interface RateLimit {
+  projectId: string
+  scope: LimitScope
+  targetId: string
+  perMinute: number
+  /** What may come at once. */
+  burst: number
+  updatedAt: Date
+}
+
+/** How long the limits of a project are believed, in milliseconds; a change is told by the bell. */
+const believeMs = 5000
+const maxProjects = 10_000
+
+export interface UsualRates {
+  requestsPerMinute: number
+  costPerMinute: number
+}
+
+/** `usual`: what a key may that nobody has set a limit for. */
+export function createRateLimiter(
+  house: Pick<House, 'db' | 'clock' | 'bell'>,
+  buckets: SharedBuckets,
+  usual: UsualRates,
+): RateLimiter {
+  const known = new Map<string, { rules: Promise<Map<string, BucketRule>>; until: number }>()
+  const requestRule = perMinute(usual.requestsPerMinute)
+  const costRule = perMinute(usual.costPerMinute)
+  const rulesOf = (projectId: string): Promise<Map<string, BucketRule>> => {
+    const now = house.clock.now()
+    const found = known.get(projectId)
+    if (found && found.until > now) return found.rules
+    if (known.size >= maxProjects) known.clear()
+    const rules = readRules(house, projectId)
+    known.set(projectId, { rules, until: now + believeMs })
+    // What could not be read is read again by the next; until then what is usual holds.
+    rules.catch(() => known.delete(projectId))
+    return rules
+  }
+  const stop = house.bell.listen((hint) => {
+    if (hint.kind === 'signal' && hint.name === 'limits') known.delete(hint.id)
+  })
+  const keyRules = new Map<string, BucketRule>()
+  return {
+    async takeRequests(principal, requests) {
+      const rules = await rulesOf(principal.projectId).catch(() => none)
+      const rule = rules.get(`KEY ${principal.id}`) ?? requestRule
+      if (keyRules.size >= maxProjects) keyRules.clear()
+      keyRules.set(principal.id, rule)
+      const waitMs = await buckets.take(`key:${principal.id}`, rule, requests)
+      if (waitMs > 0) throw limited(`This key may ask ${shown(rule)} times a minute.`, waitMs)
+      const ofProject = rules.get(`PROJECT ${principal.projectId}`)
+      if (!ofProject) return
+      const projectMs = await buckets.take(`project:${principal.projectId}`, ofProject, requests)
+      if (projectMs === 0) return
+      buckets.giveBack(`key:${principal.id}`, rule, requests)
+      throw limited(
+        `The keys of this project may ask ${shown(ofProject)} times a minute together.`,
+        projectMs,
+      )
+    },
+    takeCost: ({ id }, cost) => buckets.take(`cost:${id}`, costRule, cost),
+    giveBackCost: ({ id }, cost) => buckets.giveBack(`cost:${id}`, costRule, cost),
+    quotas({ id }) {
+      const rule = keyRules.get(id) ?? requestRule
+      return {
+        requests: { name: 'key', rule, left: buckets.left(`key:${id}`, rule) },
+        cost: { name: 'cost', rule: costRule, left: buckets.left(`cost:${id}`, costRule) },
+      }
+    },
+    async takeUse(projectId, scope, targetId) {
+      const rules = await rulesOf(projectId).catch(() => none)
+      const rule = rules.get(`${scope} ${targetId}`)
+      return rule ? buckets.take(`${scope}:${targetId}`, rule, 1) : 0
+    },
+    async giveBackUse(projectId, scope, targetId) {
+      const rule = (await rulesOf(projectId).catch(() => none)).get(`${scope} ${targetId}`)
+      if (rule) buckets.giveBack(`${scope}:${targetId}`, rule, 1)
+    },
+    async limitedTools(projectId) {
+      const names = [...(await rulesOf(projectId).catch(() => none)).keys()]
+      return new Set(names.filter((name) => name.startsWith('TOOL ')).map((name) => name.slice(5)))
+    },
+    forget: (projectId) => void known.delete(projectId),
+    async close() {
+      stop()
+      await buckets.close()
+    },
+  }
+}
+
+const none: Map<string, BucketRule> = new Map()
+
+function shown({ perMs }: BucketRule): number {
+  return Math.round(perMs * 60_000)
+}
+
+function limited(message: string, waitMs: number): AppError {
+  return new AppError('LIMITED', message, { retryAfterMs: Math.ceil(waitMs) })
+}
+
+async function readRules({ db }: Pick<House, 'db'>, projectId: string): Promise<Map<string, BucketRule>> {
+  const rows = await db.select().from(rateLimits).where(eq(rateLimits.projectId, projectId))
+  return new Map(
+    rows.map(({ scope, targetId, burst, perMinute: count }) => [
+      `${scope} ${targetId}`,
+      { capacity: burst, perMs: count / 60_000 },
+    ]),
+  )
+}
+
+/** Throws LIMITED when the tool or agent has been used as often as its limit allows. */
+export async function assertUse(
+  ctx: Ctx,
+  scope: 'AGENT' | 'TOOL',
+  projectId: string,
+  id: string,
+): Promise<void> {
+  const waitMs = await ctx.rates.takeUse(projectId, scope, id)
+  if (waitMs > 0)
+    throw limited(
+      `This ${scope.toLowerCase()} is used as often as its limit allows. Try again in ${Math.ceil(waitMs / 1000)} s.`,
+      waitMs,
+    )
+}
+
+const count = z.number().int().min(1).max(100_000_000)
+const newLimit = z.object({
+  projectId: z.string().nullish(),
+  scope: z.enum(limitScopes),
+  targetId: z.string().nullish(),
+  perMinute: count.nullish(),
+  burst: count.nullish(),
+})
+
+/**
+ * Sets the limit of a project, key, agent or tool, or removes it when `perMinute` is null. Action `limits:Set`. It holds
+ * on every replica at once, or within 5 seconds when no bell rings. Limit and audit entry are written together.
+ */
+export async function setRateLimit(ctx: Ctx, input: z.input<typeof newLimit>): Promise<RateLimit | null> {
+  const given = check(newLimit, input)
+  const projectId = projectOf(ctx, given.projectId)
+  await assertMay(ctx, 'limits:Set', projectId, `project/${projectId}`)
+  const targetId = given.scope === 'PROJECT' ? projectId : (given.targetId ?? '')
+  await assertTarget(ctx, projectId, given.scope, targetId)
+  const { scope } = given
+  const where = and(
+    eq(rateLimits.projectId, projectId),
+    eq(rateLimits.scope, scope),
+    eq(rateLimits.targetId, targetId),
+  )
+  const set = await atomically(ctx.db, async (tx) => {
+    const details = { scope, targetId, perMinute: given.perMinute ?? null, burst: given.burst ?? null }
+    await recordChange(tx, ctx, {
+      projectId,
+      action: 'limits:Set',
+      resource: `project/${projectId}`,
+      details,
+    })
+    if (!given.perMinute) {
+      await tx.delete(rateLimits).where(where)
+      return null
+    }
+    const values = {
+      perMinute: given.perMinute,
+      burst: given.burst ?? given.perMinute,
+      updatedAt: sql`now()`,
+    }
+    const [row] = await tx
+      .insert(rateLimits)
+      .values({ projectId, scope, targetId, ...values })
+      .onConflictDoUpdate({
+        target: [rateLimits.projectId, rateLimits.scope, rateLimits.targetId],
+        set: values,
+      })
+      .returning()
+    return row as RateLimit
+  })
+  ctx.rates.forget(projectId)
+  ctx.bell.ring([{ kind: 'signal', name: 'limits', id: projectId }])
+  return set
+}
+
+const tableOf = { KEY: apiKeys, AGENT: agents, TOOL: tools } as const
+
+/** The tables are asked directly: their rooms stand higher. */
+async function assertTarget(ctx: Ctx, projectId: string, scope: LimitScope, id: string): Promise<void> {
+  if (scope === 'PROJECT') return
+  const table = tableOf[scope]
+  const rows = await ctx.db
+    .select({ id: table.id })
+    .from(table)
+    .where(and(eq(table.id, id), eq(table.projectId, projectId)))
+  if (rows.length === 0) throw notFound(scope.toLowerCase(), id)
+}
+
+/** The limits that were set in a project; there are at most as many as things that can have one. Action `limits:List`. */
+export async function listRateLimits(ctx: Ctx, input: { projectId?: string | null }): Promise<RateLimit[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'limits:List', projectId, `project/${projectId}`)
+  const rows = await ctx.db
+    .select()
+    .from(rateLimits)
+    .where(eq(rateLimits.projectId, projectId))
+    .orderBy(rateLimits.scope, rateLimits.targetId)
+    .limit(1000)
+  return rows as RateLimit[]
+}

@@ -1,0 +1,44 @@
+/** Shared buckets in Redis: a script takes a chunk, by the clock of Redis. */
+import { Redis } from 'ioredis'
+import type { BucketStore } from './shared-buckets.ts'
+
+const script = `
+local capacity, perMs = tonumber(ARGV[1]), tonumber(ARGV[2])
+local needed, chunk = tonumber(ARGV[3]), tonumber(ARGV[4])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local known = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local tokens = capacity
+if known[1] then tokens = math.min(capacity, tonumber(known[1]) + math.max(0, now - tonumber(known[2])) * perMs) end
+local granted = 0
+if tokens >= needed then granted = math.min(chunk, tokens) end
+tokens = tokens - granted
+redis.call('HSET', KEYS[1], 'tokens', string.format('%.6f', tokens), 'at', string.format('%.3f', now))
+redis.call('PEXPIRE', KEYS[1], math.ceil(capacity / perMs) + 1000)
+return { string.format('%.6f', granted), string.format('%.6f', tokens) }
+`
+
+/** `prefix` keeps installations that share a Redis apart. While Redis is away every take rejects at once. */
+export function redisBuckets(url: string, prefix: string): BucketStore {
+  const redis = new Redis(url, {
+    maxRetriesPerRequest: 1,
+    enableOfflineQueue: false,
+    retryStrategy: (tries: number) => Math.min(2000, 50 * 2 ** tries),
+  })
+  redis.on('error', () => {})
+  return {
+    async take(name, { capacity, perMs }, needed, chunk) {
+      const answer = (await redis.eval(
+        script,
+        1,
+        `${prefix}:rate:${name}`,
+        capacity,
+        perMs,
+        needed,
+        chunk,
+      )) as string[]
+      return { granted: Number(answer[0]), left: Number(answer[1]) }
+    },
+    close: async () => redis.disconnect(),
+  }
+}

@@ -1,0 +1,162 @@
+/** Number 4: who sends no valid key is limited by address, and addresses are believed from named proxies only. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createBuckets, perMinute } from '../../src/core/buckets.ts'
+import { clientAddress, countedAddress, networksOf } from '../../src/core/client-address.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { openRaw } from '../api/graphql/raw-socket.ts'
+
+let clock = { now: () => 1_700_000_000_000 }
+let h: Harness
+const open = (more: object = {}) => openHarness({ anonymousPerMinute: 5, ...more }, { clock })
+beforeAll(async () => {
+  h = await open({ trustedProxies: ['127.0.0.0/8', '::1'] })
+})
+afterAll(() => h.stop())
+
+let last = 0
+/** An address that nobody has used. */
+const fresh = () => `198.51.100.${++last}`
+
+function knock(path: string, key: string | null, from: string, at = h): Promise<Response> {
+  return fetch(at.url + path, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'x-forwarded-for': from,
+      ...(key ? { authorization: `Bearer ${key}` } : {}),
+    },
+    body: '{"query":"{ viewer { id } }"}',
+  })
+}
+
+async function statuses(
+  count: number,
+  path: string,
+  key: string | null,
+  from: string,
+  at = h,
+): Promise<number[]> {
+  const found = []
+  for (let i = 0; i < count; i++) found.push((await knock(path, key, from, at)).status)
+  return found
+}
+
+describe('requests without a valid key', () => {
+  test.each([
+    ['/graphql', null],
+    ['/graphql', 'gh_wrong'],
+    ['/mcp', null],
+    ['/mcp', 'gh_wrong'],
+    ['/mcp/agt_x', 'gh_wrong'],
+    ['/api/v1/files/presign-upload', 'gh_wrong'],
+  ])('%s with %s is refused after the fifth, with the time to wait', async (path, key) => {
+    const from = fresh()
+    expect(await statuses(5, path, key, from)).toEqual([401, 401, 401, 401, 401])
+    const refused = await knock(path, key, from)
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(await statuses(1, path, key, fresh())).toEqual([401])
+  })
+
+  test('links that were not signed here and paths that do not exist count as well', async () => {
+    for (const path of ['/api/v1/files/file_x/content?signature=x', '/nothing', '/oauth/callback']) {
+      const from = fresh()
+      const get = () => fetch(h.url + path, { headers: { 'x-forwarded-for': from } })
+      for (let i = 0; i < 5; i++) expect((await get()).status, path).not.toBe(429)
+      expect((await get()).status, path).toBe(429)
+    }
+  })
+
+  test('every wrong key is another one, and all count', async () => {
+    const from = fresh()
+    const found = []
+    for (let i = 0; i < 7; i++) found.push((await knock('/graphql', `gh_guess_${i}`, from)).status)
+    expect(found).toEqual([401, 401, 401, 401, 401, 429, 429])
+  })
+
+  test('a key that was good lately is served from an address that guesses', async () => {
+    const from = fresh()
+    expect((await knock('/graphql', adminKey, fresh())).status).toBe(200)
+    await statuses(6, '/graphql', 'gh_wrong', from)
+    expect(await statuses(8, '/graphql', adminKey, from)).toEqual(Array(8).fill(200))
+  })
+
+  test('a good key costs the address nothing', async () => {
+    const from = fresh()
+    await statuses(20, '/graphql', adminKey, from)
+    expect(await statuses(5, '/graphql', null, from)).toEqual([401, 401, 401, 401, 401])
+  })
+
+  test('tokens come back with time', async () => {
+    const from = fresh()
+    await statuses(6, '/graphql', null, from)
+    const now = clock.now()
+    clock.now = () => now + 12_000
+    expect(await statuses(2, '/graphql', null, from)).toEqual([401, 429])
+  })
+
+  test('a socket that introduces itself with guesses is told to come back later', async () => {
+    const at = await open()
+    const codes = []
+    for (let i = 0; i < 6; i++) {
+      const socket = await openRaw(at.url)
+      socket.send({ type: 'connection_init', payload: { authorization: `Bearer gh_guess_${i}` } })
+      codes.push((await socket.closed).code)
+    }
+    expect(codes).toEqual([4403, 4403, 4403, 4403, 4403, 1013])
+    await at.stop()
+  })
+})
+
+describe('addresses', () => {
+  const trusted = networksOf(['10.0.0.0/8', '127.0.0.1', 'fd00::/8'])!
+
+  test('a stranger cannot choose one: without named proxies the header is not read', async () => {
+    const bare = await open()
+    for (let i = 0; i < 5; i++) await knock('/graphql', null, fresh(), bare)
+    expect((await knock('/graphql', null, fresh(), bare)).status).toBe(429)
+    await bare.stop()
+  })
+
+  test.each([
+    ['203.0.113.9', '198.51.100.1', '203.0.113.9'],
+    ['10.0.0.1', undefined, '10.0.0.1'],
+    ['10.0.0.1', '198.51.100.1', '198.51.100.1'],
+    ['::ffff:10.0.0.1', '198.51.100.1', '198.51.100.1'],
+    ['10.0.0.1', '1.1.1.1, 198.51.100.1, 10.0.0.2', '198.51.100.1'],
+    ['10.0.0.1', '1.1.1.1, nonsense, 10.0.0.2', '10.0.0.2'],
+    ['10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
+    ['10.0.0.1', '198.51.100.1:5123', '198.51.100.1'],
+    ['fd00::1', '[2001:db8::7]:80', '2001:db8::7'],
+    ['10.0.0.1', '', '10.0.0.1'],
+  ])('over %s with "%s" the client is %s', (connection, header, expected) => {
+    expect(clientAddress(connection, header, trusted)).toBe(expected)
+  })
+
+  test.each([
+    ['198.51.100.1', '198.51.100.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::9', '2001:db8:1:2::/64'],
+    ['2001:DB8:1:2:ffff::', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ])('%s is counted as %s', (address, counted) => {
+    expect(countedAddress(address)).toBe(counted)
+  })
+
+  test.each(['10.0.0.0/33', 'nonsense', '10.0.0.0/8/8', '10.0.0.0/', 'fd00::/129', '10.0.0.0/-1'])(
+    '%s is no network',
+    (name) => expect(networksOf([name])).toBeNull(),
+  )
+
+  test('the table of addresses is bounded, and forgets who asked longest ago', () => {
+    const buckets = createBuckets(100)
+    const rule = perMinute(1)
+    for (let i = 0; i < 100_000; i++) buckets.take(`a${i}`, rule, 1, 0)
+    expect(buckets.size()).toBe(100)
+    expect(buckets.take('a99999', rule, 1, 0)).toBe(60_000)
+    expect(buckets.take('a0', rule, 1, 0)).toBe(0)
+  })
+})

@@ -1,0 +1,168 @@
+/** Number 2: introspection and answers are bounded, and clients that do not read do not fill the memory. */
+import type { ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { getIntrospectionQuery } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listen, usualServerLimits, type HttpServer, type Routes } from '../../src/api/http/server.ts'
+import type { ReaderLimits } from '../../src/api/http/slow-readers.ts'
+import { openAcknowledged } from '../api/graphql/raw-socket.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
+import { allowedStallMs, longestStall } from '../support/stall.ts'
+
+let h: Harness
+beforeAll(async () => {
+  h = await openHarness({ production: true, maxAnswerBytes: 64 * 1024 })
+  const inputSchema = { type: 'object', description: 'x'.repeat(20_000) }
+  for (let i = 0; i < 6; i++)
+    await h.mutate('createTool', { name: `t${i}`, config: { client: { inputSchema } } }, 'tool { id }')
+})
+afterAll(() => h.stop())
+
+const usual = getIntrospectionQuery({ inputValueDeprecation: true, oneOf: true, specifiedByUrl: true })
+
+describe('introspection', () => {
+  test('in production it wants a key, in whatever form', async () => {
+    for (const query of [
+      usual,
+      '{ __type(name: "Query") { name } }',
+      '{ ...F } fragment F on Query { ... { a: __schema { queryType { name } } } }',
+    ]) {
+      expect(await h.gql(query, {}, '')).toMatchObject({
+        status: 401,
+        errors: [{ extensions: { code: 'UNAUTHENTICATED' } }],
+      })
+    }
+    expect((await h.gql(usual)).errors).toBeUndefined()
+  })
+
+  test('outside production a newcomer may look without a key', async () => {
+    const open = await openHarness({})
+    expect((await open.gql('{ __schema { queryType { name } } }', {}, '')).errors).toBeUndefined()
+    await open.stop()
+  })
+
+  const nested = 'types { fields { type { fields { args { type { name } } type { ofType { name } } } } } }'
+  const many = (text: string, count: number) =>
+    Array.from({ length: count }, (_, i) => `a${i}: ${text}`).join(' ')
+  test.each([
+    [
+      'two of __schema',
+      '{ a: __schema { queryType { name } } b: __schema { queryType { name } } }',
+      /__schema 2 times/,
+    ],
+    ['eleven of __type', `{ ${many('__type(name: "Query") { name }', 11)} }`, /__type 11 times/],
+    [
+      'the same description over and over',
+      `{ __schema { types { fields { ${many('description', 10)} type { fields { ${many('description', 15)} args { name description } } ofType { fields { description name } } } } } } }`,
+      /asks the schema for/,
+    ],
+    [
+      'ten large types',
+      `{ ${many('__type(name: "Query") { fields { name description args { name description type { name ofType { name } } } type { fields { name description args { name description } } } } }', 10)} }`,
+      null,
+    ],
+    ['lists in lists', `{ __schema { ${nested} } }`, null],
+  ])('%s is judged by what it costs', async (_what, query, refused) => {
+    let result: any
+    const stall = await longestStall(async () => (result = await h.gql(query)))
+    if (refused) expect(result.errors[0].message).toMatch(refused)
+    else expect(result.errors).toBeUndefined()
+    expect(stall).toBeLessThan(allowedStallMs)
+  })
+
+  test('a name that would stand in the answer as often as its field is refused', async () => {
+    const alias = 'a'.repeat(100_000)
+    for (const query of [`{ tools { nodes { ${alias}: id } } }`, `{ __schema { types { ${alias}: name } } }`])
+      expect((await h.gql(query)).errors![0]!.message).toMatch(/alias of more than 128 characters/)
+  })
+})
+
+describe('answers', () => {
+  const all = '{ tools(first: 6) { nodes { name inputSchema } } }'
+
+  test('one beyond the budget is an error in its place, over HTTP, sockets and streams', async () => {
+    const code = { extensions: { code: 'RESPONSE_TOO_LARGE' } }
+    const overHttp = await h.gql(all)
+    expect(overHttp).toMatchObject({ errors: [code] })
+    expect(overHttp.errors).toHaveLength(1)
+    expect(overHttp.data).toBeUndefined()
+    const socket = await openAcknowledged(h.url, adminKey)
+    socket.send({ id: '1', type: 'subscribe', payload: { query: all } })
+    expect((await socket.next()).payload.errors).toMatchObject([code])
+    socket.ws.close()
+  })
+
+  test('a page that fits is answered', async () => {
+    const result = await h.gql('{ tools(first: 2) { nodes { name inputSchema } } }')
+    expect(result.errors).toBeUndefined()
+    expect(result.data['tools'].nodes).toHaveLength(2)
+  })
+
+  test('a mutation that was done says so although its answer is too large', async () => {
+    const inputSchema = { type: 'object', description: 'x'.repeat(40_000) }
+    const query =
+      'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { a: inputSchema b: inputSchema } } } }'
+    const result = await h.gql(query, { i: { name: 'large', config: { client: { inputSchema } } } })
+    expect(result.errors).toMatchObject([{ message: expect.stringContaining('has been done') }])
+    expect((await h.gql('{ tools { nodes { name } } }')).data['tools'].nodes).toContainEqual({
+      name: 'large',
+    })
+  })
+})
+
+describe('clients that do not read', () => {
+  const bytes = Buffer.alloc(16 * 1024 * 1024, 'x')
+  const routes: Routes = {
+    graphql: {
+      admit: async () => ({ refused: false, maxBodyBytes: 0, sender: 'x' }),
+      serve: async (_request, response) => {
+        answers.push(response)
+        response.end(bytes)
+      },
+    },
+    mcp: null,
+    files: null,
+    oauth: null,
+    upgrade: null,
+    hostFault: () => null,
+    takeAnonymous: () => 0,
+    ready: async () => true,
+    metrics: null,
+  }
+  let answers: ServerResponse[]
+  const clients: Socket[] = []
+  const ask = (server: HttpServer) => {
+    const socket = connect(server.port, '127.0.0.1').pause()
+    socket.on('error', () => {}).write('GET /graphql HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    clients.push(socket)
+  }
+  const start = (limits: Partial<ReaderLimits>) => {
+    answers = []
+    const readers = { ...usualServerLimits.readers, lookMs: 20, ...limits }
+    return listen(routes, '127.0.0.1', 0, { ...usualServerLimits, readers })
+  }
+
+  test('have a deadline for each answer', async () => {
+    const server = await start({ unreadMs: 200 })
+    ask(server)
+    await expect.poll(() => answers[0]?.destroyed).toBe(true)
+    const [client] = clients.splice(0)
+    await new Promise((resolve) => client!.once('close', resolve).resume())
+    expect(client!.bytesRead).toBeLessThan(bytes.length)
+    await server.close(0)
+  })
+
+  test('sixty of them together keep no more than the bound, and others are served', async () => {
+    const maxUnreadBytes = 40 * 1024 * 1024
+    const server = await start({ maxUnreadBytes })
+    for (let i = 0; i < 60; i++) ask(server)
+    await expect.poll(() => answers.length, { timeout: 10_000 }).toBe(60)
+    const kept = () =>
+      answers.filter((one) => !one.destroyed).reduce((sum, { writableLength }) => sum + writableLength, 0)
+    await expect.poll(kept, { timeout: 10_000 }).toBeLessThanOrEqual(maxUnreadBytes)
+    expect(answers.filter((one) => one.destroyed).length).toBeGreaterThan(50)
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+    clients.forEach((socket) => socket.destroy())
+    await server.close(0)
+  })
+})
