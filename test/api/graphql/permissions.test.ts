@@ -131,7 +131,7 @@ describe('the roles', () => {
   const deciding = ['decideApproval', 'decideApprovals', 'revokeGrant', 'resolveUnknownCall']
   const mayNot: Record<Role, string[]> = {
     admin: operator,
-    developer: [...operator, ...deciding, 'createApiKey', 'revokeApiKey'],
+    developer: [...operator, ...deciding, 'createApiKey', 'revokeApiKey', 'setRateLimit'],
     approver: all.filter((name) => !reading.includes(name) && !deciding.includes(name)),
     caller: all.filter(
       (name) =>
