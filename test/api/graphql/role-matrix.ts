@@ -52,7 +52,9 @@ export const matrix: Record<string, Line> = {
   generation: line(everyone, 'OWN'),
   generations: line(everyone),
   providers: line(readers),
+  rateLimits: line(readers),
 
+  setRateLimit: line(admins),
   createProject: line('operator'),
   updateProject: line(admins),
   createApiKey: line(admins),

@@ -88,7 +88,9 @@ describe('a foreign id is answered word for word like a missing one, and nothing
     for (const id of Object.values(foreign.ids)) {
       const theirs = await answer(root, argumentsWith(root, arguments_, path, id))
       const nobodys = await answer(root, argumentsWith(root, arguments_, path, missing(id)))
-      const plain = (text: string) => text.replace(/\bn\d+\b/g, 'n')
+      // What the key has left refills with time.
+      const plain = (text: string) =>
+        text.replace(/\bn\d+\b/g, 'n').replace(/"currentlyAvailable":\d+/, '"currentlyAvailable":n')
       expect(plain(theirs.replaceAll(id, '<id>')), id).toBe(plain(nobodys.replaceAll(missing(id), '<id>')))
       expect(theirs, id).not.toMatch(/theirs|INTERNAL|FORBIDDEN/)
     }
@@ -98,7 +100,10 @@ describe('a foreign id is answered word for word like a missing one, and nothing
   test('the own id in the same place is seen, so that the answers above mean something', async () => {
     const query_ = rootFields.filter((root) => root.kind === 'query' && root.name !== 'nodes')
     for (const root of query_.filter(
-      (one) => placesOf(one, ['ID']).length === 1 && one.field.args.length === 1,
+      (one) =>
+        placesOf(one, ['ID']).length === 1 &&
+        one.field.args.length === 1 &&
+        one.field.args[0]!.name !== 'projectId',
     )) {
       const ids = root.name === 'node' ? nodeIds(own) : [own.ids[prefixIn(root)]!]
       for (const id of ids)
@@ -136,7 +141,9 @@ test('lists hold only what is our own, whatever is asked', async () => {
   const lists = rootFields.filter((root) => root.field.args.some((arg) => arg.name === 'first'))
   expect(lists.length).toBeGreaterThan(5)
   for (const root of lists) {
-    const text = await answer(root, {})
+    const page = await answer(root, { first: 20 })
+    // What holds lists in lists has smaller pages.
+    const text = page.includes('complexity') ? await answer(root, { first: 2 }) : page
     expect(text, root.name).toContain('mine')
     expect(text, root.name).not.toContain('theirs')
   }
