@@ -1,7 +1,7 @@
 /** No. 5: schemas and patterns of strangers that take for ever. Each is refused or checked in time, and nothing stalls. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
-import { longestStall } from '../support/event-loop.ts'
+import { allowedStallMs as mostStall, longestStall } from '../support/stall.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { makeCast, type Cast } from '../support/story.ts'
 import { startModern } from '../support/upstream-servers.ts'
@@ -16,9 +16,6 @@ afterAll(async () => {
   await cast?.close()
   await h?.stop()
 })
-
-/** What a single request may keep the event loop for, in milliseconds. */
-const mostStall = 250
 
 let made = 0
 const save = (inputSchema: JsonObject, more: object = {}) =>
