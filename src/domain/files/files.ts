@@ -1,14 +1,13 @@
 /** Operations on files: announced with presignUpload, brought and fetched by signed links, referred to by id. */
-import { and, eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { check, whole } from '../../core/check.ts'
-import { AppError, invalidAt, notFound } from '../../core/errors.ts'
+import { invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
-import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
+import { atomically, nowPlus } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
-import { selectRows } from '../../store/db/rows.ts'
 import { files } from '../../store/db/tables/files.ts'
 import {
   assertAgent,

@@ -6,7 +6,7 @@ import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Database } from '../db/database.ts'
 import { allowanceOf } from './fairness.ts'
 import type { Lease, Leases } from './leases.ts'
-import { release, LeaseLostError, type Claimed, type ClaimLimits, type Held, type WorkTable } from './work.ts'
+import { release, LeaseLostError, type Claimed, type ClaimLimits, type WorkTable } from './work.ts'
 
 export interface WorkerOptions<Row extends Claimed> {
   db: Database
