@@ -85,6 +85,11 @@ export function hasManyValues(bytes: Uint8Array, most = maxJsonValues): boolean 
 
 const [quote, backslash, comma, openList, openObject] = Buffer.from('"\\,[{')
 
+/** A stranger's value as text, whatever it is. `String` would call what one of its members says. */
+export function asText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined')
+}
+
 /** Parsed JSON, or undefined when the text is not JSON. */
 export function tryParseJson(text: string): Json | undefined {
   try {

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isLegacyRequest } from '@modelcontextprotocol/server'
 import type { Log } from '../../core/log.ts'
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Ctx } from '../../domain/access/index.ts'
 import {
   closeConversation,
@@ -102,7 +102,7 @@ function paramFault({ surface }: Visit, { request, body }: Knock): Response | nu
   const message = isJsonObject(body) && body['method'] === 'tools/call' ? body : null
   const params = message?.['params']
   if (!message || !isJsonObject(params)) return null
-  const entry = surface.byName.get(String(params['name']))
+  const entry = surface.byName.get(asText(params['name']))
   const fault = entry && headerMismatch(request.headers, entry.inputSchema, params['arguments'])
   if (!fault) return null
   const id = message['id'] as string | number

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { onAbort } from '../../core/abort.ts'
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 import { purposeKey, sign } from '../../core/signing.ts'
 import type { Ctx, House } from '../../domain/access/index.ts'
 import { codes, protocolError } from './errors.ts'
@@ -83,6 +83,6 @@ export function isAnswer(message: JsonObject): boolean {
 
 function resultOf({ result, error }: JsonObject): JsonObject {
   if (isJsonObject(result)) return result
-  const told = isJsonObject(error) ? String(error['message']) : 'no result'
+  const told = isJsonObject(error) ? asText(error['message']) : 'no result'
   throw protocolError(codes.invalidParams, `The client refused: ${told.slice(0, 200)}`, 'input_refused')
 }

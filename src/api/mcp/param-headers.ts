@@ -1,6 +1,6 @@
 /** Arguments that ride in headers (SEP-2243): what a tool marks with `x-mcp-header` must be there, and say the same. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 
 const prefix = 'mcp-param-'
 const wrapped = /^=\?base64\?(.*)\?=$/s
@@ -31,7 +31,7 @@ function faultOf(sent: string | undefined, value: unknown): string | null {
   if (absent) return 'has no argument'
   const text = decoded(sent)
   if (text === null) return 'holds broken Base64'
-  return text === String(value) ? null : 'does not match its argument'
+  return text === asText(value) ? null : 'does not match its argument'
 }
 
 /** A value that headers cannot hold comes as Base64 of its UTF-8. Null when it is broken. */

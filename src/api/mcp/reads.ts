@@ -1,7 +1,7 @@
 /** resources/read and prompts/get: calls of the tool that they come through, with its gate, and delivered in one answer. */
 import { inputRequired, type ServerContext } from '@modelcontextprotocol/server'
 import { onAbort } from '../../core/abort.ts'
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 import {
   answerWork,
   cancelWork,
@@ -105,5 +105,5 @@ async function shown({ ctx, times }: Visit, work: Work): Promise<object> {
   if (theirs) throw faultError(theirs)
   const error = (structuredContent as { error?: JsonObject } | undefined)?.error
   const { code, message } = isJsonObject(error) ? error : { code: 'upstream_error', message: 'It failed.' }
-  throw protocolError(codes.internal, String(message), String(code), more)
+  throw protocolError(codes.internal, asText(message), asText(code), more)
 }

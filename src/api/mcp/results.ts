@@ -1,7 +1,7 @@
 /** Results on the wire: what a tool gave, with the marks of the bridge, and what is said while a person decides. */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { ToolResult } from '../../core/content.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
+import { asText, isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Work } from '../../domain/bridge/index.ts'
 import { codes, faultError, missingCapability, protocolError, type ProtocolFault } from './errors.ts'
 import type { Visit } from './visit.ts'
@@ -41,7 +41,7 @@ export function protocolFaultOf({ isError, structuredContent }: ToolResult): Pro
   const error = (structuredContent as { error?: JsonObject } | undefined)?.error
   if (!isError || typeof error?.['rpcCode'] !== 'number') return null
   const { rpcCode: code, message, rpcData: data } = error
-  return { code, message: String(message), ...(isJsonObject(data) ? { data } : {}) }
+  return { code, message: asText(message), ...(isJsonObject(data) ? { data } : {}) }
 }
 
 /**

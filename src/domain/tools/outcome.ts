@@ -1,6 +1,6 @@
 /** When the outcome of a call is known, and when nobody can know it (decision 15). Pure. */
 import { errorResult, type ToolResult } from '../../core/content.ts'
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 import { isIdempotent, type CallDefinition } from './tool.ts'
 import type { ToolCall } from './tool-call.ts'
 
@@ -43,7 +43,7 @@ export function unknownResult(cause: ToolResult | null = null): ToolResult {
   const error = cause && (cause.structuredContent as { error?: JsonObject } | undefined)?.error
   if (!isJsonObject(error)) return unknown('The server stopped while this call was under way', {})
   const { code, message, ...facts } = error
-  return unknown(`This call was sent, and no final answer came (${String(message)})`, {
+  return unknown(`This call was sent, and no final answer came (${asText(message)})`, {
     ...facts,
     reason: code!,
   })

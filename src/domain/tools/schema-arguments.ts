@@ -1,5 +1,5 @@
 /** One schema object that speaks about the arguments, without the schemas it combines: what it says about presets. */
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
+import { asText, canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { withoutNames } from './schema-names.ts'
 import { withHomes } from './schema-refs.ts'
@@ -28,9 +28,9 @@ export function withoutPresets(schema: JsonObject, presets: JsonObject, root: Js
     )
     out['patternProperties'] = without(patternProperties, named)
   }
-  if (Array.isArray(required)) out['required'] = required.filter((name) => !keys.includes(String(name)))
+  if (Array.isArray(required)) out['required'] = required.filter((name) => !keys.includes(asText(name)))
   if (propertyNames !== undefined) out['propertyNames'] = withoutNames(propertyNames, keys, root)
-  if (isJsonObject(discriminator) && keys.includes(String(discriminator['propertyName'])))
+  if (isJsonObject(discriminator) && keys.includes(asText(discriminator['propertyName'])))
     delete out['discriminator']
   return withoutKeysInData(out, presets)
 }

@@ -1,5 +1,5 @@
 /** Schemas of property names (`propertyNames`), freed of the names that are not to be told. */
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
+import { asText, isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import { refOf, resolveRef } from './schema-walk.ts'
 
 /** The same rule about all other names. A list that held nothing else becomes `false`: no name is left to allow. */
@@ -12,7 +12,7 @@ export function withoutNames(schema: Json, names: string[], root: JsonObject, tr
   // A pattern cannot be rewritten; one that spells a name out is left to the full check, which always follows.
   if (typeof pattern === 'string' && names.some((name) => pattern.includes(name))) delete out['pattern']
   if (Array.isArray(list)) {
-    const others = list.filter((name) => !names.includes(String(name)))
+    const others = list.filter((name) => !names.includes(asText(name)))
     if (others.length === 0) return false
     out['enum'] = others
   }

@@ -1,6 +1,6 @@
 /** Reads everything that an upstream offers, page by page, within limits that it cannot move. */
 import { setImmediate as breathe } from 'node:timers/promises'
-import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 import { catalogHash, type Catalog } from './catalog.ts'
 import { cleanLine, cleanText } from './clean.ts'
 import { readPrompt, readResource, readTemplate, readTool, type Read } from './entries.ts'
@@ -78,7 +78,7 @@ function serverOf({ server, instructions }: ServerFacts): Catalog['server'] {
 }
 
 const byName = (one: { name: string }) => one.name
-const nameOf = (raw: unknown) => (isJsonObject(raw) ? String(raw['name']) : '')
+const nameOf = (raw: unknown) => (isJsonObject(raw) ? asText(raw['name']) : '')
 
 async function readList<Entry>(
   reading: Reading,

@@ -13,7 +13,7 @@ import {
   SseError,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
-import { isJsonObject, tryParseJson } from '../../core/json.ts'
+import { asText, isJsonObject, tryParseJson } from '../../core/json.ts'
 import { EgressError } from '../egress/index.ts'
 import { cleanText } from './clean.ts'
 
@@ -159,7 +159,7 @@ function authorizationFault(error: unknown): UpstreamFault | null {
   const oauth = inChain(error, OAuthError)
   if (oauth) {
     // Codes are words of a specification; descriptions are anybody's.
-    const code = /^[a-z_]{1,60}$/.test(String(oauth.code)) ? ` (${oauth.code})` : ''
+    const code = /^[a-z_]{1,60}$/.test(asText(oauth.code)) ? ` (${asText(oauth.code)})` : ''
     return new UpstreamFault('authorization_failed', `The authorization server refused${code}.`, {}, error)
   }
   if (inChain(error, OAuthClientFlowError))

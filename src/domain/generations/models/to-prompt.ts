@@ -4,7 +4,7 @@ import type {
   LanguageModelV3Prompt,
   LanguageModelV3TextPart,
 } from '@ai-sdk/provider'
-import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { readCallInput } from '../call-input.ts'
 import type { AssistantPart, FilePart, Message, OpaquePart, TextPart, ToolCallPart } from '../message.ts'
 import { isOwn, optionsOf, ownMeta } from './part-meta.ts'
@@ -123,7 +123,7 @@ function callPart(part: ToolCallPart, wireId: string, target: Target): Assistant
 const answerOnly = new Set(['tool-call', 'tool-result', 'tool-approval-request', 'source'])
 
 function opaquePart(part: OpaquePart): AssistantContent {
-  if (!isJsonObject(part.value) || answerOnly.has(String(part.value['type']))) return []
+  if (!isJsonObject(part.value) || answerOnly.has(asText(part.value['type']))) return []
   const { providerMetadata, ...rest } = part.value as JsonObject
   const options = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
   return [{ ...rest, ...options } as never]

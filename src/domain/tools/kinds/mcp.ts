@@ -1,6 +1,6 @@
 /** Runs a tool of a foreign MCP server: the upstream is asked, and whatever it says is the result. */
 import { errorResult } from '../../../core/content.ts'
-import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
 import type { House } from '../../access/index.ts'
 import {
   callUpstream,
@@ -61,10 +61,10 @@ async function runRead(
   const { toolId: id, projectId, timeoutMs, signal, mayStart, args, caller } = run
   const asking = { id, projectId, timeoutMs, signal, mayStart, relay: caller?.relay ?? null }
   const reading = await (action === readActions.resources
-    ? readResource(house, { ...asking, uri: String(args['uri']) })
+    ? readResource(house, { ...asking, uri: asText(args['uri']) })
     : getPrompt(house, {
         ...asking,
-        name: String(args['name']),
+        name: asText(args['name']),
         ...(args['arguments'] ? { arguments: args['arguments'] as Record<string, string> } : {}),
       }))
   if ('inputRequired' in reading) return reading
