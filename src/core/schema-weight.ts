@@ -24,6 +24,8 @@ export function weighSchema(schema: JsonObject): SchemaWeight {
     open.add(node)
     let rules = 1
     for (const [key, value] of Object.entries(node)) {
+      // References below mean places in here, and not those that they would be followed to.
+      if (key === '$id' && typeof value === 'string' && node !== schema) rules = Infinity
       if (key === 'patternProperties' || (key === 'pattern' && typeof value === 'string'))
         weight.patterns = true
       rules += isReference(key) && typeof value === 'string' ? weigh(target(schema, value)) : weigh(value)

@@ -107,6 +107,14 @@ const values: [string, JsonObject, unknown][] = [
     Array.from({ length: 60_000 }, (_, i) => i),
   ],
   ['anyOf that fans out', field(toD0, fan('anyOf', 40, text)), 1],
+  [
+    'anyOf that fans out below an $id of its own, beside harmless definitions of the same names',
+    field(
+      { $id: 'http://inner.test/', type: 'object', properties: { w: toD0 }, ...fan('anyOf', 30, text) },
+      { $defs: Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`d${i}`, text])) },
+    ),
+    { w: 1 },
+  ],
   ['a reference without end', field({ allOf: [{ $ref: '#/properties/value' }] }), 1],
 ]
 
