@@ -121,7 +121,7 @@ test('packages stay on their floor', () => {
       /^api\/graphql\//,
     ],
     [/^ws$/, /^api\/graphql\//],
-    [/^@ai-sdk\//, /^domain\/generations\/models\//],
+    [/^@ai-sdk\//, /^domain\/generations\/providers\//],
     [/^(undici|ipaddr\.js)$/, /^domain\/egress\//],
     [/^(pino|prom-client)$/, /^(logging|faces)\.ts$/],
     [/^@modelcontextprotocol\/server/, /^api\/mcp\//],

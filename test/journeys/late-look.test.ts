@@ -2,7 +2,7 @@
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { sql, type SQL } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { commit } from '../../src/domain/generations/commit.ts'
+import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { query } from '../../src/store/db/database.ts'
 import { LeaseLostError } from '../../src/store/work/work.ts'
 import { openHarness, type Harness } from '../support/harness.ts'

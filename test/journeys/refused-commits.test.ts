@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { voidApprovals } from '../../src/domain/approvals/index.ts'
-import { commit } from '../../src/domain/generations/commit.ts'
+import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { LeaseLostError } from '../../src/store/work/work.ts'
 import { gateStory, type GateStory } from '../support/gate-story.ts'
 import { openHarness, type Harness } from '../support/harness.ts'

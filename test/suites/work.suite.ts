@@ -15,7 +15,7 @@ import {
   type Held,
 } from '../../src/store/work/work.ts'
 import { interrupted, startWorker, type WorkerOptions } from '../../src/store/work/worker.ts'
-import { commit } from '../../src/domain/generations/commit.ts'
+import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { makeGenerations, someEvents } from '../support/log-writer.ts'
 
 /** Long enough for any stall of a busy machine; the tests of a lease that ends say so. */

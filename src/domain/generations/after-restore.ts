@@ -6,8 +6,8 @@ import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { House } from '../access/index.ts'
 import { settleLeftBehind } from '../calls/index.ts'
 import { isIdempotent, proposedCallable, toolCallOf, unknownResult, type ToolCall } from '../tools/index.ts'
-import { aboveOf, commit, type HeldRun } from './commit.ts'
-import { outcomeOf } from './settle-call.ts'
+import { aboveOf, commit, type HeldRun } from './transaction/commit.ts'
+import { outcomeOf } from './transaction/settle-call.ts'
 
 /** What is needed to settle calls without a server. */
 type Settler = Pick<House, 'db' | 'leaseDb' | 'bell' | 'actions'> & {

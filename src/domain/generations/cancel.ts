@@ -6,10 +6,10 @@ import { atomically, query, type Database } from '../../store/db/database.ts'
 import type { Hint } from '../../store/events/bell.ts'
 import { assertMay, recordChange, type Ctx } from '../access/index.ts'
 import { loadCallsOf } from '../tools/index.ts'
-import { cancelChange } from './closing.ts'
-import { aboveOf, commit, type HeldRun } from './commit.ts'
+import { cancelChange } from './transaction/terminal.ts'
+import { aboveOf, commit, type HeldRun } from './transaction/commit.ts'
 import { isTerminal, type Generation, type StoredStatus } from './generation.ts'
-import { waitsForRun } from './nesting.ts'
+import { waitsForRun } from './nesting/limits.ts'
 import { findGeneration, loadGenerations } from './read.ts'
 
 const shape = z.object({ generationId: z.string(), reason: text(1000).nullish() })

@@ -16,7 +16,7 @@ import {
   type SettingsOverrides,
 } from '../agents/index.ts'
 import { ownThreadId, type Generation } from './generation.ts'
-import { userMessage, type FilePart, type Message } from './message.ts'
+import { userMessage, type FilePart, type Message } from './model/message.ts'
 import { loadGenerations } from './read.ts'
 import { assertThread } from './threads.ts'
 

@@ -14,7 +14,7 @@ import { boundIds } from '../agents/index.ts'
 import { checkOutput, codeOf, isOpen, loadCallsOf, loadVersion, type ToolCall } from '../tools/index.ts'
 import { generationOf, isTerminal, type Generation, type NextStep } from './generation.ts'
 import { findGeneration } from './read.ts'
-import { ownersUnder } from './tree.ts'
+import { ownersUnder } from './nesting/tree.ts'
 
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 
