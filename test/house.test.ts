@@ -123,7 +123,7 @@ test('packages stay on their floor', () => {
     [/^ws$/, /^api\/graphql\//],
     [/^@ai-sdk\//, /^domain\/generations\/providers\//],
     [/^(undici|ipaddr\.js)$/, /^domain\/egress\//],
-    [/^(pino|prom-client)$/, /^(logging|faces)\.ts$/],
+    [/^(pino|prom-client)$/, /^(logging|servers)\.ts$/],
     [/^@modelcontextprotocol\/server/, /^api\/mcp\//],
     [/^@modelcontextprotocol\/client/, /^domain\/upstream\//],
     [/^jose$/, /^domain\/access\//],

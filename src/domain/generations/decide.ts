@@ -19,7 +19,7 @@ export interface Situation {
   chainBudgets: readonly { used: number; limit: number }[]
   usedTokensToday: number
   /** Calls that this worker has run, sent or queued since before it read the others of these facts. */
-  inHand: ReadonlySet<string>
+  inFlight: ReadonlySet<string>
 }
 
 /** The rules of one model step. */
@@ -61,18 +61,18 @@ const maxInvalidSteps = 3
 export function next(s: Situation): Decision {
   const calls = s.calls.filter((call) => call.stepIndex === s.stepCount)
   const open = calls.filter(isOpen)
-  const { sent, due } = toRun(open, s.inHand, s.settings, s.now)
+  const { sent, due } = toRun(open, s.inFlight, s.settings, s.now)
   const over = s.cancelRequested || s.now >= s.deadlineAt
   // What was sent is heard out first: its outcome must not be lost to a cancel.
   if (sent.length > 0 || (due.length > 0 && !over))
     return { do: 'run', calls: over ? sent : [...sent, ...due] }
-  if (over && s.inHand.size > 0) return { do: 'attend', forMs: null }
+  if (over && s.inFlight.size > 0) return { do: 'attend', forMs: null }
   const runs = open.filter(waitsForRun)
   if (over && runs.length > 0) return { do: 'endRuns', calls: runs }
   if (over) return s.cancelRequested ? { do: 'cancel' } : { do: 'expire' }
   const late = open.filter((call) => outputDeadline(call) <= s.now)
   if (late.length > 0) return { do: 'giveUp', calls: late }
-  if (s.inHand.size > 0) return { do: 'attend', forMs: lookAgainAt(open, s.deadlineAt) - s.now }
+  if (s.inFlight.size > 0) return { do: 'attend', forMs: lookAgainAt(open, s.deadlineAt) - s.now }
   if (open.length > 0) return { do: 'wait', until: lookAgainAt(open, s.deadlineAt) }
   return afterStep(s, calls)
 }
@@ -83,14 +83,14 @@ export function next(s: Situation): Decision {
  */
 export function toRun(
   open: ToolCall[],
-  inHand: ReadonlySet<string>,
+  inFlight: ReadonlySet<string>,
   { parallelToolCalls }: AgentSettings,
   now: number,
 ): { sent: ToolCall[]; due: ToolCall[] } {
-  const mine = open.filter((call) => !inHand.has(call.id))
+  const mine = open.filter((call) => !inFlight.has(call.id))
   const sent = mine.filter((call) => call.status === 'EXECUTING' && call.childId === null)
   const due = mine.filter((call) => isDue(call) && heldUntil(call) <= now)
-  return { sent, due: startable(due, open, inHand, parallelToolCalls) }
+  return { sent, due: startable(due, open, inFlight, parallelToolCalls) }
 }
 
 function isDue({ status }: ToolCall): boolean {

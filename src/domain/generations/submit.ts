@@ -73,7 +73,7 @@ export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput)
     (one) => ({ kind: 'news', generationId: one.id, projectId, seq: one.seq }) as const,
   )
   const resumes = done.written.some((one) => one.resumes)
-  if (news.length > 0) ctx.bell.ring(resumes ? [...news, { kind: 'work', table: 'generations' }] : news)
+  if (news.length > 0) ctx.pubsub.publish(resumes ? [...news, { kind: 'work', table: 'generations' }] : news)
   return { generation: done.generation, outcomes: done.outcomes }
 }
 

@@ -30,7 +30,7 @@ const situation = (more: Partial<Situation> = {}): Situation => ({
   usedTokens: 0,
   chainBudgets: [],
   usedTokensToday: 0,
-  inHand: new Set(),
+  inFlight: new Set(),
   ...more,
 })
 
@@ -122,7 +122,7 @@ test('no situation is without a next act, and the model is asked only when nothi
         expect(decision.plan.stepIndex).toBe(stepCount + 1)
         expect(decision.plan.final !== null).toBe(stepCount >= maxSteps)
       }
-      if (decision.do === 'run') expect(decision.calls.some((one) => s.inHand.has(one.id))).toBe(false)
+      if (decision.do === 'run') expect(decision.calls.some((one) => s.inFlight.has(one.id))).toBe(false)
       if (decision.do === 'wait') expect(decision.until).toBeGreaterThan(now)
       expect(next(s)).toEqual(decision)
     }),
@@ -139,15 +139,18 @@ test('an approved call runs while a sibling is in hand, waits for its verdict or
     call({ id: 'asked', status: 'AWAITING_APPROVAL' }),
     call({ id: 'client', status: 'AWAITING_CLIENT', deadlineAt: new Date(5000) }),
   ]
-  expect(next(situation({ calls, inHand: hand('slow') }))).toEqual({ do: 'run', calls: [calls[1]] })
-  expect(next(situation({ calls, inHand: hand('slow', 'approved') }))).toEqual({ do: 'attend', forMs: 4000 })
+  expect(next(situation({ calls, inFlight: hand('slow') }))).toEqual({ do: 'run', calls: [calls[1]] })
+  expect(next(situation({ calls, inFlight: hand('slow', 'approved') }))).toEqual({
+    do: 'attend',
+    forMs: 4000,
+  })
 })
 
 test('what is in hand is not run twice, and is heard out before a cancel or the deadline', () => {
   const calls = [call({ id: 'a', status: 'EXECUTING' }), call({ id: 'b', status: 'PROPOSED' })]
-  expect(next(situation({ calls, inHand: hand('a', 'b') }))).toMatchObject({ do: 'attend' })
+  expect(next(situation({ calls, inFlight: hand('a', 'b') }))).toMatchObject({ do: 'attend' })
   for (const over of [{ cancelRequested: true }, { now: 20_000 }]) {
-    expect(next(situation({ calls, inHand: hand('a'), ...over }))).toEqual({ do: 'attend', forMs: null })
+    expect(next(situation({ calls, inFlight: hand('a'), ...over }))).toEqual({ do: 'attend', forMs: null })
     expect(next(situation({ calls: [calls[1]!], ...over }))).toEqual({
       do: 'cancelRequested' in over ? 'cancel' : 'expire',
     })
@@ -159,7 +162,7 @@ test('a late client call is given up also while a sibling is in hand', () => {
     call({ id: 'slow', status: 'EXECUTING' }),
     call({ id: 'late', status: 'AWAITING_CLIENT', deadlineAt: new Date(900) }),
   ]
-  expect(next(situation({ calls, inHand: hand('slow') }))).toEqual({ do: 'giveUp', calls: [calls[1]] })
+  expect(next(situation({ calls, inFlight: hand('slow') }))).toEqual({ do: 'giveUp', calls: [calls[1]] })
 })
 
 test('an approval alone is waited for until the end of the generation: it keeps its own deadline', () => {

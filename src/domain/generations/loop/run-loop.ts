@@ -6,11 +6,11 @@ import { selectRows } from '../../../store/db/rows.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import { generations } from '../../../store/db/tables/generations.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
-import { interrupted, type Nudge, type Reins } from '../../../store/work/worker.ts'
-import type { House } from '../../access/index.ts'
+import { interrupted, type Recheck, type WorkControl } from '../../../store/work/worker.ts'
+import type { Services } from '../../access/index.ts'
 import { notSent, settleLate } from '../../calls/index.ts'
 import { callsAsJson, callsOfJson, isOpen, loadCallsOf, type ToolCall } from '../../tools/index.ts'
-import { callsInHand } from '../transaction/in-flight-calls.ts'
+import { inFlightCalls } from '../transaction/in-flight-calls.ts'
 import { cancelChange, completed, expiry, failed } from '../transaction/terminal.ts'
 import { commit, unlessCancelled, type Change } from '../transaction/commit.ts'
 import type { HeldGeneration } from '../transaction/claim.ts'
@@ -22,7 +22,7 @@ import { textOf } from '../model/message.ts'
 import { waitsForRun } from '../nesting/limits.ts'
 import { lookAgainAt, next, toRun, type Decision } from '../decide.ts'
 import type { Models } from '../providers/provider-records.ts'
-import { lanesOf, runServerCall } from './server-calls.ts'
+import { concurrencyOf, runServerCall } from './server-calls.ts'
 import { modelStep } from '../step/model-step.ts'
 import { chainBudgets } from '../nesting/tree.ts'
 import { lockOwn, tell, write, type Turn, type TurnOutcome } from '../transaction/turn.ts'
@@ -34,65 +34,65 @@ import { reclaim } from '../transaction/commit-surely.ts'
  * lease is surely its own. Ends quietly when the signal fires for another reason than an interrupt.
  */
 export async function runGeneration(
-  house: House,
+  services: Services,
   models: Models,
   held: HeldGeneration,
-  { signal, nudge, lease, isDraining }: Reins,
+  { signal, recheck, lease, isDraining }: WorkControl,
 ): Promise<void> {
-  const inHand = callsInHand()
-  const run: Run = { house, models, held, signal, inHand, lease, isDraining, unsent: new Map() }
+  const inFlight = inFlightCalls()
+  const run: Run = { services, models, held, signal, inFlight, lease, isDraining, unsent: new Map() }
   try {
-    await turnsOverOutages(run, nudge)
+    await turnsOverOutages(run, recheck)
   } catch (error) {
     // What is under way is heard out first: a call that was sent is not ended by somebody else's fault.
-    await inHand.idle().catch(() => {})
+    await inFlight.idle().catch(() => {})
     if (signal.aborted || error instanceof LeaseLostError || isStorageError(error)) throw error
     // A fault of ours would come back at every try: the generation ends, and the log says why.
-    house.log.error({ err: error, generationId: held.id }, 'a generation failed by a fault of the server')
-    const calls = await loadCallsOf(house.db, [held.id])
-    await askRunsToEnd(house, calls)
-    await write({ house, held }, failed('INTERNAL', 'The server made an unexpected mistake.', calls))
+    services.log.error({ err: error, generationId: held.id }, 'a generation failed by a fault of the server')
+    const calls = await loadCallsOf(services.db, [held.id])
+    await askRunsToEnd(services, calls)
+    await write({ services, held }, failed('INTERNAL', 'The server made an unexpected mistake.', calls))
   } finally {
     // Nothing of this run may still be under way when the row is given back.
-    await inHand.idle().catch(() => {})
+    await inFlight.idle().catch(() => {})
     // Whoever has the row now cannot know that these were not sent.
-    for (const [id, attempt] of run.unsent) void settleLate(house, { id, attempt }, notSent)
+    for (const [id, attempt] of run.unsent) void settleLate(services, { id, attempt }, notSent)
   }
 }
 
 type Run = Omit<Turn, 'generation' | 'calls'>
 
-async function turnsOverOutages(run: Run, nudge: Nudge): Promise<void> {
-  const { house, held, signal, inHand } = run
+async function turnsOverOutages(run: Run, recheck: Recheck): Promise<void> {
+  const { services, held, signal, inFlight } = run
   for (;;) {
     const { epoch } = held
     const isOver = () => signal.aborted && signal.reason !== interrupted
     try {
-      return await turns(run, nudge)
+      return await turns(run, recheck)
     } catch (error) {
       const fenced = error instanceof LeaseLostError && held.epoch > epoch
       if (isOver() || (!fenced && !isStorageError(error))) throw error
-      house.log.warn(
+      services.log.warn(
         { err: error, generationId: held.id },
         'the database did not answer; the rows are read again',
       )
     }
     await reclaim(run)
-    inHand.forgive()
+    inFlight.forgive()
     // A model's answer may have been cut off in the middle.
     held.was = 'RUNNING'
   }
 }
 
-async function turns(run: Run, nudge: Nudge): Promise<void> {
-  const { held, house, signal, inHand } = run
+async function turns(run: Run, recheck: Recheck): Promise<void> {
+  const { held, services, signal, inFlight } = run
   for (let first = true; ; first = false) {
     if (signal.aborted && signal.reason !== interrupted) return
     // Before the look: who decides between look and wait is heard.
-    const nudged = nudge.next()
+    const rechecked = recheck.next()
     // Before the look too: what ends during it may stand in the rows as if it had not.
-    const mine = new Set(inHand.ids)
-    const state = await look(house.db, held, mine)
+    const mine = new Set(inFlight.ids)
+    const state = await look(services.db, held, mine)
     const { generation, calls } = state
     if (isTerminal(generation.storedStatus)) return
     const step: Turn = { ...run, generation, calls }
@@ -108,7 +108,7 @@ async function turns(run: Run, nudge: Nudge): Promise<void> {
       for (const call of decision.calls) mine.add(call.id)
       decision = next(state.situation)
     }
-    const outcome = await act(step, decision, nudged).catch((error: unknown) => {
+    const outcome = await act(step, decision, rechecked).catch((error: unknown) => {
       // A model or wait that was aborted by an interrupt: the next look finds out why.
       if (signal.aborted && signal.reason === interrupted && !(error instanceof LeaseLostError))
         return 'goOn' as const
@@ -119,7 +119,7 @@ async function turns(run: Run, nudge: Nudge): Promise<void> {
 }
 
 function start(step: Turn, calls: ToolCall[]): void {
-  step.inHand.add(calls, lanesOf(step), (call) => runServerCall(step, call))
+  step.inFlight.add(calls, concurrencyOf(step), (call) => runServerCall(step, call))
 }
 
 /**
@@ -127,22 +127,22 @@ function start(step: Turn, calls: ToolCall[]): void {
  * begin something new is given back at once. `act`: the decision begins nothing.
  */
 async function drain(step: Turn, decision: Decision): Promise<'act' | 'goOn' | 'givenBack'> {
-  const { house, held, inHand, unsent } = step
+  const { services, held, inFlight, unsent } = step
   if (decision.do !== 'run' && decision.do !== 'model') return 'act'
   const begun =
     decision.do === 'run' ? decision.calls.filter((call) => unsent.get(call.id) === call.attempt) : []
   if (begun.length > 0) start(step, begun)
-  if (inHand.ids.size > 0) {
-    await inHand.idle()
+  if (inFlight.ids.size > 0) {
+    await inFlight.idle()
     return 'goOn'
   }
   await write(step, { set: [sql`status = 'QUEUED'`], wakeAt: sql`now()`, release: true })
-  house.bell.ring([{ kind: 'work', table: 'generations' }])
-  house.log.debug({ generationId: held.id }, 'given back: this process stops')
+  services.pubsub.publish([{ kind: 'work', table: 'generations' }])
+  services.log.debug({ generationId: held.id }, 'given back: this process stops')
   return 'givenBack'
 }
 
-async function look(db: Database, held: HeldGeneration, inHand: ReadonlySet<string>) {
+async function look(db: Database, held: HeldGeneration, inFlight: ReadonlySet<string>) {
   // Row and calls in one snapshot: an output that settles a call may bring what holds for the next step.
   const [row] = await selectRows<typeof generations, { now: number; calls: object[] }>(
     db,
@@ -169,7 +169,7 @@ async function look(db: Database, held: HeldGeneration, inHand: ReadonlySet<stri
     usedTokens: generation.inputTokens + generation.outputTokens,
     chainBudgets: inChain ? await chainBudgets(db, generation.id) : [],
     usedTokensToday: generation.settings.budget.tokensPerDay === null ? 0 : await tokensToday(db, generation),
-    inHand,
+    inFlight,
   }
   return { generation, calls, situation }
 }
@@ -186,24 +186,24 @@ async function tokensToday(db: Database, generation: Generation): Promise<number
 
 /** A worker went away in the middle of the model's answer: subscribers drop what they have of it. */
 async function tellReset(step: Turn): Promise<void> {
-  const { generation, house } = step
+  const { generation, services } = step
   generation.attempt += 1
   const data = { stepIndex: generation.stepCount + 1, attempt: generation.attempt + 1, reason: 'WORKER_LOST' }
   await write(step, {
     set: [sql`attempt = ${generation.attempt}::int`],
-    wakeAt: nowPlus(house.limits.leaseMs),
+    wakeAt: nowPlus(services.limits.leaseMs),
     events: [{ type: 'STEP_RESET', data }],
   })
 }
 
-async function act(step: Turn, decision: Decision, nudged: Promise<void>): Promise<TurnOutcome> {
+async function act(step: Turn, decision: Decision, rechecked: Promise<void>): Promise<TurnOutcome> {
   switch (decision.do) {
     case 'model':
       return modelStep(step, decision.plan)
     case 'run':
       return 'goOn'
     case 'attend':
-      return attend(step, decision.forMs, nudged)
+      return attend(step, decision.forMs, rechecked)
     case 'wait':
       return park(step)
     case 'endRuns':
@@ -221,29 +221,29 @@ async function act(step: Turn, decision: Decision, nudged: Promise<void>): Promi
   }
 }
 
-/** How long a lost nudge can delay the look at a decision, in milliseconds. */
+/** How long a lost recheck can delay the look at a decision, in milliseconds. */
 const attendMs = 1000
 
 /** Waits for the calls in hand, and looks again when somebody decided meanwhile or a deadline has come. */
-async function attend(step: Turn, forMs: number | null, nudged: Promise<void>): Promise<'goOn'> {
-  const { inHand, calls, signal } = step
+async function attend(step: Turn, forMs: number | null, rechecked: Promise<void>): Promise<'goOn'> {
+  const { inFlight, calls, signal } = step
   const asks = calls.some((call) => isOpen(call) && (call.status.startsWith('AWAITING') || waitsForRun(call)))
   if (forMs === null || signal.aborted) {
-    await inHand.idle()
+    await inFlight.idle()
     return 'goOn'
   }
   let timer: NodeJS.Timeout | undefined
   const looked = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, Math.min(forMs, asks ? attendMs : 2 ** 31 - 1))
   })
-  await Promise.race([inHand.idle(), nudged, looked]).finally(() => clearTimeout(timer))
+  await Promise.race([inFlight.idle(), rechecked, looked]).finally(() => clearTimeout(timer))
   return 'goOn'
 }
 
 /** Ends it with what is open under the row's lock: an output or a verdict may have come since the look. */
 async function close(step: Turn, changeOf: (calls: ToolCall[]) => Change): Promise<'terminal'> {
-  const { house, held } = step
-  const made = await atomically(house.db, async (tx) => {
+  const { services, held } = step
+  const made = await atomically(services.db, async (tx) => {
     await lockOwn(tx, held)
     return commit(tx, held, changeOf(await loadCallsOf(tx, [held.id])))
   })
@@ -258,7 +258,7 @@ async function end(step: Turn, change: Change): Promise<'terminal'> {
 
 async function completion(step: Turn, decision: Decision & { do: 'complete' }): Promise<Change> {
   const { stopReason, truncated, stopCall } = decision
-  const steps = await loadStepsOf(step.house.db, [step.generation.id])
+  const steps = await loadStepsOf(step.services.db, [step.generation.id])
   const last = steps.at(-1)
   const object = stopCall?.status === 'SKIPPED' ? stopCall.arguments : null
   return completed({ stopReason, truncated, text: last ? textOf(last.parts) || null : null, object })
@@ -268,8 +268,8 @@ async function completion(step: Turn, decision: Decision & { do: 'complete' }): 
  * Gives the row back until a deadline. The open calls are read again under the row's lock: an output or a verdict that
  * arrived meanwhile has written its part, but does not wake a row that a worker holds.
  */
-async function park({ house, held, generation }: Turn): Promise<'goOn' | 'parked'> {
-  const parked = await atomically(house.db, async (tx) => {
+async function park({ services, held, generation }: Turn): Promise<'goOn' | 'parked'> {
+  const parked = await atomically(services.db, async (tx) => {
     await lockOwn(tx, held)
     const open = (await loadCallsOf(tx, [held.id])).filter(isOpen)
     const { sent, due } = toRun(open, new Set(), generation.settings, await nowIfHeld(tx, open))
@@ -297,11 +297,11 @@ async function nowIfHeld(tx: Database, open: ToolCall[]): Promise<number> {
 
 /** Settles client calls whose time is over: an error for the model, or the end, as the agent says. */
 async function giveUp(step: Turn, late: ToolCall[]): Promise<TurnOutcome> {
-  const { house, held, generation } = step
+  const { services, held, generation } = step
   if (generation.settings.onClientTimeout === 'EXPIRE')
     return step.calls.some(waitsForRun) ? endRuns(step) : close(step, expiry)
   const ids = new Set(late.map((call) => call.id))
-  const made = await atomically(house.db, async (tx) => {
+  const made = await atomically(services.db, async (tx) => {
     await lockOwn(tx, held)
     const open = (await loadCallsOf(tx, [held.id])).filter((call) => ids.has(call.id) && isOpen(call))
     const result = errorResult(
@@ -309,7 +309,7 @@ async function giveUp(step: Turn, late: ToolCall[]): Promise<TurnOutcome> {
       'The calling application gave no output for this call in time.',
     )
     return commit(tx, held, {
-      wakeAt: nowPlus(house.limits.leaseMs),
+      wakeAt: nowPlus(services.limits.leaseMs),
       calls: open.map((call) => ({ id: call.id, status: 'ERRORED', result, errorCode: 'client_timeout' })),
       events: open.map((call) => ({
         type: 'TOOL_CALL_SETTLED',

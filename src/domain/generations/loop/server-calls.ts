@@ -41,7 +41,7 @@ import { maxParallelCalls, write, type Turn } from '../transaction/turn.ts'
 import { writeSurely } from '../transaction/commit-surely.ts'
 
 /** How many of the generation's calls run at once. */
-export function lanesOf(turn: Turn): number {
+export function concurrencyOf(turn: Turn): number {
   return turn.generation.settings.parallelToolCalls ? maxParallelCalls : 1
 }
 
@@ -56,7 +56,7 @@ export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
   if (call.status === 'APPROVED' && (await askedAgain(turn, call))) return
   if (!isFresh && call.status !== 'EXECUTING' && (await heldBack(turn, call))) return
   if (asksAgent(call)) return startRun(turn, call)
-  const callable = await proposedCallable(turn.house, call)
+  const callable = await proposedCallable(turn.services, call)
   if (call.status === 'EXECUTING' && !isFresh && !(callable && isIdempotent(callable)))
     return settleCall(turn, call, unknownResult(), 'UNKNOWN')
   if (call.status === 'EXECUTING' && !isFresh && isGivenUp(call))
@@ -64,22 +64,22 @@ export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
   // A cancel leaves what was not sent unsent.
   if (turn.signal.aborted && !isFresh) return
   // Of a fresh one it was asked when the call was proposed, a moment ago.
-  if (!isFresh && !(await mayStillRun(turn.house, call)))
+  if (!isFresh && !(await mayStillRun(turn.services, call)))
     return settleCall(turn, call, notValidResult(), 'ERRORED')
   if (!isFresh) await markStarted(turn, call)
   await send(turn, call, callable)
 }
 
 /** Whether a limit of the tool or agent holds the call back. It stays as it is, and is due when a token is back. */
-async function heldBack({ house, ...turn }: Turn, call: ToolCall): Promise<boolean> {
+async function heldBack({ services, ...turn }: Turn, call: ToolCall): Promise<boolean> {
   if (!call.toolId) return false
   const scope = call.kind === 'agent' ? 'AGENT' : 'TOOL'
-  const waitMs = await house.rates.takeUse(call.projectId, scope, call.toolId)
+  const waitMs = await services.rates.takeUse(call.projectId, scope, call.toolId)
   if (waitMs === 0) return false
   await write(
-    { house, ...turn },
+    { services, ...turn },
     {
-      wakeAt: nowPlus(house.limits.leaseMs),
+      wakeAt: nowPlus(services.limits.leaseMs),
       calls: [{ id: call.id, status: call.status, notBeforeMs: Math.ceil(waitMs) }],
     },
   )
@@ -98,14 +98,14 @@ async function send(turn: Turn, call: ToolCall, callable: Callable | null): Prom
   try {
     await settleCall(turn, call, result, statusOf(ran))
   } catch (error) {
-    if (error instanceof LeaseLostError) void settleLate(turn.house, call, ran)
+    if (error instanceof LeaseLostError) void settleLate(turn.services, call, ran)
     throw error
   }
 }
 
 /** Whether nobody has agreed to what would run now. Then the approval is void, and asked again where that is possible. */
 async function askedAgain(turn: Turn, call: ToolCall): Promise<boolean> {
-  const drift = await driftOf(turn.house, call, gatesOf(turn.generation.settings))
+  const drift = await driftOf(turn.services, call, gatesOf(turn.generation.settings))
   if (!drift) return false
   const { again, reason, tool, masks } = drift
   const masked = masks ? { masked: masks.call } : {}
@@ -122,7 +122,7 @@ async function askedAgain(turn: Turn, call: ToolCall): Promise<boolean> {
     : { id: call.id, status: 'ERRORED', result, errorCode: codeOf(result!), ...masked }
   const settled = { type: 'TOOL_CALL_SETTLED', data: { ...dataOf(call), status: 'ERRORED' } }
   await write(turn, {
-    wakeAt: nowPlus(turn.house.limits.leaseMs),
+    wakeAt: nowPlus(turn.services.limits.leaseMs),
     calls: [change],
     also: [
       voidApprovals([call.approvalId!], reason, { masks: masks?.approval ?? null }),
@@ -137,7 +137,7 @@ async function markStarted(turn: Turn, call: ToolCall): Promise<void> {
   call.attempt += 1
   turn.unsent.set(call.id, call.attempt)
   const change: Change = {
-    wakeAt: nowPlus(turn.house.limits.leaseMs),
+    wakeAt: nowPlus(turn.services.limits.leaseMs),
     calls: [{ id: call.id, status: 'EXECUTING', starts: true }],
     events: [{ type: 'TOOL_CALL_STARTED', data: { ...dataOf(call), attempt: call.attempt } }],
   }
@@ -153,7 +153,7 @@ async function run(turn: Turn, call: ToolCall, callable: Callable | null): Promi
   if (!prepared.ok) return known(errorResult('invalid_arguments', 'The arguments no longer fit the tool.'))
   // Before anything is sent: this process may have stood still since the commit.
   await turn.lease.confirm()
-  return runTool(turn.house, {
+  return runTool(turn.services, {
     projectId: call.projectId,
     callable,
     merged: prepared.merged,

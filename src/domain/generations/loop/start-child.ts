@@ -31,11 +31,11 @@ import { tell, type Turn } from '../transaction/turn.ts'
  */
 export async function startRun(turn: Turn, call: ToolCall): Promise<void> {
   if (turn.signal.aborted) return
-  const { house, held, generation } = turn
+  const { services, held, generation } = turn
   const made = await prepareRun(turn, call)
   if ('content' in made) return settleCall(turn, call, made, 'ERRORED')
   const rootId = generation.rootId ?? generation.id
-  const done = await atomically(house.db, async (tx) => {
+  const done = await atomically(services.db, async (tx) => {
     // The root too: it counts its descendants, and hears of this one.
     await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
     const [under] = await query<{ n: number }>(
@@ -46,7 +46,7 @@ export async function startRun(turn: Turn, call: ToolCall): Promise<void> {
     return commit(tx, held, full ? outcomeOf(turn, call, tooMany, 'ERRORED') : beginning(turn, call, made))
   })
   tell(turn, done)
-  house.bell.ring([{ kind: 'work', table: 'generations' }])
+  services.pubsub.publish([{ kind: 'work', table: 'generations' }])
 }
 
 const tooMany = errorResult(
@@ -56,10 +56,10 @@ const tooMany = errorResult(
 
 /** Call, run, thread and events in one statement. */
 function beginning(turn: Turn, call: ToolCall, run: NewGeneration): Change {
-  const { house, generation } = turn
+  const { services, generation } = turn
   const { stepIndex, ...told } = dataOf(call)
   return {
-    wakeAt: nowPlus(house.limits.leaseMs),
+    wakeAt: nowPlus(services.limits.leaseMs),
     calls: [{ id: call.id, status: 'EXECUTING', starts: true, childId: run.id }],
     events: [
       { type: 'TOOL_CALL_STARTED', data: { ...told, stepIndex, attempt: call.attempt + 1 } },
@@ -90,18 +90,26 @@ function insertRun(parent: Generation, callId: string, run: NewGeneration): SQL[
 }
 
 /** The run as it would start, or why it cannot. The arguments were checked when the call was proposed, and are again. */
-async function prepareRun({ house, generation }: Turn, call: ToolCall): Promise<NewGeneration | ToolResult> {
-  const callable = await proposedCallable(house, call)
+async function prepareRun(
+  { services, generation }: Turn,
+  call: ToolCall,
+): Promise<NewGeneration | ToolResult> {
+  const callable = await proposedCallable(services, call)
   if (!callable) return goneResult()
   const prepared = prepareCall(callable, call.arguments)
   if (!prepared.ok) return errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
-  const principal = await principalById(house.db, call.requestedBy, house.clock.now(), call.requester)
+  const principal = await principalById(services.db, call.requestedBy, services.clock.now(), call.requester)
   if (!principal)
     return errorResult(
       'forbidden',
       'The key that asked for this run is not valid any more; nothing was started.',
     )
-  const ctx: Ctx = { ...house, principal: boundTo(call, principal), requestId: call.id, remoteAddress: null }
+  const ctx: Ctx = {
+    ...services,
+    principal: boundTo(call, principal),
+    requestId: call.id,
+    remoteAddress: null,
+  }
   const input = inputOf(call, prepared.merged)
   if (input.idempotencyKey) return keyGiven
   try {

@@ -2,7 +2,7 @@
 import { createLeases } from '../../../store/work/leases.ts'
 import { claim } from '../../../store/work/work.ts'
 import { startWorker, type Worker } from '../../../store/work/worker.ts'
-import { forgetExpiredKeys, type House } from '../../access/index.ts'
+import { forgetExpiredKeys, type Services } from '../../access/index.ts'
 import { startDeadlines } from '../../approvals/index.ts'
 import { workOnCall } from '../../calls/index.ts'
 import { claimGenerations } from '../transaction/claim.ts'
@@ -29,10 +29,10 @@ export interface Workers {
 
 const housekeepingMs = 10 * 60 * 1000
 
-export function startWorkers(house: House, models: Models, options: WorkersOptions): Workers {
-  const { db, leaseDb, callLeases, bell, limits, log } = house
+export function startWorkers(services: Services, models: Models, options: WorkersOptions): Workers {
+  const { db, leaseDb, callLeases, pubsub, limits, log } = services
   const { leaseMs } = limits
-  const shared = { db: leaseDb, bell, sweepMs: options.sweepMs }
+  const shared = { db: leaseDb, pubsub, sweepMs: options.sweepMs }
   const onError = (error: unknown, id: string | null) =>
     log.error({ err: error, id }, 'work was interrupted by an unexpected error; it is taken up again')
   const leases = createLeases({
@@ -48,7 +48,7 @@ export function startWorkers(house: House, models: Models, options: WorkersOptio
     leases,
     slots: options.slots,
     claim: (limits) => claimGenerations(leaseDb, leaseMs, limits),
-    run: (held, reins) => runGeneration(house, models, held, reins),
+    run: (held, control) => runGeneration(services, models, held, control),
     onError,
   })
   const calls = startWorker({
@@ -57,15 +57,15 @@ export function startWorkers(house: House, models: Models, options: WorkersOptio
     leases: callLeases,
     slots: options.callSlots,
     claim: (limits) => claim(leaseDb, 'tool_calls', leaseMs, limits),
-    run: (held, reins) => workOnCall(house, held, reins),
+    run: (held, control) => workOnCall(services, held, control),
     onError,
   })
-  const unlisten = bell.listen((hint) => {
+  const unsubscribe = pubsub.subscribe((hint) => {
     if (hint.kind !== 'signal') return
     if (hint.name === 'cancel') generations.interrupt(hint.id)
-    if (hint.name === 'look') generations.nudge(hint.id)
+    if (hint.name === 'recheck') generations.recheck(hint.id)
   })
-  const deadlines = startDeadlines(house)
+  const deadlines = startDeadlines(services)
   const housekeeping = setInterval(() => void forgetExpiredKeys(db).catch(() => {}), housekeepingMs)
   housekeeping.unref()
   const all: Worker[] = [generations, calls]
@@ -73,7 +73,7 @@ export function startWorkers(house: House, models: Models, options: WorkersOptio
     busy: () => generations.busy(),
     drain: () => all.forEach((worker) => worker.drain()),
     async stop(graceMs) {
-      unlisten()
+      unsubscribe()
       clearInterval(housekeeping)
       await Promise.all([deadlines.stop(), ...all.map((worker) => worker.stop(graceMs))])
       leases.stop()

@@ -11,7 +11,7 @@ export const nestingLimits = {
 } as const
 
 /** Where a run within a run hangs. */
-export interface Above {
+export interface ParentLink {
   projectId: string
   parentId: string
   /** The parent's call that waits for it. */
@@ -31,10 +31,12 @@ export function waitsForRun(call: ToolCall): boolean {
 export function startable(
   due: ToolCall[],
   open: ToolCall[],
-  inHand: ReadonlySet<string>,
+  inFlight: ReadonlySet<string>,
   parallel: boolean,
 ): ToolCall[] {
-  const running = open.filter((call) => waitsForRun(call) || (inHand.has(call.id) && asksAgent(call))).length
+  const running = open.filter(
+    (call) => waitsForRun(call) || (inFlight.has(call.id) && asksAgent(call)),
+  ).length
   if (!parallel) {
     const first = due.findIndex((call) => asksAgent(call))
     return running > 0 ? [] : first < 0 ? due : due.slice(0, Math.max(1, first))

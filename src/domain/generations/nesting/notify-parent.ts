@@ -6,13 +6,13 @@
 import { sql } from 'drizzle-orm'
 import type { ToolResult } from '../../../core/content.ts'
 import { jsonb, query, type Database } from '../../../store/db/database.ts'
-import type { Hint } from '../../../store/events/bell.ts'
+import type { Hint } from '../../../store/events/pubsub.ts'
 import type { NewEvent } from '../../../store/events/log.ts'
 import { hintsOf, lockOwners, telling, type Owner, type Told } from '../../../store/work/owner.ts'
 import { tellRoot } from '../../../store/work/root.ts'
 import { insertEntries } from '../../audit/index.ts'
 import { attemptEnds, codeOf, resourceOf } from '../../tools/index.ts'
-import type { Above } from './limits.ts'
+import type { ParentLink } from './limits.ts'
 
 /** How a run ended, for the call that waits for it. */
 export interface RunEnd {
@@ -33,17 +33,17 @@ export interface News {
  * parent woken unless it waits for others all the same. To be called once, in the transaction of the run's own commit and
  * after it; answers what to ring. A row above that has ended hears nothing.
  */
-export async function tellAbove(
+export async function notifyParent(
   tx: Database,
   runId: string,
-  above: Above,
+  parent: ParentLink,
   { copies, ends }: News,
 ): Promise<Hint[]> {
-  const { projectId, parentId, rootId } = above
+  const { projectId, parentId, rootId } = parent
   await lockOwners(tx, [{ table: 'generations', id: ends ? parentId : rootId, projectId }])
   const told = copies.length > 0 ? await appendToRoot(tx, rootId, copies) : null
   const hints: Hint[] = told === null ? [] : [{ kind: 'news', projectId, generationId: rootId, seq: told }]
-  return ends ? [...hints, ...(await settleCall(tx, runId, above, ends))] : hints
+  return ends ? [...hints, ...(await settleCall(tx, runId, parent, ends))] : hints
 }
 
 async function appendToRoot(tx: Database, rootId: string, copies: NewEvent[]): Promise<number | null> {
@@ -65,7 +65,7 @@ interface Waiting {
 }
 
 /** The parent's call, when it still waits. The parent must be locked: what is read here cannot change meanwhile. */
-async function readCall(tx: Database, { parentId, callId }: Above): Promise<Waiting | null> {
+async function readCall(tx: Database, { parentId, callId }: ParentLink): Promise<Waiting | null> {
   const others = sql`from tool_calls as o where o.generation_id = p.id and o.id <> c.id and o.settled_at is null`
   const rows = await query<Waiting>(
     tx,
@@ -84,12 +84,12 @@ async function readCall(tx: Database, { parentId, callId }: Above): Promise<Wait
 async function settleCall(
   tx: Database,
   id: string,
-  above: Above,
+  parent: ParentLink,
   { status: endedAs, result }: RunEnd,
 ): Promise<Hint[]> {
-  const call = await readCall(tx, above)
+  const call = await readCall(tx, parent)
   if (!call) return []
-  const { projectId, parentId, callId } = above
+  const { projectId, parentId, callId } = parent
   const owner: Owner = { table: 'generations', id: parentId, projectId }
   const status = result.isError ? 'ERRORED' : 'SUCCEEDED'
   const errorCode = codeOf(result)

@@ -37,7 +37,7 @@ export async function commitAnswer(
   prepared: PreparedRequest,
   answer: ModelAnswer,
 ): Promise<TurnOutcome> {
-  const { house, generation } = step
+  const { services, generation } = step
   const { settings } = generation
   const judgement = judge({
     ...answer,
@@ -58,9 +58,9 @@ export async function commitAnswer(
     return outcome
   }
   // Uses are taken in the transaction of the call that they let pass, under the generation's lock.
-  const done = await atomically(house.db, async (tx) => {
+  const done = await atomically(services.db, async (tx) => {
     // The root before the grants: it may hear of what they do not let pass, and uses grants itself.
-    if (step.held.above)
+    if (step.held.parent)
       await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
     await lockOwn(tx, step.held)
     const through = await takeGrants(tx, calls, grants)
@@ -88,7 +88,7 @@ interface Made {
 
 /** Everything that the commit of the answer writes. */
 function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Change; outcome: TurnOutcome } {
-  const { generation, house } = step
+  const { generation, services } = step
   const { plan, port, tools, prepared, answer, parts, judgement } = made
   const { settings } = generation
   const questions = questionsOf(step, calls)
@@ -105,7 +105,7 @@ function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Chang
     approvalId: questions.find((question) => question.toolCallId === call.id)?.id ?? null,
     timeoutMs: settings.clientTimeoutMs,
   }))
-  const ending = endingOf(judgement, rows, settings.clientTimeoutMs, house.limits.leaseMs)
+  const ending = endingOf(judgement, rows, settings.clientTimeoutMs, services.limits.leaseMs)
   const { usage } = answer
   const used = { model: port.name, usage, stepIndex: plan.stepIndex, attempt: generation.attempt + 1 }
   const change: Change = {
@@ -144,11 +144,14 @@ function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Chang
 }
 
 /** Who may call what, and what the gates of tool and agent ask. */
-async function triageRules({ house, generation }: Turn, tools: Map<string, Callable>): Promise<TriageRules> {
+async function triageRules(
+  { services, generation }: Turn,
+  tools: Map<string, Callable>,
+): Promise<TriageRules> {
   const principal = await principalById(
-    house.db,
+    services.db,
     generation.requestedBy,
-    house.clock.now(),
+    services.clock.now(),
     generation.requester,
   )
   const gates = gatesOf(generation.settings)
@@ -176,17 +179,17 @@ function triageCalls(parts: AssistantPart[], rules: TriageRules): TriagedCall[] 
 }
 
 /** The tools of the calls whose use is limited. */
-async function limitedOf({ house, generation }: Turn, calls: TriagedCall[]): Promise<Set<string>> {
+async function limitedOf({ services, generation }: Turn, calls: TriagedCall[]): Promise<Set<string>> {
   const ids = [...new Set(calls.flatMap((call) => (call.tool ? [call.tool.id] : [])))]
   if (ids.length === 0) return new Set()
-  const isLimited = await house.rates.limitedTools(generation.projectId)
+  const isLimited = await services.rates.limitedTools(generation.projectId)
   return new Set(ids.filter((id) => isLimited.has(id)))
 }
 
 /** Grants that may let some of the stopped calls pass. */
-async function usableGrants({ house, generation }: Turn, calls: TriagedCall[]): Promise<UsableGrant[]> {
+async function usableGrants({ services, generation }: Turn, calls: TriagedCall[]): Promise<UsableGrant[]> {
   const stopped = calls.filter((call) => call.stopped)
-  const grants = await findGrants(house.db, [...new Set(stopped.map((call) => call.tool!.id))], generation)
+  const grants = await findGrants(services.db, [...new Set(stopped.map((call) => call.tool!.id))], generation)
   return grants.filter((grant) => stopped.some((call) => coversCall(grant, call)))
 }
 
@@ -204,12 +207,12 @@ async function takeGrants(tx: Database, calls: TriagedCall[], grants: UsableGran
   return through
 }
 
-function questionsOf({ house, generation }: Turn, calls: TriagedCall[]): NewApproval[] {
+function questionsOf({ services, generation }: Turn, calls: TriagedCall[]): NewApproval[] {
   return calls.flatMap((call) => {
     const { tool, stopped } = call
     if (!tool || !stopped) return []
     const isAnswer = tool.kind === 'client' && isStop(generation.settings, call.runtimeName)
-    const question = newApproval(house, {
+    const question = newApproval(services, {
       toolCallId: call.id,
       tool,
       ...stopped,

@@ -3,26 +3,26 @@ import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { atomically, query, type Database, jsonb } from '../../../store/db/database.ts'
-import type { Hint } from '../../../store/events/bell.ts'
+import type { Hint } from '../../../store/events/pubsub.ts'
 import { insertGenerationEvents, type NewEvent } from '../../../store/events/log.ts'
 import { copiesForRoot } from '../../../store/work/root.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
 import { insertEntries, type NewAuditEntry } from '../../audit/index.ts'
 import type { ToolResult } from '../../../core/content.ts'
 import { attemptBegins, attemptEnds, newAttempt, type ToolCallStatus } from '../../tools/index.ts'
-import { tellAbove, type RunEnd } from '../nesting/notify-parent.ts'
-import type { Above } from '../nesting/limits.ts'
+import { notifyParent, type RunEnd } from '../nesting/notify-parent.ts'
+import type { ParentLink } from '../nesting/limits.ts'
 import type { TriagedCall } from './triage.ts'
 
 /** A generation that this process may write, with its place in its chain. */
 export interface HeldRun extends Held {
   /** Null for a run that no other run asked for. */
-  above?: Above | null
+  parent?: ParentLink | null
 }
 
-/** Selects `above` from a row of generations. */
-export const aboveOf = sql`case when root_id is not null then
-  jsonb_build_object('projectId', project_id, 'parentId', parent_id, 'callId', parent_call_id, 'rootId', root_id) end as above`
+/** Selects `parent` from a row of generations. */
+export const parentLinkOf = sql`case when root_id is not null then
+  jsonb_build_object('projectId', project_id, 'parentId', parent_id, 'callId', parent_call_id, 'rootId', root_id) end as parent`
 
 export interface CallChange {
   id: string
@@ -114,13 +114,13 @@ export function unlessCancelled(wakeAt: SQL): SQL {
  * tell those above it is written in the same transaction.
  */
 export async function commit(db: Database, held: HeldRun, change: Change): Promise<Committed> {
-  const { above } = held
-  const copies = above ? copiesForRoot(change.events ?? [], held.id) : []
-  if (!above || (copies.length === 0 && !change.ends))
+  const { parent } = held
+  const copies = parent ? copiesForRoot(change.events ?? [], held.id) : []
+  if (!parent || (copies.length === 0 && !change.ends))
     return { seq: await commitOwn(db, held, change), hints: [] }
   return atomically(db, async (tx) => {
     const seq = await commitOwn(tx, held, change)
-    return { seq, hints: await tellAbove(tx, held.id, above, { copies, ends: change.ends ?? null }) }
+    return { seq, hints: await notifyParent(tx, held.id, parent, { copies, ends: change.ends ?? null }) }
   })
 }
 

@@ -1,7 +1,7 @@
 /** The outcome of one call of a generation: what its commit writes. */
 import type { ToolResult } from '../../../core/content.ts'
 import { nowPlus } from '../../../store/db/database.ts'
-import type { House } from '../../access/index.ts'
+import type { Services } from '../../access/index.ts'
 import { codeOf, loadCall, resourceOf, type ToolCall } from '../../tools/index.ts'
 import type { Change } from './commit.ts'
 import type { Turn } from './turn.ts'
@@ -11,13 +11,13 @@ type Outcome = 'SUCCEEDED' | 'ERRORED' | 'UNKNOWN'
 
 /** The change that settles a call, with its event and audit entry. */
 export function outcomeOf(
-  { house }: { house: { limits: Pick<House['limits'], 'leaseMs'> } },
+  { services }: { services: { limits: Pick<Services['limits'], 'leaseMs'> } },
   call: ToolCall,
   result: ToolResult,
   status: Outcome,
 ): Change {
   return {
-    wakeAt: nowPlus(house.limits.leaseMs),
+    wakeAt: nowPlus(services.limits.leaseMs),
     calls: [{ id: call.id, status, result, errorCode: codeOf(result) }],
     events: [{ type: 'TOOL_CALL_SETTLED', data: { ...dataOf(call), status } }],
     audit: [

@@ -33,7 +33,7 @@ const situation = (calls: ToolCall[], more: Partial<Situation> = {}): Situation 
   usedTokens: 0,
   chainBudgets: [],
   usedTokensToday: 0,
-  inHand: new Set(),
+  inFlight: new Set(),
   ...more,
 })
 const idsOf = (calls: ToolCall[]) => calls.map((one) => one.id)
