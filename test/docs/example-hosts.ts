@@ -10,11 +10,12 @@ export interface ExampleHosts {
 
 const text = (words: string) => ({ content: [{ type: 'text', text: words }] })
 
-/** `api.example.com` answers JSON; `mcp.example.com` is an MCP server for issues of a repository. */
+/** `api.example.com` answers JSON, and 504 about charges; `mcp.example.com` is an MCP server for issues of a repository. */
 export async function startExampleHosts(): Promise<ExampleHosts> {
   const api = await startLoopback((request, response) => {
+    const gatewayTimeout = request.url.startsWith('/v1/charges')
     response
-      .writeHead(200, { 'content-type': 'application/json' })
+      .writeHead(gatewayTimeout ? 504 : 200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ method: request.method, path: request.url }))
   })
   const mcp = await startModern()

@@ -11,8 +11,9 @@ import { examplesOf } from './blocks.ts'
 import { filesBelow, read, root } from './documents.ts'
 import { arrive, type Newcomer } from './newcomer.ts'
 
-const guides = filesBelow('docs/guides', '.md').filter((path) => !path.endsWith('quickstart.md'))
-const files = ['README.md', 'docs/guides/quickstart.md', ...guides]
+/** README, then the guides in the order in which it names them. */
+const guides = [...read('README.md').matchAll(/\]\((docs\/guides\/[a-z]+\.md)\)/g)].map((match) => match[1]!)
+const files = ['README.md', ...new Set(guides.slice(guides.indexOf('docs/guides/quickstart.md')))]
 const examples = files.map((file) => ({ file, found: examplesOf(file, read(file)) }))
 const all = examples.flatMap(({ found }) => found)
 const runnable = ['graphql', 'sh', 'js', 'json']
@@ -29,6 +30,10 @@ afterAll(async () => {
   await hosts?.close()
   const ran = all.filter((one) => one.excuse === null).length
   console.log(`examples of the documents: ${ran} ran, ${all.length - ran} excused`)
+})
+
+test('README names every guide', () => {
+  expect([...files.slice(1)].sort()).toEqual(filesBelow('docs/guides', '.md'))
 })
 
 test('there are examples, each in a language that can be run, or excused with a reason', () => {

@@ -1,22 +1,19 @@
 /** Somebody who follows the documents: starts the real server, pastes each example, and compares what comes back. */
-import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { createClient, type Client as SocketClient } from 'graphql-ws'
 import { parse } from 'graphql'
-import { WebSocket } from 'ws'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { ask } from '../support/ask.ts'
 import { buildServer, type Built } from '../support/build.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import type { Block, Example } from './blocks.ts'
 import { mismatch, SeenIds, textFits } from './pattern.ts'
+import { openShell, type Shell } from './shell.ts'
+import { openStream } from './stream.ts'
 
-const run = promisify(execFile)
 /** How long an answer may take that depends on work in the background. */
 const patienceMs = 15_000
 
@@ -25,7 +22,7 @@ export interface Newcomer {
   banner: string
   /** Runs an example as the reader of a document would; throws with the place and the difference. */
   follow(example: Example): Promise<void>
-  /** Runs a command line in the same shell; answers what it prints. */
+  /** Runs a command line in the same shell as the examples; answers what it prints. */
   shell(script: string): Promise<string>
   /** Ends the streams of a document, whose events must have come by then, and forgets its ids. */
   turnPage(): Promise<void>
@@ -44,7 +41,9 @@ export async function arrive(hosts: Record<string, string>): Promise<Newcomer> {
   })
   try {
     await server.ready
-    return new Reader(built, server, folder, hosts)
+    const reader = new Reader(built, server, folder, hosts)
+    await reader.listen()
+    return reader
   } catch (error) {
     await Promise.all([server.kill(), built.remove(), rm(folder, { recursive: true, force: true })])
     throw error
@@ -58,9 +57,10 @@ class Reader implements Newcomer {
   readonly #folder: string
   readonly #hosts: Record<string, string>
   readonly #key: string
-  readonly #socket: SocketClient
+  readonly #shell: Shell
   #seen = new SeenIds()
-  #streams: { ended: Promise<void>; close: () => void }[] = []
+  #streams: { expected: Promise<void>; close: () => Promise<void> }[] = []
+  #stopListening = async () => {}
   #waiting: (() => void)[] = []
   #scripts = 0
 
@@ -70,20 +70,17 @@ class Reader implements Newcomer {
     this.#folder = folder
     this.#hosts = { ...hosts, '127.0.0.1:4000': new URL(server.url).host }
     this.#hosts['localhost:4000'] = this.#hosts['127.0.0.1:4000']!
+    this.#shell = openShell(folder)
     this.banner = server.output()
     this.#key = /^\s*(gh_\S+)$/m.exec(this.banner)![1]!
     this.#seen.noteText(this.banner)
-    this.#socket = createClient({
-      url: `${server.url.replace('http', 'ws')}/graphql`,
-      webSocketImpl: WebSocket,
-      connectionParams: { authorization: `Bearer ${this.#key}` },
-    })
-    const hear = { next: () => this.#ring(), error: () => {}, complete: () => {} }
-    this.#socket.subscribe({ query: 'subscription { projectEvents { cursor } }' }, hear)
   }
 
-  #ring(): void {
-    this.#waiting.splice(0).forEach((resume) => resume())
+  /** Hears of every event of the project, which is when a query that did not fit yet is asked again. */
+  async listen(): Promise<void> {
+    const query = 'subscription { projectEvents { cursor } }'
+    const hear = () => this.#waiting.splice(0).forEach((resume) => resume())
+    this.#stopListening = await openStream(this.#server.url, this.#key, query, hear)
   }
 
   /** The next event of the project; at the latest in a quarter of a second, since a row can be parked after its last event. */
@@ -123,42 +120,27 @@ class Reader implements Newcomer {
     }
   }
 
-  /** The stream stays open to the end of the document; its events must come in the order of its answers by then. */
-  #subscribe(query: string, answers: Block[], at: string): void {
+  /** The stream stays open to the end of the document; its events must have come in the order of its answers by then. */
+  async #subscribe(query: string, answers: Block[], at: string): Promise<void> {
     const wanted = answers.map((answer) => JSON.parse(answer.text) as Json)
-    let close = () => {}
-    const ended = new Promise<void>((resolve, reject) => {
-      const late = setTimeout(
-        () => reject(new Error(`${at}: no event fits ${JSON.stringify(wanted[0])}`)),
-        patienceMs * 3,
-      )
-      const next = (event: unknown) => {
-        const result = event as JsonObject
-        if (result['errors']) return reject(new Error(`${at}: ${JSON.stringify(result['errors'])}`))
-        this.#seen.note(result)
-        if (wanted.length > 0 && mismatch(wanted[0]!, result) === null) wanted.shift()
-        if (wanted.length > 0) return
-        clearTimeout(late)
-        resolve()
-      }
-      close = this.#socket.subscribe({ query }, { next, error: reject, complete: () => {} })
+    let settle = () => {}
+    const expected = new Promise<void>((resolve, reject) => {
+      const fault = () => new Error(`${at}: no event fits ${JSON.stringify(wanted[0])}`)
+      const late = setTimeout(() => reject(fault()), patienceMs * 3)
+      settle = () => (clearTimeout(late), resolve())
     })
-    ended.catch(() => {})
-    this.#streams.push({ ended, close: () => close() })
+    expected.catch(() => {})
+    const close = await openStream(this.#server.url, this.#key, query, (result) => {
+      this.#seen.note(result)
+      if (wanted.length > 0 && mismatch(wanted[0]!, result) === null) wanted.shift()
+      if (wanted.length === 0) settle()
+    })
+    if (wanted.length === 0) settle()
+    this.#streams.push({ expected, close })
   }
 
-  /** One shell for all: what a block exports or sets, the next one has. */
-  async shell(script: string): Promise<string> {
-    const state = join(this.#folder, 'shell')
-    const text = `touch ${state}; source ${state}\nset -eo pipefail\n${this.#localised(script)}
-      { declare -p; declare -f; } | grep -v '^declare -[a-zA-Z]*r' > ${state}.new || true; mv ${state}.new ${state}`
-    const { stdout } = await run('bash', ['-c', text], {
-      cwd: this.#folder,
-      env: { PATH: process.env['PATH']!, HOME: this.#folder, LANG: 'C.UTF-8' },
-    }).catch((error: { stderr: string; stdout: string; message: string }) => {
-      throw new Error(`${error.stdout}\n${error.stderr || error.message}`)
-    })
-    return stdout
+  shell(script: string): Promise<string> {
+    return this.#shell.run(this.#localised(script))
   }
 
   /** A program, kept where the packages of the repository are found. */
@@ -194,12 +176,17 @@ class Reader implements Newcomer {
 
   async turnPage(): Promise<void> {
     const streams = this.#streams.splice(0)
-    await Promise.all(streams.map(({ ended }) => ended)).finally(() => streams.forEach(({ close }) => close()))
+    try {
+      for (const { expected } of streams) await expected
+    } finally {
+      for (const { close } of streams) await close()
+    }
     this.#seen.noteText(this.banner)
   }
 
   async leave(): Promise<void> {
-    await this.#socket.dispose()
+    await this.#stopListening()
+    await this.#shell.close()
     await this.#server.stop()
     await this.#built.remove()
     await rm(this.#folder, { recursive: true, force: true })
