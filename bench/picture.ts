@@ -52,13 +52,7 @@ async function play(start: () => Promise<Replica>): Promise<number> {
   const prompt = `${refund}\nthen\nsay The refund is on its way.`
   began = performance.now()
   act('startGeneration', 'the demo agent, with the tool send_refund')
-  const { generation } = await mutate(
-    url,
-    key,
-    'startGeneration',
-    { agentId, prompt },
-    'generation { id }',
-  )
+  const { generation } = await mutate(url, key, 'startGeneration', { agentId, prompt }, 'generation { id }')
   const heard = hearing()
   const stopped = heard.until('APPROVAL_REQUESTED')
   const watch = watchGeneration(
@@ -114,11 +108,14 @@ try {
     await server.ready
     return server
   })
-  const picture = draw(rows.toSorted((one, other) => one.at - other.at), {
-    title: 'what a subscriber sees',
-    prompt: refund,
-    closing: `1 attempt, ${events} of ${events} events, none twice: the refund was made once.`,
-  })
+  const picture = draw(
+    rows.toSorted((one, other) => one.at - other.at),
+    {
+      title: 'what a subscriber sees',
+      prompt: refund,
+      closing: `1 attempt, ${events} of ${events} events, none twice: the refund was made once.`,
+    },
+  )
   await writeFile(join(root, 'docs/picture.svg'), picture)
   process.stdout.write(`docs/picture.svg: ${rows.length} rows, ${picture.length} bytes\n`)
 } finally {

@@ -14,7 +14,9 @@ const rows = [...guide.matchAll(/^\| `([A-Z][A-Z0-9_]*)` \| ([^|]*) \| ([^|]*) \
 }))
 const documented = rows.map((row) => row.name)
 /** Everything in the source that is spelt like a variable of the environment. */
-const known = new Set(source.match(/\b(?:GATEHOUSE_[A-Z_]+[A-Z]|[A-Z]+(?:_[A-Z]+)*_URL|[A-Z_]+_API_KEY|NODE_ENV)\b/g))
+const known = new Set(
+  source.match(/\b(?:GATEHOUSE_[A-Z_]+[A-Z]|[A-Z]+(?:_[A-Z]+)*_URL|[A-Z_]+_API_KEY|NODE_ENV)\b/g),
+)
 
 test('every variable that the configuration reads has one row, and no row is of another', () => {
   expect(known.size).toBeGreaterThan(50)

@@ -33,7 +33,7 @@ afterAll(async () => {
 })
 
 test('README names every guide', () => {
-  expect([...files.slice(1)].sort()).toEqual(filesBelow('docs/guides', '.md'))
+  expect(files.slice(1).sort()).toEqual(filesBelow('docs/guides', '.md'))
 })
 
 test('there are examples, each in a language that can be run, or excused with a reason', () => {
@@ -44,7 +44,8 @@ test('there are examples, each in a language that can be run, or excused with a 
 
 test('a block of JSON answers an example, or is the entry of an MCP client', () => {
   const lonely = all.filter((one) => one.language === 'json' && one.excuse === null)
-  for (const one of lonely) expect(Object.keys(JSON.parse(one.text) as object), one.at).toEqual(['mcpServers'])
+  for (const one of lonely)
+    expect(Object.keys(JSON.parse(one.text) as object), one.at).toEqual(['mcpServers'])
 })
 
 test('also what cannot run is valid against the schema', () => {

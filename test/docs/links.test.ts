@@ -22,7 +22,11 @@ const linksOf = (from: string): Link[] =>
 /** The anchors that a renderer gives to the headings of a document. */
 function anchorsOf(file: string): string[] {
   const counts = new Map<string, number>()
-  const titles = [...read(file).replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#{1,6} (.+)$/gm)]
+  const titles = [
+    ...read(file)
+      .replace(/^```[\s\S]*?^```$/gm, '')
+      .matchAll(/^#{1,6} (.+)$/gm),
+  ]
   return titles.map((match) => {
     const anchor = match[1]!
       .toLowerCase()
@@ -61,4 +65,23 @@ test('every document can be reached from README', () => {
     }
   const lost = [...documents, ...generated].filter((path) => path.endsWith('.md') && !reached.has(path))
   expect(lost).toEqual([])
+})
+
+test('every file that a document names by its path exists', () => {
+  const named = documents.flatMap((from) =>
+    [...read(from).matchAll(/`((?:src|test|docs|bench|tools|migrations)\/[\w./-]+\.\w+)`/g)].map((match) => ({
+      from,
+      path: match[1]!,
+    })),
+  )
+  expect(named.length).toBeGreaterThan(8)
+  expect(named.filter(({ path }) => !existsSync(join(root, path)))).toEqual([])
+})
+
+test('every adversary that the threat model names is a test', () => {
+  const rows = [...read('docs/guides/security.md').matchAll(/^\|.*\| ((?:`[a-z-]+`(?:, )?)+) \|$/gm)]
+  const names = rows.flatMap((row) => [...row[1]!.matchAll(/`([a-z-]+)`/g)].map((match) => match[1]!))
+  expect(names.length).toBeGreaterThan(15)
+  const missing = names.filter((name) => !existsSync(join(root, `test/adversary/${name}.test.ts`)))
+  expect(missing).toEqual([])
 })

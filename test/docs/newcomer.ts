@@ -22,7 +22,7 @@ export interface Newcomer {
   banner: string
   /** Runs an example as the reader of a document would; throws with the place and the difference. */
   follow(example: Example): Promise<void>
-  /** Runs a command line in the same shell as the examples; answers what it prints. */
+  /** Runs a command line in the same shell as the examples; returns what it prints. */
   shell(script: string): Promise<string>
   /** Ends the streams of a document, whose events must have come by then, and forgets its ids. */
   turnPage(): Promise<void>
@@ -104,10 +104,10 @@ class Reader implements Newcomer {
     return Object.entries(this.#hosts).reduce((all, [name, real]) => all.replaceAll(name, real), text)
   }
 
-  /** GraphQL: a query may be asked again until its answer is as the document says, as a person looks again. */
+  /** GraphQL: a query may be asked again until its answer is as the document says, as a person would try again. */
   async #paste(text: string, answers: Block[], at: string): Promise<void> {
     const [definition] = parse(text).definitions
-    const operation = definition!.kind === 'OperationDefinition' ? definition.operation : 'query'
+    const operation = definition?.kind === 'OperationDefinition' ? definition.operation : 'query'
     if (operation === 'subscription') return this.#subscribe(text, answers, at)
     const deadline = performance.now() + patienceMs
     for (;;) {
@@ -156,7 +156,9 @@ class Reader implements Newcomer {
       const client = new Client({ name: 'newcomer', version: '1.0.0' })
       const headers = entry['headers'] as Record<string, string>
       await client.connect(
-        new StreamableHTTPClientTransport(new URL(String(entry['url'])), { requestInit: { headers } }) as never,
+        new StreamableHTTPClientTransport(new URL(String(entry['url'])), {
+          requestInit: { headers },
+        }) as never,
       )
       const { tools } = await client.listTools()
       await client.close()

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export interface Shell {
-  /** Runs a script; answers what it prints. Throws with its words when any of its commands fails. */
+  /** Runs a script; returns what it prints. Throws with its words when any of its commands fails. */
   run(script: string): Promise<string>
   close(): Promise<void>
 }
