@@ -14,7 +14,7 @@ import {
   assertMay,
   assertOneMayRegate,
   eachSeen,
-  assertRoom,
+  assertQuota,
   projectOf,
   reachable,
   recordChange,
@@ -45,7 +45,7 @@ export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Ag
   await checkTools(ctx, projectId, definition)
   const agent = await guardName(name, () =>
     atomically(ctx.db, async (tx) => {
-      await assertRoom(tx, ctx, agents, projectId, 'agents')
+      await assertQuota(tx, ctx, agents, projectId, 'agents')
       const [row] = await tx
         .insert(agents)
         .values({ id: newId('agent'), projectId, name, definition })
@@ -205,7 +205,7 @@ async function tell(
 }
 
 function ringProject(ctx: Ctx, projectId: string): void {
-  ctx.bell.ring([
+  ctx.pubsub.publish([
     { kind: 'news', projectId, generationId: null, seq: null },
     { kind: 'signal', name: 'surface', id: projectId },
   ])

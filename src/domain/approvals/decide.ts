@@ -5,14 +5,13 @@ import { check, text } from '../../core/check.ts'
 import { invalid, invalidAt, type Issue } from '../../core/errors.ts'
 import { hashJson, isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
 import { atomically, query } from '../../store/db/database.ts'
-import type { Hint } from '../../store/events/bell.ts'
+import type { Hint } from '../../store/events/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, assertStillValid, denied, type Ctx } from '../access/index.ts'
 import {
   argumentLimits,
   gateOf,
   judgeGate,
-  loadCall,
   maskedPaths,
   prepareCall,
   proposedCallable,
@@ -20,8 +19,8 @@ import {
   stricter,
   withAttachments,
   type GatePolicy,
-  type ToolCall,
 } from '../tools/index.ts'
+import { loadCall, type ToolCall } from '../tool-calls/index.ts'
 import { verdicts, type Approval, type Verdict } from './approval.ts'
 import { digestOf } from './digest.ts'
 import { decide, type Edit, type Ready } from './decision.ts'
@@ -180,6 +179,6 @@ async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {
     const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
     throw await denied(ctx, what, error.message)
   })
-  ctx.bell.ring(done.hints)
+  ctx.pubsub.publish(done.hints)
   return done.decided
 }

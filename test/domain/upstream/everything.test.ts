@@ -1,7 +1,7 @@
 /** The reference server, over both of the older transports: found out, listed, called, killed and back again. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { saveTo, type Saved } from '../../support/upstream-house.ts'
+import { saveTo, type Saved } from '../../support/upstream-services.ts'
 import { startEverything, type RunningServer } from '../../support/upstream-servers.ts'
 
 let h: Harness
@@ -15,7 +15,7 @@ describe.each(['streamableHttp', 'sse'] as const)('server-everything over %s', (
   let one: Saved
   beforeAll(async () => {
     server = await startEverything(transport)
-    one = await saveTo(h.app.house, server.url)
+    one = await saveTo(h.app.services, server.url)
   })
   afterAll(() => server.kill())
 

@@ -174,7 +174,7 @@ test.skipIf(!hasPostgres)('a key whose time ends before its verdict is written g
   const [refused] = await queued(
     callId,
     [() => decide({ approvalId, verdict: 'APPROVE' }, soon.secret)],
-    () => h.app.house.db.execute(`update api_keys set expires_at = now() where id = '${soon.id}'`),
+    () => h.app.services.db.execute(`update api_keys set expires_at = now() where id = '${soon.id}'`),
   )
   expect(answerOf(refused!)).toBe('UNAUTHENTICATED')
   expect(await gate.approval(approvalId)).toMatchObject({ status: 'PENDING' })

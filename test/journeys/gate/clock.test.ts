@@ -21,7 +21,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-const rows = <Row>(statement: ReturnType<typeof sql>) => query<Row>(h.app.house.db, statement)
+const rows = <Row>(statement: ReturnType<typeof sql>) => query<Row>(h.app.services.db, statement)
 
 /** As if it all had begun so many hours ago: the question was asked then, and the generation's time ended so long ago. */
 async function longAgo(id: string, hours: { asked: number; over: number }) {
@@ -36,7 +36,7 @@ async function lookAt(...ids: string[]) {
   const before = await rows<{ n: number }>(
     sql`update generations set wake_at = now() where id in ${ids} returning epoch as n`,
   )
-  h.app.house.bell.ring([{ kind: 'work', table: 'generations' }])
+  h.app.services.pubsub.publish([{ kind: 'work', table: 'generations' }])
   const most = Math.max(...before.map(({ n }) => n))
   for (;;) {
     const open = await rows(

@@ -69,7 +69,7 @@ test('a grant ends with its time', async () => {
   const lasts = new Date(grant['expiresAt']).getTime() - new Date(grant['createdAt']).getTime()
   expect(lasts).toBe(600_000)
   expect(await grantsOf(tool, true)).toHaveLength(1)
-  await query(h.app.house.db, sql`update grants set expires_at = now() where id = ${grant['id']}`)
+  await query(h.app.services.db, sql`update grants set expires_at = now() where id = ${grant['id']}`)
   expect(await passes(tool)).toBe(false)
   expect([await grantsOf(tool, true), (await grantsOf(tool)).length]).toEqual([[], 1])
 })

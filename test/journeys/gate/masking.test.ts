@@ -78,7 +78,7 @@ async function everything(): Promise<string> {
 
 afterEach(async () => {
   expect(await everything()).not.toContain(secret)
-  const rows = await query(h.app.house.db, sql`select data::text as text from events`)
+  const rows = await query(h.app.services.db, sql`select data::text as text from events`)
   expect(rows.length).toBeGreaterThan(3)
   expect(JSON.stringify(rows)).not.toContain(secret)
   expect(logged.join('\n')).not.toContain(secret)

@@ -148,11 +148,11 @@ test('a generation whose time is over voids what it asked', async () => {
   const [approval] = await gate.pending(id)
   // The time that it waits for a person does not count, so its own must have been over before.
   await query(
-    h.app.house.db,
+    h.app.services.db,
     sql`update generations set deadline_at = now() - interval '1 minute', wake_at = now()
       where id = ${id} and status = 'WAITING'`,
   )
-  h.app.house.bell.ring([{ kind: 'work', table: 'generations' }])
+  h.app.services.pubsub.publish([{ kind: 'work', table: 'generations' }])
   await h.until(id, ['EXPIRED'])
   expect(has('APPROVAL_VOIDED')(await events(id, has('GENERATION_EXPIRED')))).toBe(true)
   expect(await gate.approval(approval!['id'])).toMatchObject({

@@ -20,7 +20,7 @@ const accept = 'application/json, text/event-stream'
 
 /** The next transaction waits until it is released. */
 function holdNext(): { reached: Promise<void>; release(): void } {
-  const { db } = h.app.house
+  const { db } = h.app.services
   const begin = db.transaction.bind(db)
   let release = () => {}
   const released = new Promise<void>((resolve) => (release = resolve))
@@ -105,10 +105,10 @@ test('a client of the new era that hangs up while its call is written down has i
 })
 
 test('a stream that is refused, or over, is kept by nobody', async () => {
-  const { stays } = h.app.house
-  const keep = stays.keep.bind(stays)
+  const { revocations } = h.app.services
+  const keep = revocations.onRevoked.bind(revocations)
   const kept = { all: 0, now: 0 }
-  stays.keep = (principal, end) => {
+  revocations.onRevoked = (principal, end) => {
     kept.all++
     kept.now++
     const forget = keep(principal, end)
@@ -128,5 +128,5 @@ test('a stream that is refused, or over, is kept by nobody', async () => {
   expect(refused.body['error']).toBeDefined()
   expect(kept.all).toBe(1)
   await expect.poll(() => kept.now).toBe(0)
-  stays.keep = keep
+  revocations.onRevoked = keep
 })

@@ -97,7 +97,7 @@ describe('a plain caller', () => {
     const { call_id: id } = first.body['result'].structuredContent
     await agent.decide()
     const age = async (hours: number) => {
-      const { db } = h.app.house
+      const { db } = h.app.services
       await query(
         db,
         sql`update tool_calls set settled_at = now() - ${hours}::float8 * interval '1 hour' where id = ${id}`,

@@ -150,7 +150,7 @@ describe.each(kinds)('resources that are watched, in %s', (_kind, makeDatabase) 
     modern.updated('test://any-other')
     await heard.times('test://any-other', 3)
     await leave()
-    const rows = await query(listener!.app.house.db, sql`select 1 from resource_subscriptions`)
+    const rows = await query(listener!.app.services.db, sql`select 1 from resource_subscriptions`)
     expect(rows).toEqual([])
   })
 

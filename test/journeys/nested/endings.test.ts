@@ -43,7 +43,7 @@ async function expectEnded(root: string, statuses: string[], approvalId: string 
       voidReason: 'GENERATION_ENDED',
     })
   const open = await query(
-    h.app.house.db,
+    h.app.services.db,
     sql`select t.id from tool_calls t join generations g on g.id = t.generation_id
       where (g.id = ${root} or g.root_id = ${root}) and t.settled_at is null`,
   )
@@ -64,7 +64,7 @@ test('a cancel of the root ends the whole chain, from the bottom up, with its op
   await h.until(root, terminal)
   await expectEnded(root, all('CANCELLED'), approvalId)
   const ends = await query<{ id: string }>(
-    h.app.house.db,
+    h.app.services.db,
     sql`select generation_id as id from events where type = 'GENERATION_CANCELLED' and generation_id in
       (select id from generations where id = ${root} or root_id = ${root}) order by events.id`,
   )
@@ -125,10 +125,10 @@ test('a run that fails by a fault of the server takes the runs under it with it'
   const { root, approvalId } = await waiting()
   // Rows that nobody can read any more: the next look at the root stumbles.
   await query(
-    h.app.house.db,
+    h.app.services.db,
     sql`update generations set settings = settings - 'budget', status = 'QUEUED', wake_at = now() where id = ${root}`,
   )
-  h.app.house.bell.ring([{ kind: 'work', table: 'generations' }])
+  h.app.services.pubsub.publish([{ kind: 'work', table: 'generations' }])
   expect(await h.until(root, terminal)).toMatchObject({ status: 'FAILED', error: { code: 'INTERNAL' } })
   const [, second] = await chainUnder(h, root)
   await h.until(second!['id'], terminal)
@@ -146,7 +146,7 @@ describe('limits', () => {
     await untilAsked(h, root, 1)
     // As if it had asked ninety-eight others before.
     await query(
-      h.app.house.db,
+      h.app.services.db,
       sql`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input,
           requested_by, parent_id, root_id, depth, deadline_at, finished_at)
         select 'gen_filler' || n, project_id, agent_id, 1, 'thr_filler', 'COMPLETED', settings, input, requested_by,

@@ -241,7 +241,7 @@ describe('rights', () => {
 
 async function expectGapless(id: string): Promise<void> {
   const rows = await query<{ last: number; n: number; top: number }>(
-    h.app.house.db,
+    h.app.services.db,
     sql`select g.last_seq as last, count(*)::int as n, max(e.seq) as top from generations g
       join events e on e.generation_id = g.id where g.id = ${id} or g.root_id = ${id} group by g.id, g.last_seq`,
   )

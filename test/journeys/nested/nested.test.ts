@@ -199,7 +199,7 @@ test('files go along with a message, and one that does not exist is an error res
     { status: 'ERRORED', errorCode: 'invalid', child: null },
   ])
   const rows = await query<{ input: unknown }>(
-    h.app.house.db,
+    h.app.services.db,
     sql`select input from generations where id = ${child!['id']}`,
   )
   expect(rows[0]!.input).toMatchObject([{ parts: [{ text: 'say read' }, { fileId: file.id }] }])
@@ -245,7 +245,7 @@ test('usage of the root shows its own and the whole, and its budget stops a run 
   const open = await untilAsked(h, root, 1)
   expect(open).toMatchObject({ usage: { totalTokens: 200 }, totalUsage: { totalTokens: 600 } })
   // As if another run of the chain had spent it meanwhile.
-  await h.app.house.db.execute(
+  await h.app.services.db.execute(
     sql`update generations set input_tokens = input_tokens + 100 where id = ${root}`,
   )
   await answerAll(root, open)

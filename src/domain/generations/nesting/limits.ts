@@ -1,5 +1,6 @@
 /** Runs within runs: how far they may go, and what a call of an agent waits for. Pure. */
-import { asksAgent, type ToolCall } from '../../tools/index.ts'
+import { asksAgent } from '../../tools/index.ts'
+import { type ToolCall } from '../../tool-calls/index.ts'
 
 export const nestingLimits = {
   /** Runs in a chain, the root included; a call that would make another is a tool error. */
@@ -11,7 +12,7 @@ export const nestingLimits = {
 } as const
 
 /** Where a run within a run hangs. */
-export interface Above {
+export interface ParentLink {
   projectId: string
   parentId: string
   /** The parent's call that waits for it. */
@@ -20,7 +21,7 @@ export interface Above {
 }
 
 /** Whether the call waits for a run of its own. Such a call is in nobody's hands, and its outcome is never unknown. */
-export function waitsForRun(call: ToolCall): boolean {
+export function waitsForChild(call: ToolCall): boolean {
   return call.childId !== null && call.status === 'EXECUTING'
 }
 
@@ -28,13 +29,15 @@ export function waitsForRun(call: ToolCall): boolean {
  * Which of the calls that are due may start now: runs up to the limit, and of an agent without parallel calls nothing
  * beside or behind a run. `open`: all that is open; `inHand`: what this worker is about to start counts as well.
  */
-export function startable(
+export function startableNow(
   due: ToolCall[],
   open: ToolCall[],
-  inHand: ReadonlySet<string>,
+  inFlight: ReadonlySet<string>,
   parallel: boolean,
 ): ToolCall[] {
-  const running = open.filter((call) => waitsForRun(call) || (inHand.has(call.id) && asksAgent(call))).length
+  const running = open.filter(
+    (call) => waitsForChild(call) || (inFlight.has(call.id) && asksAgent(call)),
+  ).length
   if (!parallel) {
     const first = due.findIndex((call) => asksAgent(call))
     return running > 0 ? [] : first < 0 ? due : due.slice(0, Math.max(1, first))

@@ -8,7 +8,14 @@ import type { Page } from '../../../core/page.ts'
 import { atomically } from '../../../store/db/database.ts'
 import { listPage } from '../../../store/db/keyset.ts'
 import { providers } from '../../../store/db/tables/generations.ts'
-import { assertMay, assertRoom, projectOf, recordChange, type Ctx, type House } from '../../access/index.ts'
+import {
+  assertMay,
+  assertQuota,
+  projectOf,
+  recordChange,
+  type Ctx,
+  type Services,
+} from '../../access/index.ts'
 import { faultOfUse, openSecrets, SecretRefusedError } from '../../secrets/index.ts'
 import { ModelError, type ModelCapabilities, type ModelPort, type ProviderKind } from '../model/port.ts'
 import { addressOf, openModel, type ProviderSettings } from './open-model.ts'
@@ -52,7 +59,7 @@ export interface Models {
 }
 
 export function createModels(
-  house: House,
+  services: Services,
   options: { environment: EnvironmentProvider[]; defaultModel: string | null },
 ): Models {
   const { environment, defaultModel } = options
@@ -69,8 +76,8 @@ export function createModels(
       const [providerName, modelId] = split(wanted)
       const settings =
         providerName === 'builtin'
-          ? builtin(house)
-          : ((await projectProvider(house, projectId, providerName)) ??
+          ? builtin(services)
+          : ((await projectProvider(services, projectId, providerName)) ??
             environmentProvider(environment, providerName))
       if (!settings) throw notConfigured(`No provider named ${JSON.stringify(providerName)} is configured.`)
       return openModel(settings, modelId)
@@ -87,7 +94,7 @@ function notConfigured(message: string): ModelError {
   return new ModelError('MODEL_NOT_CONFIGURED', message, { retryable: false })
 }
 
-function builtin(house: House): ProviderSettings {
+function builtin(services: Services): ProviderSettings {
   return {
     name: 'builtin',
     kind: 'builtin',
@@ -95,7 +102,7 @@ function builtin(house: House): ProviderSettings {
     apiKey: null,
     capabilities: {},
     contextWindow: null,
-    fetch: house.egress.fetch,
+    fetch: services.egress.fetch,
   }
 }
 
@@ -107,18 +114,18 @@ function environmentProvider(environment: EnvironmentProvider[], name: string): 
 }
 
 async function projectProvider(
-  house: House,
+  services: Services,
   projectId: string,
   name: string,
 ): Promise<ProviderSettings | null> {
-  const [row] = await house.db
+  const [row] = await services.db
     .select()
     .from(providers)
     .where(and(eq(providers.projectId, projectId), eq(providers.name, name)))
   if (!row) return null
   const { kind, baseUrl, capabilities, contextWindow } = providerOf(row)
   const names = row.secretName ? [row.secretName] : []
-  const keys = await openSecrets(house, projectId, names, addressOf({ kind, baseUrl })).catch(
+  const keys = await openSecrets(services, projectId, names, addressOf({ kind, baseUrl })).catch(
     (error: unknown) => {
       throw error instanceof SecretRefusedError ? notConfigured(error.message) : error
     },
@@ -126,7 +133,7 @@ async function projectProvider(
   const apiKey = row.secretName ? (keys.get(row.secretName) ?? null) : null
   if (row.secretName && apiKey === null)
     throw notConfigured(`The secret ${row.secretName} of this provider is missing.`)
-  return { name, kind, baseUrl, apiKey, capabilities, contextWindow, fetch: house.egress.fetch }
+  return { name, kind, baseUrl, apiKey, capabilities, contextWindow, fetch: services.egress.fetch }
 }
 
 function providerOf(row: typeof providers.$inferSelect): Provider {
@@ -173,7 +180,7 @@ export async function setProvider(ctx: Ctx, input: SetProviderInput): Promise<Pr
     contextWindow: given.contextWindow ?? null,
   }
   return atomically(ctx.db, async (tx) => {
-    await assertRoom(tx, ctx, providers, projectId, 'providers')
+    await assertQuota(tx, ctx, providers, projectId, 'providers')
     const [row] = await tx
       .insert(providers)
       .values({ id: newId('provider'), projectId, name: given.name, ...values })

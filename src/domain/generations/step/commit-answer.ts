@@ -15,18 +15,26 @@ import {
   type UsableGrant,
 } from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
+import { callProposed, callSettled, callStarted, type ProposedCall } from '../../tool-calls/index.ts'
 import { asksAgent, gateOf, judgeGate, resourceOf, type Callable } from '../../tools/index.ts'
 import type { PreparedRequest } from './request.ts'
 import { completed, failed } from '../transaction/terminal.ts'
-import { commit, unlessCancelled, type Change, type NewCallRow } from '../transaction/commit.ts'
+import { commit, unlessCancelled, type Change } from '../transaction/commit.ts'
 import type { Generation } from '../generation.ts'
-import { judge, type Judgement } from './final-answer.ts'
+import { judgeFinalAnswer, type Judgement } from './final-answer.ts'
 import { callsOf, type AssistantPart } from '../model/message.ts'
 import type { ModelAnswer, ModelPort } from '../model/port.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { isStop, type StepPlan } from '../decide.ts'
 import { endAtStop, passed, triage, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
-import { lockOwn, maxParallelCalls, tell, write, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+import {
+  lockOwn,
+  maxParallelCalls,
+  publishCommit,
+  commitTurn,
+  type Turn,
+  type TurnOutcome,
+} from '../transaction/turn.ts'
 
 /** Judges and commits the answer of one attempt. */
 export async function commitAnswer(
@@ -37,9 +45,9 @@ export async function commitAnswer(
   prepared: PreparedRequest,
   answer: ModelAnswer,
 ): Promise<TurnOutcome> {
-  const { house, generation } = step
+  const { services, generation } = step
   const { settings } = generation
-  const judgement = judge({
+  const judgement = judgeFinalAnswer({
     ...answer,
     plan,
     outputSchema: settings.outputSchema,
@@ -54,20 +62,20 @@ export async function commitAnswer(
   const grants = await usableGrants(step, calls)
   if (grants.length === 0) {
     const { change, outcome } = changeOf(step, made, endAtStop(calls, rules ?? never))
-    await write(step, change)
+    await commitTurn(step, change)
     return outcome
   }
   // Uses are taken in the transaction of the call that they let pass, under the generation's lock.
-  const done = await atomically(house.db, async (tx) => {
+  const done = await atomically(services.db, async (tx) => {
     // The root before the grants: it may hear of what they do not let pass, and uses grants itself.
-    if (step.held.above)
+    if (step.held.parent)
       await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
     await lockOwn(tx, step.held)
     const through = await takeGrants(tx, calls, grants)
     const { change, outcome } = changeOf(step, made, endAtStop(through, rules ?? never))
     return { made: await commit(tx, step.held, change), outcome }
   })
-  tell(step, done.made)
+  publishCommit(step, done.made)
   return done.outcome
 }
 
@@ -86,9 +94,12 @@ interface Made {
   limited: ReadonlySet<string>
 }
 
+/** A call of the step, as it is committed. */
+type StepCall = TriagedCall & ProposedCall
+
 /** Everything that the commit of the answer writes. */
 function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Change; outcome: TurnOutcome } {
-  const { generation, house } = step
+  const { generation, services } = step
   const { plan, port, tools, prepared, answer, parts, judgement } = made
   const { settings } = generation
   const questions = questionsOf(step, calls)
@@ -97,15 +108,15 @@ function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Chang
     ? new Set<string>()
     : startNow(calls, settings.parallelToolCalls, made.limited)
   for (const id of started) step.unsent.set(id, 1)
-  const rows = calls.map((call, i): NewCallRow => ({
+  const rows = calls.map((call, i): StepCall => ({
     ...call,
+    status: started.has(call.id) ? 'EXECUTING' : call.status,
     stepIndex: plan.stepIndex,
     callIndex: i + 1,
-    starts: started.has(call.id),
     approvalId: questions.find((question) => question.toolCallId === call.id)?.id ?? null,
-    timeoutMs: settings.clientTimeoutMs,
+    waitMs: call.status === 'AWAITING_CLIENT' ? settings.clientTimeoutMs : null,
   }))
-  const ending = endingOf(judgement, rows, settings.clientTimeoutMs, house.limits.leaseMs)
+  const ending = endingOf(judgement, rows, settings.clientTimeoutMs, services.limits.leaseMs)
   const { usage } = answer
   const used = { model: port.name, usage, stepIndex: plan.stepIndex, attempt: generation.attempt + 1 }
   const change: Change = {
@@ -144,11 +155,14 @@ function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Chang
 }
 
 /** Who may call what, and what the gates of tool and agent ask. */
-async function triageRules({ house, generation }: Turn, tools: Map<string, Callable>): Promise<TriageRules> {
+async function triageRules(
+  { services, generation }: Turn,
+  tools: Map<string, Callable>,
+): Promise<TriageRules> {
   const principal = await principalById(
-    house.db,
+    services.db,
     generation.requestedBy,
-    house.clock.now(),
+    services.clock.now(),
     generation.requester,
   )
   const gates = gatesOf(generation.settings)
@@ -176,17 +190,17 @@ function triageCalls(parts: AssistantPart[], rules: TriageRules): TriagedCall[] 
 }
 
 /** The tools of the calls whose use is limited. */
-async function limitedOf({ house, generation }: Turn, calls: TriagedCall[]): Promise<Set<string>> {
+async function limitedOf({ services, generation }: Turn, calls: TriagedCall[]): Promise<Set<string>> {
   const ids = [...new Set(calls.flatMap((call) => (call.tool ? [call.tool.id] : [])))]
   if (ids.length === 0) return new Set()
-  const isLimited = await house.rates.limitedTools(generation.projectId)
+  const isLimited = await services.rates.limitedTools(generation.projectId)
   return new Set(ids.filter((id) => isLimited.has(id)))
 }
 
 /** Grants that may let some of the stopped calls pass. */
-async function usableGrants({ house, generation }: Turn, calls: TriagedCall[]): Promise<UsableGrant[]> {
+async function usableGrants({ services, generation }: Turn, calls: TriagedCall[]): Promise<UsableGrant[]> {
   const stopped = calls.filter((call) => call.stopped)
-  const grants = await findGrants(house.db, [...new Set(stopped.map((call) => call.tool!.id))], generation)
+  const grants = await findGrants(services.db, [...new Set(stopped.map((call) => call.tool!.id))], generation)
   return grants.filter((grant) => stopped.some((call) => coversCall(grant, call)))
 }
 
@@ -204,12 +218,12 @@ async function takeGrants(tx: Database, calls: TriagedCall[], grants: UsableGran
   return through
 }
 
-function questionsOf({ house, generation }: Turn, calls: TriagedCall[]): NewApproval[] {
+function questionsOf({ services, generation }: Turn, calls: TriagedCall[]): NewApproval[] {
   return calls.flatMap((call) => {
     const { tool, stopped } = call
     if (!tool || !stopped) return []
     const isAnswer = tool.kind === 'client' && isStop(generation.settings, call.runtimeName)
-    const question = newApproval(house, {
+    const question = newApproval(services, {
       toolCallId: call.id,
       tool,
       ...stopped,
@@ -234,15 +248,15 @@ function startNow(calls: TriagedCall[], parallel: boolean, limited: ReadonlySet<
   return new Set(now.map((call) => call.id))
 }
 
-function callEvents(call: NewCallRow): NewEvent[] {
-  const data = { toolCallId: call.id, name: call.runtimeName, stepIndex: call.stepIndex }
-  const events: NewEvent[] = [{ type: 'TOOL_CALL_PROPOSED', data }]
-  if (call.starts) events.push({ type: 'TOOL_CALL_STARTED', data: { ...data, attempt: 1 } })
-  if (call.result) events.push({ type: 'TOOL_CALL_SETTLED', data: { ...data, status: call.status } })
-  return events
+function callEvents(call: StepCall): NewEvent[] {
+  return [
+    callProposed(call),
+    ...(call.status === 'EXECUTING' ? [callStarted(call, 1)] : []),
+    ...(call.result ? [callSettled(call, call.status)] : []),
+  ]
 }
 
-function droppedPresets(generation: Generation, call: NewCallRow): NonNullable<Change['audit']> {
+function droppedPresets(generation: Generation, call: StepCall): NonNullable<Change['audit']> {
   if (call.dropped.length === 0) return []
   return [
     {
@@ -267,7 +281,7 @@ interface Ending {
 /** How the commit of an answer leaves the row: terminal, waiting for the client, or in this worker's hands. */
 function endingOf(
   judgement: Judgement | null,
-  calls: NewCallRow[],
+  calls: StepCall[],
   clientTimeoutMs: number,
   leaseMs: number,
 ): Ending {
@@ -286,7 +300,8 @@ function endingOf(
   if (client.length === 0 && !asked) return goOn
   const toolCallIds = client.map((call) => call.id)
   const events = client.length > 0 ? [{ type: 'REQUIRES_ACTION', data: { toolCallIds } }] : []
-  if (calls.some((call) => call.status === 'PROPOSED')) return { ...goOn, events }
+  if (calls.some((call) => call.status === 'PROPOSED' || call.status === 'EXECUTING'))
+    return { ...goOn, events }
   // Nothing runs here: the row is parked in the very commit that opens the calls, which nobody can have answered yet.
   const wakeAt = client.length > 0 ? sql`least(deadline_at, ${nowPlus(clientTimeoutMs)})` : sql`deadline_at`
   return {

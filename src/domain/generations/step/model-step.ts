@@ -8,11 +8,11 @@ import { withFiles } from '../context/message-files.ts'
 import { ModelError } from '../model/port.ts'
 import type { StepPlan } from '../decide.ts'
 import { withRetries } from './with-retries.ts'
-import { write, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+import { commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 
 /** Makes the step of the plan. Throws an AbortError when the signal fires and LeaseLostError when another took over. */
 export async function modelStep(step: Turn, plan: StepPlan): Promise<TurnOutcome> {
-  const { house, models, generation } = step
+  const { services, models, generation } = step
   try {
     const port = await models.open(generation.projectId, generation.settings.model)
     const tools = await activeTools(step, plan)
@@ -28,33 +28,36 @@ export async function modelStep(step: Turn, plan: StepPlan): Promise<TurnOutcome
     return await commitAnswer(step, plan, port, tools, made.prepared, made.answer)
   } catch (error) {
     if (!(error instanceof ModelError)) throw error
-    house.log.warn({ generationId: generation.id, code: error.code, err: error.cause }, 'a generation failed')
-    await write(step, failed(error.code, error.message))
+    services.log.warn(
+      { generationId: generation.id, code: error.code, err: error.cause },
+      'a generation failed',
+    )
+    await commitTurn(step, failed(error.code, error.message))
     return 'terminal'
   }
 }
 
 async function history(step: Turn) {
-  const { house, generation } = step
-  const done = generation.stepCount > 0 ? await loadStepsOf(house.db, [generation.id]) : []
-  const messages = [...(await loadEarlier(house.db, generation)), ...generation.input]
-  return withFiles(house, [...messages, ...messagesOf(done, step.calls)])
+  const { services, generation } = step
+  const done = generation.stepCount > 0 ? await loadStepsOf(services.db, [generation.id]) : []
+  const messages = [...(await loadEarlier(services.db, generation)), ...generation.input]
+  return withFiles(services, [...messages, ...messagesOf(done, step.calls)])
 }
 
 /** The tools and agents of this step by runtime name, as they are now; of two with one name the first counts. */
-async function activeTools({ house, generation }: Turn, plan: StepPlan): Promise<Map<string, Callable>> {
+async function activeTools({ services, generation }: Turn, plan: StepPlan): Promise<Map<string, Callable>> {
   const { toolIds, agentIds = [] } = generation.settings
   const isActive = (id: string) => plan.activeToolIds?.includes(id) ?? true
   const wanted = toolIds.filter(isActive)
-  const loaded = await loadTools(house.db, wanted)
+  const loaded = await loadTools(services.db, wanted)
   const byId = new Map(
     loaded.filter((tool) => tool.projectId === generation.projectId).map((tool) => [tool.id, tool]),
   )
   const active = new Map<string, Callable>()
   const inOrder = wanted.flatMap((id) => byId.get(id) ?? [])
   const all = [
-    ...(await loadCallables(house, inOrder)),
-    ...(await loadAgentCallables(house.db, generation.projectId, agentIds.filter(isActive))),
+    ...(await loadCallables(services, inOrder)),
+    ...(await loadAgentCallables(services.db, generation.projectId, agentIds.filter(isActive))),
   ]
   for (const callable of all)
     if (!active.has(callable.runtimeName)) active.set(callable.runtimeName, callable)

@@ -1,7 +1,7 @@
 /** One attempt at a model's answer: the request as it is sent, the stream as it is watched. */
 import { onAbort } from '../../../core/abort.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import type { House } from '../../access/index.ts'
+import type { Services } from '../../access/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../../agents/index.ts'
 import { shownSchema, type Callable } from '../../tools/index.ts'
 import { viewOfHistory, type Elision } from '../context/context-window.ts'
@@ -121,7 +121,7 @@ function budgetOf({ port, settings, tighter }: RequestSources): number | null {
  * AbortError when `signal` fires.
  */
 export async function attempt(
-  house: House,
+  services: Services,
   port: ModelPort,
   prepared: PreparedRequest,
   number: number,
@@ -130,7 +130,7 @@ export async function attempt(
 ): Promise<ModelAnswer> {
   const abort = new AbortController()
   const forget = onAbort(signal, () => abort.abort(signal.reason))
-  const { modelFirstChunkMs: firstChunkMs, modelIdleMs: idleMs, modelTotalMs: totalMs } = house.limits
+  const { modelFirstChunkMs: firstChunkMs, modelIdleMs: idleMs, modelTotalMs: totalMs } = services.limits
   try {
     const stream = port.stream({ ...prepared.request, attempt: number, signal: abort.signal })
     for await (const event of watched(stream, { firstChunkMs, idleMs, totalMs }, abort)) {

@@ -1,5 +1,5 @@
 /** Text on its way to subscribers: gathered for a moment, sent as hints, never stored. */
-import type { Bell, Delta } from '../../../store/events/bell.ts'
+import type { PubSub, Delta } from '../../../store/events/pubsub.ts'
 
 /** A piece is sent when it is this old or this long, whichever comes first. */
 const maxAgeMs = 50
@@ -12,7 +12,7 @@ export interface DeltaSender {
 }
 
 /** Gathers the text of one attempt. `place` says which attempt, and the newest event when it began. */
-export function sendDeltas(bell: Bell, place: Omit<Delta, 'kind' | 'offset' | 'text'>): DeltaSender {
+export function sendDeltas(pubsub: PubSub, place: Omit<Delta, 'kind' | 'offset' | 'text'>): DeltaSender {
   let waiting = ''
   let offset = 0
   let timer: NodeJS.Timeout | null = null
@@ -21,7 +21,7 @@ export function sendDeltas(bell: Bell, place: Omit<Delta, 'kind' | 'offset' | 't
     timer = null
     // Characters, not bytes, are counted and cut, and no cut falls inside a surrogate pair.
     for (const piece of pieces(waiting)) {
-      bell.ring([{ kind: 'delta', ...place, offset, text: piece }])
+      pubsub.publish([{ kind: 'delta', ...place, offset, text: piece }])
       offset += piece.length
     }
     waiting = ''

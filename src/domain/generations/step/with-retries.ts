@@ -7,7 +7,7 @@ import { sendDeltas } from './text-deltas.ts'
 import { ModelError, type ModelAnswer, type ModelPort } from '../model/port.ts'
 import type { StepPlan } from '../decide.ts'
 import { retryDelay } from './backoff.ts'
-import { write, type Turn } from '../transaction/turn.ts'
+import { commitTurn, type Turn } from '../transaction/turn.ts'
 import { zeroUsage } from '../model/usage.ts'
 
 /**
@@ -21,15 +21,15 @@ export async function withRetries(
   port: ModelPort,
   prepare: (tighter: boolean) => PreparedRequest,
 ): Promise<{ answer: ModelAnswer; prepared: PreparedRequest } | 'requeued'> {
-  const { house, held, generation, signal } = step
+  const { services, held, generation, signal } = step
   let tightened = false
   let prepared = prepare(false)
   for (;;) {
     const number = generation.attempt + 1
     const place = { generationId: generation.id, projectId: generation.projectId, stepIndex: plan.stepIndex }
-    const deltas = sendDeltas(house.bell, { ...place, after: held.lastSeq, attempt: number })
+    const deltas = sendDeltas(services.pubsub, { ...place, after: held.lastSeq, attempt: number })
     try {
-      return { prepared, answer: await attempt(house, port, prepared, number, deltas, signal) }
+      return { prepared, answer: await attempt(services, port, prepared, number, deltas, signal) }
     } catch (error) {
       if (!(error instanceof ModelError)) throw error
       const overflow = error.code === 'CONTEXT_OVERFLOW' && !tightened
@@ -53,9 +53,9 @@ export async function withRetries(
   }
 }
 
-async function countFailures({ house, generation }: Turn, plan: StepPlan): Promise<number> {
+async function countFailures({ services, generation }: Turn, plan: StepPlan): Promise<number> {
   const rows = await query<{ n: number }>(
-    house.db,
+    services.db,
     sql`select count(*)::int as n from model_attempts
       where generation_id = ${generation.id} and step_index = ${plan.stepIndex} and error_code is not null`,
   )
@@ -71,16 +71,16 @@ async function commitFailedAttempt(
   error: ModelError,
   retry: { delayMs: number; requeue: boolean } | null,
 ): Promise<void> {
-  const { house } = step
+  const { services } = step
   const data = { stepIndex: plan.stepIndex, attempt: number + 1, reason: error.code }
-  await write(step, {
+  await commitTurn(step, {
     set: [
       ...(retry ? [sql`attempt = ${number}::int`] : []),
       ...(retry?.requeue ? [sql`status = 'QUEUED'`] : []),
       sql`model = ${port.name}`,
       sql`model_kind = ${port.providerKind}`,
     ],
-    wakeAt: nowPlus(retry?.requeue ? retry.delayMs : house.limits.leaseMs),
+    wakeAt: nowPlus(retry?.requeue ? retry.delayMs : services.limits.leaseMs),
     release: retry?.requeue ?? false,
     events: retry ? [{ type: 'STEP_RESET', data }] : [],
     attempt: {

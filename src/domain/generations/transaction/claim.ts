@@ -4,7 +4,7 @@ import type { Database } from '../../../store/db/database.ts'
 import { insertEvents } from '../../../store/events/log.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
 import type { StoredStatus } from '../generation.ts'
-import { aboveOf, type HeldRun } from './commit.ts'
+import { parentLinkOf, type HeldRun } from './commit.ts'
 
 export interface HeldGeneration extends HeldRun {
   projectId: string
@@ -29,6 +29,6 @@ export function claimGenerations(
     after: insertEvents(sql`select project_id, id as generation_id, last_seq as seq,
       case when step_count = 0 and attempt = 0 then 'GENERATION_STARTED' else 'GENERATION_RESUMED' end as type,
       '{}'::jsonb as data from g where was = 'QUEUED'`),
-    select: sql`last_seq as "lastSeq", ${aboveOf}`,
+    select: sql`last_seq as "lastSeq", ${parentLinkOf}`,
   })
 }

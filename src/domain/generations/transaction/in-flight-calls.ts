@@ -1,27 +1,27 @@
 /** The server calls of one generation that this worker has in hand, while the loop goes on looking at the row. */
-import type { ToolCall } from '../../tools/index.ts'
+import type { ToolCall } from '../../tool-calls/index.ts'
 
-export interface CallsInHand {
+export interface InFlightCalls {
   /** Everything that was added and has not ended, sent or not. */
   readonly ids: ReadonlySet<string>
   /** Runs the calls, at most `lanes` of all those in hand at once, in order. */
-  add(calls: ToolCall[], lanes: number, run: (call: ToolCall) => Promise<void>): void
+  add(calls: ToolCall[], concurrency: number, run: (call: ToolCall) => Promise<void>): void
   /** Resolves when nothing is in hand. Rejects with the first failure, after what was under way has ended. */
   idle(): Promise<void>
   /** Forgets the failure: the calls that it stopped are looked at again. */
-  forgive(): void
+  clearFailure(): void
 }
 
-export function callsInHand(): CallsInHand {
+export function inFlightCalls(): InFlightCalls {
   const ids = new Set<string>()
   const waiting: { call: ToolCall; run: (call: ToolCall) => Promise<void> }[] = []
   let running = 0
-  let lanes = 1
+  let concurrency = 1
   let failure: { error: unknown } | null = null
   let told: (() => void)[] = []
 
   const pump = () => {
-    while (running < lanes && waiting.length > 0) void start(waiting.shift()!)
+    while (running < concurrency && waiting.length > 0) void start(waiting.shift()!)
     if (running > 0) return
     for (const tell of told) tell()
     told = []
@@ -40,9 +40,9 @@ export function callsInHand(): CallsInHand {
   }
   return {
     ids,
-    forgive: () => void (failure = null),
+    clearFailure: () => void (failure = null),
     add(calls, most, run) {
-      lanes = most
+      concurrency = most
       for (const call of calls) {
         ids.add(call.id)
         waiting.push({ call, run })

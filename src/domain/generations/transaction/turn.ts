@@ -3,9 +3,9 @@ import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
 import type { Lease } from '../../../store/work/leases.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
-import type { House } from '../../access/index.ts'
-import type { ToolCall } from '../../tools/index.ts'
-import type { CallsInHand } from './in-flight-calls.ts'
+import type { Services } from '../../access/index.ts'
+import type { ToolCall } from '../../tool-calls/index.ts'
+import type { InFlightCalls } from './in-flight-calls.ts'
 import type { HeldGeneration } from './claim.ts'
 import { commit, type Change, type Committed } from './commit.ts'
 import type { Generation } from '../generation.ts'
@@ -15,14 +15,14 @@ import type { Models } from '../providers/provider-records.ts'
 export const maxParallelCalls = 8
 
 export interface Turn {
-  house: House
+  services: Services
   models: Models
   held: HeldGeneration
   generation: Generation
   /** All calls of the generation so far. */
   calls: ToolCall[]
   signal: AbortSignal
-  inHand: CallsInHand
+  inFlight: InFlightCalls
   lease: Lease
   /** The process stops: what was begun is ended, and nothing new is begun. */
   isDraining(): boolean
@@ -37,20 +37,23 @@ export interface Turn {
 export type TurnOutcome = 'goOn' | 'parked' | 'terminal'
 
 /** Commits and rings. Keeps the newest event number for the deltas that follow. */
-export async function write(
-  turn: Pick<Turn, 'house' | 'held'>,
+export async function commitTurn(
+  turn: Pick<Turn, 'services' | 'held'>,
   change: Change,
-  db: Database = turn.house.db,
+  db: Database = turn.services.db,
 ): Promise<void> {
   const made = await commit(db, turn.held, change)
-  if (change.events?.length) tell(turn, made)
+  if (change.events?.length) publishCommit(turn, made)
 }
 
 /** Rings for what a transaction of the turn has appended, to its own log and to those above. */
-export function tell({ house, held }: Pick<Turn, 'house' | 'held'>, { seq, hints }: Committed): void {
+export function publishCommit(
+  { services, held }: Pick<Turn, 'services' | 'held'>,
+  { seq, hints }: Committed,
+): void {
   // Calls of one generation commit side by side.
   held.lastSeq = Math.max(held.lastSeq, seq)
-  house.bell.ring([{ kind: 'news', generationId: held.id, projectId: held.projectId, seq }, ...hints])
+  services.pubsub.publish([{ kind: 'news', generationId: held.id, projectId: held.projectId, seq }, ...hints])
 }
 
 /** Locks the row in a transaction and proves that it is still ours. */

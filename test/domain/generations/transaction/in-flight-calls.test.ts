@@ -1,7 +1,7 @@
 /** Calls in hand: in order, so many at once, and whoever waits for the end hears of the first failure. */
 import { expect, test } from 'vitest'
-import { callsInHand } from '../../../../src/domain/generations/transaction/in-flight-calls.ts'
-import type { ToolCall } from '../../../../src/domain/tools/index.ts'
+import { inFlightCalls } from '../../../../src/domain/generations/transaction/in-flight-calls.ts'
+import type { ToolCall } from '../../../../src/domain/tool-calls/index.ts'
 
 const calls = (...ids: string[]) => ids.map((id) => ({ id }) as ToolCall)
 
@@ -30,7 +30,7 @@ function stage() {
 
 test('at most so many run at once, in order, and the next begins when one has ended', async () => {
   const { begun, run, end } = stage()
-  const hand = callsInHand()
+  const hand = inFlightCalls()
   hand.add(calls('a', 'b', 'c'), 2, run)
   expect(begun).toEqual(['a', 'b'])
   expect([...hand.ids]).toEqual(['a', 'b', 'c'])
@@ -41,7 +41,7 @@ test('at most so many run at once, in order, and the next begins when one has en
 
 test('what is added later shares the lanes, and idle waits for all of it', async () => {
   const { begun, run, end } = stage()
-  const hand = callsInHand()
+  const hand = inFlightCalls()
   hand.add(calls('a'), 2, run)
   let idle = false
   const waiting = hand.idle().then(() => (idle = true))
@@ -57,7 +57,7 @@ test('what is added later shares the lanes, and idle waits for all of it', async
 
 test('with one lane everything waits for its turn', async () => {
   const { begun, run, end } = stage()
-  const hand = callsInHand()
+  const hand = inFlightCalls()
   hand.add(calls('a'), 1, run)
   hand.add(calls('b'), 1, run)
   expect(begun).toEqual(['a'])
@@ -67,7 +67,7 @@ test('with one lane everything waits for its turn', async () => {
 
 test('a failure drops what has not begun, lets the others end, and is told to whoever waits', async () => {
   const { begun, run, end, fail } = stage()
-  const hand = callsInHand()
+  const hand = inFlightCalls()
   hand.add(calls('a', 'b', 'c'), 2, run)
   const idle = hand.idle()
   let over = false
@@ -80,5 +80,5 @@ test('a failure drops what has not begun, lets the others end, and is told to wh
 })
 
 test('nothing in hand is idle at once', async () => {
-  await callsInHand().idle()
+  await inFlightCalls().idle()
 })

@@ -1,5 +1,5 @@
 /** A subscriber's side of the hub: a bounded ring. Memory is bounded whatever the subscriber does. */
-import type { Delta } from './bell.ts'
+import type { Delta } from './pubsub.ts'
 import type { Position } from './position.ts'
 import type { EventRow } from './read.ts'
 
@@ -9,7 +9,7 @@ export type LiveItem = { event: EventRow; at: Position; previous: number } | { d
 /** Items that wait for one subscriber. When full, all are dropped and the subscriber goes back to the table. */
 const ringSize = 256
 
-export class Sink {
+export class Subscriber {
   private ring: LiveItem[] = []
   private waiter: (() => void) | null = null
   /** Items were dropped, or a hint came that only the table can answer. */
@@ -23,7 +23,7 @@ export class Sink {
     this.wake()
   }
 
-  look(): void {
+  fallBehind(): void {
     this.behind = true
     this.wake()
   }

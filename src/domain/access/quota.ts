@@ -6,7 +6,7 @@ import type { Database } from '../../store/db/database.ts'
 import type { Ctx } from './context.ts'
 
 /** Throws LIMITED when the project holds as many rows of the table as the installation allows. */
-export async function assertRoom(
+export async function assertQuota(
   tx: Database,
   ctx: Ctx,
   table: PgTable & { projectId: PgColumn },

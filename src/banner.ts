@@ -3,7 +3,7 @@ import type { App } from './app.ts'
 import type { Config } from './config.ts'
 
 /** Addresses, the operator's key (once), a word about the model, and two commands to paste. */
-export function welcome(app: App, config: Config): string {
+export function banner(app: App, config: Config): string {
   const lines = [
     '',
     '  Gatehouse is open.',

@@ -3,23 +3,23 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import postgres from 'postgres'
 import { describe } from 'vitest'
-import { localBell } from '../../../src/store/events/bell.ts'
-import { postgresBell } from '../../../src/store/events/postgres-bell.ts'
-import { redisBell } from '../../../src/store/events/redis-bell.ts'
+import { localPubSub } from '../../../src/store/events/pubsub.ts'
+import { postgresPubSub } from '../../../src/store/events/postgres-pubsub.ts'
+import { redisPubSub } from '../../../src/store/events/redis-pubsub.ts'
 import { hasPostgres, hasRedis, postgresDatabase } from '../../support/databases.ts'
 import { cutRedis, ownRedis } from '../../support/redis-cut.ts'
-import { bellSuite } from '../../suites/bell.suite.ts'
+import { bellSuite } from '../../suites/pubsub.suite.ts'
 
 bellSuite('the bell of one process', async () => {
-  const bell = localBell()
-  return { one: bell, other: bell, cut: null, close: () => bell.close() }
+  const pubsub = localPubSub()
+  return { one: pubsub, other: pubsub, cut: null, close: () => pubsub.close() }
 })
 
 describe.skipIf(!hasPostgres)('PostgreSQL', () => {
   bellSuite('the bell over LISTEN and NOTIFY', async () => {
     const database = await postgresDatabase()
     const sql = postgres(database.url, { max: 1, onnotice: () => {} })
-    const [one, other] = await Promise.all([postgresBell(database.url), postgresBell(database.url)])
+    const [one, other] = await Promise.all([postgresPubSub(database.url), postgresPubSub(database.url)])
     return {
       one,
       other,
@@ -38,7 +38,7 @@ describe.skipIf(!hasRedis)('Redis', () => {
     const url = ownRedis()
     const redis = new Redis(url)
     const channel = `gatehouse-test:${randomUUID()}`
-    const [one, other] = await Promise.all([redisBell(url, channel), redisBell(url, channel)])
+    const [one, other] = await Promise.all([redisPubSub(url, channel), redisPubSub(url, channel)])
     return {
       one,
       other,

@@ -23,8 +23,9 @@ import { createCallers, type Address, type Callers } from './callers.ts'
 import type { Config } from './config.ts'
 import { hostFault } from './core/host-names.ts'
 import { sha256Hex } from './core/signing.ts'
-import type { House } from './domain/access/index.ts'
-import type { Models, Workers } from './domain/generations/index.ts'
+import type { Services } from './domain/access/index.ts'
+import type { Models } from './domain/generations/index.ts'
+import type { Workers } from './workers.ts'
 import { query } from './store/db/database.ts'
 import type { Live } from './store/events/live.ts'
 import type { Lag } from './store/events/numbering.ts'
@@ -39,7 +40,7 @@ export interface Faces {
 }
 
 /** What tests put in place of the usual limits and times of the faces. */
-export interface FaceParts {
+export interface ServerParts {
   sockets?: Partial<SocketLimits>
   /** How long the bridge holds requests. */
   mcp?: Partial<Times>
@@ -48,29 +49,29 @@ export interface FaceParts {
 }
 
 /** Makes the faces and listens; `closers` gets what must be closed after them. */
-export async function openFaces(
+export async function openServers(
   config: Config,
-  house: House,
+  services: Services,
   models: Models,
   workers: Workers | null,
-  parts: FaceParts,
+  parts: ServerParts,
   address: Address,
   closers: (() => Promise<unknown>)[],
   isDraining: () => boolean,
 ): Promise<Faces> {
   const serves = config.role !== 'worker'
-  const callers = createCallers(config, house, models, address, closers)
-  const { log } = house
+  const callers = createCallers(config, services, models, address, closers)
+  const { log } = services
   const { corsOrigins, graphiql, production } = config
   const yoga = serves ? makeYoga({ log, corsOrigins, graphiql, production }) : null
-  const { stays } = house
+  const { revocations } = services
   const sockets = yoga
-    ? openSockets({ ...callers, log, corsOrigins, yoga, stays, limits: parts.sockets })
+    ? openSockets({ ...callers, log, corsOrigins, yoga, revocations, limits: parts.sockets })
     : null
   const allowedHosts = hostsOf(config)
   const mcp = serves
     ? makeMcp({
-        house,
+        services,
         contextOf: callers.ctxOf,
         take: callers.take,
         addressOf: callers.addressOf,
@@ -80,20 +81,20 @@ export async function openFaces(
         times: parts.mcp,
       })
     : null
-  const metrics = metricsRoute(metricsOf(house.live, sockets, workers), config.metricsToken)
+  const metrics = metricsRoute(metricsOf(services.live, sockets, workers), config.metricsToken)
   const { metricsListen, maxConnections } = config
   const apart = metricsListen ? await listenForMetrics(metrics, metricsListen.host, metricsListen.port) : null
   if (apart) closers.push(() => apart.close(0))
   const server = await listen(
     {
-      graphql: yoga && routeOf(yoga, house, callers),
+      graphql: yoga && routeOf(yoga, services, callers),
       mcp,
-      files: serves ? makeFiles(house, callers) : null,
-      oauth: serves ? makeOauth(house) : null,
+      files: serves ? makeFiles(services, callers) : null,
+      oauth: serves ? makeOauth(services) : null,
       upgrade: sockets?.upgrade ?? null,
       hostFault: (host) => hostFault(host, allowedHosts),
       takeAnonymous: callers.takeAnonymous,
-      ready: async () => !isDraining() && (await answersInTime(house)),
+      ready: async () => !isDraining() && (await answersInTime(services)),
       metrics: apart ? null : metrics,
     },
     config.host,
@@ -104,7 +105,7 @@ export async function openFaces(
   return { server, sockets, mcp, metricsUrl: apart?.url ?? null }
 }
 
-function routeOf(yoga: Yoga, { log }: House, { contextOf, addressOf }: Callers) {
+function routeOf(yoga: Yoga, { log }: Services, { contextOf, addressOf }: Callers) {
   const bodies = { known: maxBodyBytes, anonymous: maxAnonymousBodyBytes }
   return graphqlRoute({ yoga, log, contextOf, addressOf, maxBodyBytes: bodies })
 }
@@ -112,7 +113,7 @@ function routeOf(yoga: Yoga, { log }: House, { contextOf, addressOf }: Callers) 
 /** Whoever asks for readiness decides within a second; a database that takes longer is not ready. */
 const readinessMs = 900
 
-async function answersInTime({ leaseDb }: House): Promise<boolean> {
+async function answersInTime({ leaseDb }: Services): Promise<boolean> {
   const answer = query(leaseDb, sql`select 1 from installation`).then((rows) => rows.length > 0)
   const late = pause(readinessMs, false, { ref: false })
   return Promise.race([answer, late]).catch(() => false)

@@ -3,7 +3,7 @@ import { and, inArray, isNotNull } from 'drizzle-orm'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import { AppError } from '../../core/errors.ts'
-import type { House, Stays } from './context.ts'
+import type { Services, RevocationWatcher } from './context.ts'
 
 /** How often the keys are looked at when no bell rings, in milliseconds: as long as an authenticated key is believed. */
 const lookMs = 5000
@@ -18,15 +18,15 @@ interface Stay {
 }
 
 /** One for each process. */
-export function createStays({
+export function createRevocationWatcher({
   db,
-  bell,
+  pubsub,
   clock,
   log,
   limits,
-}: Pick<House, 'db' | 'bell' | 'clock' | 'log'> & {
-  limits: Pick<House['limits'], 'maxStreamsPerKey' | 'maxStreamsPerProject'>
-}): Stays {
+}: Pick<Services, 'db' | 'pubsub' | 'clock' | 'log'> & {
+  limits: Pick<Services['limits'], 'maxStreamsPerKey' | 'maxStreamsPerProject'>
+}): RevocationWatcher {
   const open = new Map<string, Set<Stay>>()
   const ofProject = new Map<string, number>()
   const count = (projectId: string, more: 1 | -1) => {
@@ -68,13 +68,13 @@ export function createStays({
     void look().catch((error: unknown) =>
       log.debug({ err: error }, 'keys could not be looked at; it is tried again'),
     )
-  const unlisten = bell.listen((hint) => {
+  const unsubscribe = pubsub.subscribe((hint) => {
     if (hint.kind === 'signal' && hint.name === 'revoked') endAll(hint.id)
     else if (hint.kind === 'reconnected') lookQuietly()
   })
   const timer = setInterval(lookQuietly, lookMs).unref()
   return {
-    keep({ id, projectId, expiresAt }, end) {
+    onRevoked({ id, projectId, expiresAt }, end) {
       const { maxStreamsPerKey: perKey, maxStreamsPerProject: perProject } = limits
       if ((open.get(id)?.size ?? 0) >= perKey) throw tooMany('This key', perKey)
       if ((ofProject.get(projectId) ?? 0) >= perProject) throw tooMany('The project of this key', perProject)
@@ -85,7 +85,7 @@ export function createStays({
       return () => void forget(id, stay)
     },
     close() {
-      unlisten()
+      unsubscribe()
       clearInterval(timer)
       for (const all of open.values()) for (const stay of all) if (stay.timer) clearTimeout(stay.timer)
       open.clear()

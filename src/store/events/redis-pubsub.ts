@@ -1,11 +1,11 @@
 /** The bell over Redis publish and subscribe, when REDIS_URL is set. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { wiredBell, type Bell } from './bell.ts'
+import { wiredPubSub, type PubSub } from './pubsub.ts'
 
 /** `channel` keeps installations that share a Redis apart. Reconnects by itself; while Redis is away hints are lost. */
-export function redisBell(url: string, channel: string): Promise<Bell> {
-  return wiredBell(randomUUID(), async (onText, onReconnect) => {
+export function redisPubSub(url: string, channel: string): Promise<PubSub> {
+  return wiredPubSub(randomUUID(), async (onText, onReconnect) => {
     const options = {
       lazyConnect: true,
       maxRetriesPerRequest: 1,

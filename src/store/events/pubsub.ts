@@ -46,7 +46,7 @@ export type Hint =
       kind: 'signal'
       name:
         | 'cancel'
-        | 'look'
+        | 'recheck'
         | 'revoked'
         | 'surface'
         | 'closed'
@@ -59,22 +59,22 @@ export type Hint =
   /** Hints may have been lost: look at everything that matters to you. */
   | { kind: 'reconnected' }
 
-export interface Bell {
+export interface PubSub {
   /** Never waits and never throws. Own listeners hear it at once. */
-  ring(hints: Hint[]): void
+  publish(hints: Hint[]): void
   /** The answer ends the listening. A listener must not throw. */
-  listen(listener: (hint: Hint) => void): () => void
+  subscribe(listener: (hint: Hint) => void): () => void
   close(): Promise<void>
 }
 
 /** The bell of a single process, and the local half of the others. */
-export function localBell(): Bell {
+export function localPubSub(): PubSub {
   const listeners = new Set<(hint: Hint) => void>()
   return {
-    ring(hints) {
+    publish(hints) {
       for (const hint of hints) for (const listener of listeners) listener(hint)
     },
-    listen(listener) {
+    subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
@@ -103,11 +103,11 @@ const lastWordsMs = 500
  * A bell heard by every process on the wire. `connectWire` gets the callback for what arrives and one for
  * "reconnected". Own listeners are served directly; the echo of our own hints is dropped.
  */
-export async function wiredBell(
+export async function wiredPubSub(
   origin: string,
   connectWire: (onText: (text: string) => void, onReconnect: () => void) => Promise<Wire>,
-): Promise<Bell> {
-  const local = localBell()
+): Promise<PubSub> {
+  const local = localPubSub()
   let waiting: Hint[] = []
   let timer: NodeJS.Timeout | null = null
   let sending: Promise<void> | null = null
@@ -115,9 +115,9 @@ export async function wiredBell(
   const wire = await connectWire(
     (text) => {
       const message = parse(text)
-      if (message && message.origin !== origin) local.ring(message.hints)
+      if (message && message.origin !== origin) local.publish(message.hints)
     },
-    () => local.ring([{ kind: 'reconnected' }]),
+    () => local.publish([{ kind: 'reconnected' }]),
   )
   // One after the other: what was rung later must not overtake what is still being sent.
   const sendAll = async () => {
@@ -133,14 +133,14 @@ export async function wiredBell(
     await (sending ??= sendAll().finally(() => (sending = null)))
   }
   return {
-    ring(hints) {
-      local.ring(hints)
+    publish(hints) {
+      local.publish(hints)
       if (closed) return
       waiting.push(...hints)
       if (waiting.length > maxWaiting) waiting = waiting.slice(-maxWaiting)
       timer ??= setTimeout(() => void flush(), batchMs)
     },
-    listen: local.listen,
+    subscribe: local.subscribe,
     async close() {
       if (timer) clearTimeout(timer)
       // A wire that is down would never be done.

@@ -1,7 +1,7 @@
 /** The bell over PostgreSQL's LISTEN and NOTIFY, on a connection of its own. */
 import { randomUUID } from 'node:crypto'
 import { openSession, type Session } from '../db/postgres/session.ts'
-import { wiredBell, type Bell } from './bell.ts'
+import { wiredPubSub, type PubSub } from './pubsub.ts'
 
 const channel = 'gatehouse_bell'
 const connectMs = 10_000
@@ -16,8 +16,8 @@ const backoff = (failures: number) => Math.min(2000, 25 * 2 ** failures)
  * Notifies after commit, in batches, on a side connection: a NOTIFY inside each transaction takes a lock on the whole
  * database. Needs a direct connection; behind a transaction pooler only the backstop works. Reconnects by itself.
  */
-export function postgresBell(url: string): Promise<Bell> {
-  return wiredBell(randomUUID(), async (onText, onReconnect) => {
+export function postgresPubSub(url: string): Promise<PubSub> {
+  return wiredPubSub(randomUUID(), async (onText, onReconnect) => {
     const line = followChannel(() => listenOn(url, onText), onReconnect)
     await line.first
     return {

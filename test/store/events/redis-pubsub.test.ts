@@ -3,20 +3,22 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import type { Hint } from '../../../src/store/events/bell.ts'
-import { redisBell } from '../../../src/store/events/redis-bell.ts'
+import type { Hint } from '../../../src/store/events/pubsub.ts'
+import { redisPubSub } from '../../../src/store/events/redis-pubsub.ts'
 import { hasRedis } from '../../support/databases.ts'
 import { ownRedis } from '../../support/redis-cut.ts'
 
 test.skipIf(!hasRedis)('tells of a reconnection when it is subscribed again, not before', async () => {
   await using wire = await startHolding()
   const channel = `gatehouse-test:${randomUUID()}`
-  const bell = await redisBell(wire.url, channel)
-  const other = await redisBell(ownRedis(), channel)
+  const pubsub = await redisPubSub(wire.url, channel)
+  const other = await redisPubSub(ownRedis(), channel)
   const heard: Hint[] = []
-  const news = new Promise<Hint>((resolve) => bell.listen((hint) => hint.kind === 'work' && resolve(hint)))
+  const news = new Promise<Hint>((resolve) =>
+    pubsub.subscribe((hint) => hint.kind === 'work' && resolve(hint)),
+  )
   const back = new Promise<void>((resolve) =>
-    bell.listen((hint) => {
+    pubsub.subscribe((hint) => {
       heard.push(hint)
       if (hint.kind === 'reconnected') resolve()
     }),
@@ -25,9 +27,9 @@ test.skipIf(!hasRedis)('tells of a reconnection when it is subscribed again, not
   expect(heard).toEqual([])
   release()
   await back
-  other.ring([{ kind: 'work', table: 'generations' }])
+  other.publish([{ kind: 'work', table: 'generations' }])
   expect(await news).toEqual({ kind: 'work', table: 'generations' })
-  await Promise.all([bell.close(), other.close()])
+  await Promise.all([pubsub.close(), other.close()])
 })
 
 test.skipIf(!hasRedis)('closes while it subscribes again, and nobody is left with a rejection', async () => {
@@ -36,9 +38,9 @@ test.skipIf(!hasRedis)('closes while it subscribes again, and nobody is left wit
   const keep = (reason: unknown) => void unhandled.push(reason)
   process.on('unhandledRejection', keep)
   try {
-    const bell = await redisBell(wire.url, `gatehouse-test:${randomUUID()}`)
+    const pubsub = await redisPubSub(wire.url, `gatehouse-test:${randomUUID()}`)
     await wire.cutAndHold()
-    await bell.close()
+    await pubsub.close()
     await wire.empty()
     expect(unhandled).toEqual([])
   } finally {

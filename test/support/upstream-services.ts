@@ -1,7 +1,7 @@
 /** A house with upstreams, for tests of the room: saved as the registry would save them, watched by their events. */
 import { newId } from '../../src/core/ids.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import type { House } from '../../src/domain/access/index.ts'
+import type { Services } from '../../src/domain/access/index.ts'
 import {
   callUpstream,
   loadUpstreams,
@@ -35,26 +35,26 @@ export interface Saved {
 
 /** Saves an upstream; a worker of the house looks at it at once when `ring` is true. */
 export async function saveTo(
-  house: House,
+  services: Services,
   url: string,
   more: { headers?: Record<string, string>; auth?: UpstreamAuth | null; ring?: boolean; id?: string } = {},
 ): Promise<Saved> {
   const { headers = {}, auth = null, ring = false, id = newId('tool') } = more
-  await atomically(house.db, (tx) => saveUpstream(tx, { id, projectId, config: { url, headers, auth } }))
-  if (ring) house.bell.ring([{ kind: 'work', table: 'upstreams' }])
-  return savedOf(house, id)
+  await atomically(services.db, (tx) => saveUpstream(tx, { id, projectId, config: { url, headers, auth } }))
+  if (ring) services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
+  return savedOf(services, id)
 }
 
 /** The same conveniences over an upstream that is there, perhaps seen by another replica. */
-export function savedOf(house: House, id: string): Saved {
-  const state = async () => (await loadUpstreams(house.db, [id])).get(id)!
+export function savedOf(services: Services, id: string): Saved {
+  const state = async () => (await loadUpstreams(services.db, [id])).get(id)!
   let calls = 0
   return {
     id,
     state,
-    refresh: () => refreshUpstream(house, id),
+    refresh: () => refreshUpstream(services, id),
     call: (tool, args = {}, rest = {}) =>
-      callUpstream(house, {
+      callUpstream(services, {
         id,
         projectId,
         tool,
@@ -64,15 +64,15 @@ export function savedOf(house: House, id: string): Saved {
         ...rest,
       }),
     async events() {
-      await numberAll(house.db, house.bell)
-      const page = await readFeed(house.db, projectId, beginning, 1000)
+      await numberAll(services.db, services.pubsub)
+      const page = await readFeed(services.db, projectId, beginning, 1000)
       return page.events
         .filter((event) => event.data['toolId'] === id)
         .map(({ type, data }) => ({ type, data }))
     },
     until(wanted) {
       return new Promise((resolve, reject) => {
-        let unlisten = () => {}
+        let unsubscribe = () => {}
         let checking = Promise.resolve()
         let over = false
         const look = () =>
@@ -89,9 +89,9 @@ export function savedOf(house: House, id: string): Saved {
         const end = () => {
           over = true
           clearInterval(timer)
-          unlisten()
+          unsubscribe()
         }
-        unlisten = house.bell.listen(() => void look())
+        unsubscribe = services.pubsub.subscribe(() => void look())
         void look()
       })
     },

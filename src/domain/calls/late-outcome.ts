@@ -1,0 +1,69 @@
+/** An outcome that became known after the call was reported as UNKNOWN: its sender was slower than its lease. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'drizzle-orm'
+import { errorResult } from '../../core/content.ts'
+import { query } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { insertProjectEvents } from '../../store/events/log.ts'
+import { insertEntries } from '../audit/index.ts'
+import type { Services } from '../access/index.ts'
+import { executedEntry, isOpen, settleCalls, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
+import { known, type Finished } from '../tools/index.ts'
+import { publishNews } from './news.ts'
+
+/** How long whoever has taken the row over may need to say that the outcome is unknown, in leases. */
+const patienceLeases = 3
+const everyMs = 250
+
+/** For an attempt that surely was not sent. */
+export const notSent = known(
+  errorResult(
+    'not_sent',
+    'The server could not hold on to this call until it was sent; it was not run. Try again.',
+  ),
+)
+
+/** An attempt of a call: the first has the number 1. */
+type Attempt = Pick<ToolCall, 'id' | 'attempt'>
+
+/**
+ * Settles the attempt when it stands as UNKNOWN, with event and audit entry, in one statement. Waits for that while
+ * another worker has the call. Nothing happens when the call was settled otherwise, was sent again, or a person has said
+ * what became of it. Never throws.
+ */
+export async function settleLate(
+  services: Services,
+  { id, attempt }: Attempt,
+  finished: Finished,
+): Promise<void> {
+  if (finished.outcome === 'unknown') return
+  const until = performance.now() + patienceLeases * services.limits.leaseMs
+  while (performance.now() < until) {
+    try {
+      const [row] = await selectRows(services.leaseDb, toolCalls, sql`where id = ${id}`)
+      const call = row ? toolCallOf(row) : null
+      if (call?.attempt !== attempt) return
+      if (call.status === 'UNKNOWN') return void (await settleUnknown(services, call, finished))
+      if (!isOpen(call)) return
+    } catch (error) {
+      services.log.warn({ err: error, callId: id }, 'a late outcome could not be written; it is tried again')
+    }
+    await pause(everyMs, undefined, { ref: false })
+  }
+}
+
+async function settleUnknown(services: Services, call: ToolCall, { result }: Finished): Promise<void> {
+  const status = result.isError ? 'ERRORED' : 'SUCCEEDED'
+  const outcome = result.isError ? 'FAILED' : 'SUCCEEDED'
+  const data = { toolCallId: call.id, name: call.runtimeName, outcome, decidedBy: 'system', late: true }
+  const ofAttempt = sql`t.resolution is null and t.attempt = ${call.attempt}::int`
+  const rows = await query(
+    services.leaseDb,
+    sql`with g as (${settleCalls('settleLate', [{ id: call.id, status, result }], ofAttempt)}),
+      e as (${insertProjectEvents(call.projectId, [{ type: 'UNKNOWN_CALL_RESOLVED', data }], sql`g`)}),
+      a as (${insertEntries([executedEntry(call, status, { late: true })])})
+      select 1 from g`,
+  )
+  if (rows.length > 0) publishNews(services, call.projectId)
+}
