@@ -7,6 +7,7 @@ import {
   type GraphQLSchema,
 } from 'graphql'
 import { AppError } from '../../core/errors.ts'
+import { walkJson } from '../../core/json.ts'
 
 /** The budget of one answer, or of one message of a stream. */
 export interface AnswerMeter {
@@ -76,23 +77,14 @@ function meter(field: GraphQLField<unknown, Metered>): void {
   }
 }
 
-/** About the bytes of a value as JSON: exact but for escaped characters. Walks iteratively. */
+/** About the bytes of a value as JSON: exact but for escaped characters. */
 function sizeOf(value: object): number {
-  const open: unknown[] = [value]
   let bytes = 0
-  while (open.length > 0) {
-    const next = open.pop()
+  walkJson(value, (next, _depth, key) => {
+    if (key !== null) bytes += key.length + 4
     if (typeof next === 'string') bytes += Buffer.byteLength(next) + 3
-    else if (Array.isArray(next)) {
-      bytes += 2
-      for (const item of next) open.push(item)
-    } else if (typeof next === 'object' && next !== null) {
-      bytes += 2
-      for (const [key, item] of Object.entries(next)) {
-        bytes += key.length + 4
-        open.push(item)
-      }
-    } else bytes += 6
-  }
+    else bytes += typeof next === 'object' && next !== null ? 2 : 6
+    return true
+  })
   return bytes
 }

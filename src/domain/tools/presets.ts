@@ -1,18 +1,17 @@
 /** Presets: fixed top-level arguments, hidden from whoever calls and always ours. Pure. */
-import { bounded } from '../../core/bounded.ts'
+import { bounded, createCooldown, type Cooldown } from '../../core/bounded.ts'
 import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
 import { weighSchema } from '../../core/schema-weight.ts'
 import { withHomes } from './schema-refs.ts'
 import { namesArgument } from './schema-fields.ts'
 import { fixArguments } from './schema-presets.ts'
 
-/** The most that working out a stranger's schema may take, in milliseconds, and how long it rests when that was too little. */
+/** The time limit for hiding presets in an untrusted schema, in milliseconds. */
 const hideMs = 200
-const restMs = 4000
 
-/** Schemas whose working out was stopped, and when it may be tried again; so many, and no other that may fan out is tried. */
-const resting = new Map<string, number>()
-const mostResting = 3
+/** Schemas for which that was stopped, by hash. While there are so many, no other schema that may fan out is tried. */
+const stopped = new Map<string, Cooldown>()
+const mostStopped = 3
 /** Ways through the references of a schema that are worked out without watching, and the most that are at all. */
 const fewWays = 100
 const mostWays = 100_000
@@ -31,11 +30,13 @@ export function hidePresets(schema: JsonObject, presets: JsonObject): JsonObject
   if (ways <= fewWays) return work()
   if (ways > mostWays && ways < Infinity) return null
   const name = hashJson([schema, presets])
-  for (const [stopped, until] of resting) if (performance.now() >= until) resting.delete(stopped)
-  if (resting.has(name) || resting.size >= mostResting) return null
+  for (const [other, cooldown] of stopped) if (!cooldown.isActive()) stopped.delete(other)
+  if (stopped.has(name) || stopped.size >= mostStopped) return null
   const done = bounded(hideMs, work)
   if (done.ok) return done.value
-  resting.set(name, performance.now() + restMs)
+  const cooldown = createCooldown()
+  cooldown.start()
+  stopped.set(name, cooldown)
   return null
 }
 

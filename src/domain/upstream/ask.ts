@@ -121,7 +121,7 @@ async function tryOnce<Result>(
   let done = () => {}
   try {
     const lease = await within(borrowLink(services, row, verdict), left(), asking.signal ?? null)
-    link = lease.thing
+    link = lease.resource
     done = lease.release
     const own = await ownLink(services, row, link, asking, left())
     if (own) done = () => (lease.release(), void own.close())

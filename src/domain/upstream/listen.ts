@@ -76,7 +76,7 @@ export function createFollower(services: Services): Follower & { stop(): void } 
 
 /** Null when the upstream never tells of anything. `gone` is called when the ear is of no more use. */
 function listenOver(services: Services, row: UpstreamRow, lease: Lease<Link>, gone: () => void): Ear | null {
-  const link = lease.thing
+  const link = lease.resource
   const filter = filterOf(link)
   if (!filter) return null
   const stop = new AbortController()
