@@ -21,18 +21,18 @@ export async function measureBridge(): Promise<void> {
   const upstream = await listen((_request, response) => response.end('done'))
   const sdk = await listen(sdkServer(upstream.url))
   for (const kind of ['pglite', 'postgres'] as const) {
-    const house = await openHouse(kind, new URL(upstream.url).host)
+    const services = await openHouse(kind, new URL(upstream.url).host)
     const rows = []
-    const agents = await makeAgents(house, upstream.url)
-    for (const lanes of [1, 16]) {
-      const ours = `${house.app.url}/mcp/${agents.get(10)}`
-      rows.push(await compare('tools/call', 10, lanes, ours, `${sdk.url}/10`))
+    const agents = await makeAgents(services, upstream.url)
+    for (const concurrency of [1, 16]) {
+      const ours = `${services.app.url}/mcp/${agents.get(10)}`
+      rows.push(await compare('tools/call', 10, concurrency, ours, `${sdk.url}/10`))
       for (const count of counts) {
-        const at = `${house.app.url}/mcp/${agents.get(count)}`
-        rows.push(await compare('tools/list', count, lanes, at, `${sdk.url}/${count}`))
+        const at = `${services.app.url}/mcp/${agents.get(count)}`
+        rows.push(await compare('tools/list', count, concurrency, at, `${sdk.url}/${count}`))
       }
     }
-    await house.close()
+    await services.close()
     show(`The bridge on ${kind} against the SDK's stateless server, requests per second`, rows)
   }
   for (const one of [upstream, sdk]) one.close()
@@ -117,22 +117,22 @@ async function makeAgents({ gql }: BenchHouse, upstream: string): Promise<Map<nu
 }
 
 /** Turn by turn, so that a busy moment of the machine meets both; the best round of each counts. */
-async function compare(method: string, tools: number, lanes: number, ours: string, sdk: string) {
+async function compare(method: string, tools: number, concurrency: number, ours: string, sdk: string) {
   const params = method === 'tools/call' ? { name: 'tool_7', arguments: { word: 'hi' } } : {}
-  const total = lanes * (method === 'tools/list' && tools === 1000 ? 8 : 60)
+  const total = concurrency * (method === 'tools/list' && tools === 1000 ? 8 : 60)
   const best = { ours: 0, sdk: 0 }
   for (let round = 0; round < 4; round++)
     for (const [name, url] of [
       ['ours', ours],
       ['sdk', sdk],
     ] as const) {
-      const agent = new http.Agent({ keepAlive: true, maxSockets: lanes })
-      const seconds = await inLanes(total, lanes, () => ask(url, agent, method, params))
+      const agent = new http.Agent({ keepAlive: true, maxSockets: concurrency })
+      const seconds = await inLanes(total, concurrency, () => ask(url, agent, method, params))
       agent.destroy()
       if (round > 0) best[name] = Math.max(best[name], total / seconds)
     }
   const ratio = Number((best.ours / best.sdk).toFixed(2))
-  return { method, tools, 'at once': lanes, ours: ms(best.ours), SDK: ms(best.sdk), ratio }
+  return { method, tools, 'at once': concurrency, ours: ms(best.ours), SDK: ms(best.sdk), ratio }
 }
 
 function ask(url: string, agent: http.Agent, method: string, params: object): Promise<void> {

@@ -9,10 +9,10 @@ import { ms, percentile, show } from './table.ts'
 const rounds = 20
 
 async function ours(count: number): Promise<number[]> {
-  const house = await openHouse('postgres')
+  const services = await openHouse('postgres')
   const payload = { query: 'subscription { projectEvents(types: [AGENT_CREATED]) { cursor type } }' }
   const crowd = await gather({
-    url: `${house.app.url.replace('http', 'ws')}/graphql`,
+    url: `${services.app.url.replace('http', 'ws')}/graphql`,
     count,
     greetings: [
       JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${key}` } }),
@@ -22,15 +22,15 @@ async function ours(count: number): Promise<number[]> {
   // The last subscriptions must be open before the first event.
   await new Promise((resolve) => setTimeout(resolve, 2000))
   let n = 0
-  const times = await repeat(crowd, () => createAgent(house, ++n))
+  const times = await repeat(crowd, () => createAgent(services, ++n))
   await crowd.close()
-  await house.close()
+  await services.close()
   return times
 }
 
-async function createAgent(house: BenchHouse, n: number): Promise<void> {
+async function createAgent(services: BenchHouse, n: number): Promise<void> {
   const query = 'mutation($i: CreateAgentInput!) { createAgent(input: $i) { __typename } }'
-  await house.gql(query, { i: { name: `agent ${n}` } })
+  await services.gql(query, { i: { name: `agent ${n}` } })
 }
 
 async function raw(count: number): Promise<number[]> {

@@ -21,13 +21,13 @@ async function startService() {
   return { arrived, address: `127.0.0.1:${port}`, close: () => server.close() }
 }
 
-async function gatedAgent(house: BenchHouse, address: string): Promise<string> {
+async function gatedAgent(services: BenchHouse, address: string): Promise<string> {
   const config = { http: { url: `http://${address}/pay`, inputSchema: { type: 'object' } } }
-  const { createTool } = await house.gql(
+  const { createTool } = await services.gql(
     'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { id } } ... on Error { message } } }',
     { i: { name: 'pay', gate: { autoApprove: false, timeoutSeconds: 3600 }, config } },
   )
-  const { createAgent } = await house.gql(
+  const { createAgent } = await services.gql(
     'mutation($i: CreateAgentInput!) { createAgent(input: $i) { ... on CreateAgentPayload { agent { id } } } }',
     { i: { name: 'bench', toolIds: [createTool.tool.id] } },
   )
@@ -46,12 +46,12 @@ async function waitingCalls(sql: postgres.Sql) {
 
 async function measureDispatch(): Promise<void> {
   const service = await startService()
-  const house = await openHouse('postgres', service.address)
-  const sql = postgres(house.databaseUrl!, { max: 1, onnotice: () => {} })
-  const agentId = await gatedAgent(house, service.address)
+  const services = await openHouse('postgres', service.address)
+  const sql = postgres(services.databaseUrl!, { max: 1, onnotice: () => {} })
+  const agentId = await gatedAgent(services, service.address)
   const start = `mutation($i: StartGenerationInput!) { startGeneration(input: $i) { ... on Error { message } } }`
   await inLanes(verdicts, 16, () =>
-    house.gql(start, { i: { agentId, prompt: 'call pay {}\nthen\nsay done' } }),
+    services.gql(start, { i: { agentId, prompt: 'call pay {}\nthen\nsay done' } }),
   )
   let waiting = await waitingCalls(sql)
   while (waiting.length < verdicts) {
@@ -65,7 +65,7 @@ async function measureDispatch(): Promise<void> {
     waiting.map(async ({ id, call }, i) => {
       await new Promise((resolve) => setTimeout(resolve, (i * 1000) / pace))
       asked.set(call, performance.now())
-      await house.gql(decide, { i: { approvalId: id, verdict: 'APPROVE' } })
+      await services.gql(decide, { i: { approvalId: id, verdict: 'APPROVE' } })
       answered.push(performance.now() - asked.get(call)!)
     }),
   )
@@ -79,7 +79,7 @@ async function measureDispatch(): Promise<void> {
     },
   ])
   await sql.end()
-  await house.close()
+  await services.close()
   service.close()
 }
 
@@ -103,7 +103,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<string> {
   return `${ms(percentile(times, 0.5))} / ${ms(percentile(times, 0.99))}`
 }
 
-async function measureInbox(house: BenchHouse, sql: postgres.Sql, pending: number) {
+async function measureInbox(services: BenchHouse, sql: postgres.Sql, pending: number) {
   const sweep = () =>
     sql`select id from approvals where wake_at <= now() and status = 'PENDING' order by wake_at limit 500`
   const cpu = process.cpuUsage()
@@ -112,8 +112,8 @@ async function measureInbox(house: BenchHouse, sql: postgres.Sql, pending: numbe
   const idle = process.cpuUsage(cpu)
   return {
     pending,
-    'inbox of 50': await timeOf(() => house.gql(inbox)),
-    counts: await timeOf(() => house.gql('{ approvalCounts { pending approved rejected expired } }')),
+    'inbox of 50': await timeOf(() => services.gql(inbox)),
+    counts: await timeOf(() => services.gql('{ approvalCounts { pending approved rejected expired } }')),
     'look for deadlines': await timeOf(sweep),
     'idle CPU %': ms(((idle.user + idle.system) / 1000 / idleMs) * 100),
     'memory MB': Math.round(process.memoryUsage().rss / 1e6),
@@ -122,12 +122,12 @@ async function measureInbox(house: BenchHouse, sql: postgres.Sql, pending: numbe
 
 export async function measureGate(): Promise<void> {
   await measureDispatch()
-  const house = await openHouse('postgres')
-  const sql = postgres(house.databaseUrl!, { max: 1, onnotice: () => {} })
-  const empty = await measureInbox(house, sql, 0)
+  const services = await openHouse('postgres')
+  const sql = postgres(services.databaseUrl!, { max: 1, onnotice: () => {} })
+  const empty = await measureInbox(services, sql, 0)
   await fill(sql)
-  const full = await measureInbox(house, sql, pendingRows)
+  const full = await measureInbox(services, sql, pendingRows)
   await sql.end()
-  await house.close()
+  await services.close()
   show('An inbox that grows: p50 / p99 in ms', [empty, full])
 }

@@ -13,11 +13,11 @@ const watch = `subscription($p: [EventType!]) { projectEvents(types: $p) { type
   ... on RequiresActionEvent { generationId toolCalls { id } } ... on GenerationCompletedEvent { generationId } } }`
 
 /** One subscriber hears of all generations, as a dashboard or a tool-running client does. */
-function listen(house: BenchHouse) {
+function listen(services: BenchHouse) {
   const waiting = new Map<string, (toolCallId: string) => void>()
   const early = new Map<string, string>()
   const client = createClient({
-    url: `${house.app.url.replace('http', 'ws')}/graphql`,
+    url: `${services.app.url.replace('http', 'ws')}/graphql`,
     webSocketImpl: WebSocket,
     connectionParams: { authorization: `Bearer ${key}` },
   })
@@ -47,39 +47,39 @@ function listen(house: BenchHouse) {
 export async function measureGenerations(): Promise<void> {
   const rows = []
   for (const kind of ['postgres', 'pglite'] as const) {
-    const house = await openHouse(kind)
+    const services = await openHouse(kind)
     const inputSchema = { type: 'object', properties: { word: { type: 'string' } } }
-    const made = await house.gql(
+    const made = await services.gql(
       'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { id } } } }',
       { i: { name: 'ask', config: { client: { inputSchema } } } },
     )
-    const agent = await house.gql(
+    const agent = await services.gql(
       'mutation($i: CreateAgentInput!) { createAgent(input: $i) { ... on CreateAgentPayload { agent { id } } } }',
       { i: { name: 'bench', toolIds: [made['createTool'].tool.id] } },
     )
     const agentId = agent['createAgent'].agent.id as string
-    const news = listen(house)
+    const news = listen(services)
     await new Promise((resolve) => setTimeout(resolve, 200))
     const waits: number[] = []
     const one = async () => {
       const began = performance.now()
-      const { startGeneration } = await house.gql(start, { i: { agentId, prompt } })
+      const { startGeneration } = await services.gql(start, { i: { agentId, prompt } })
       const generationId = startGeneration.generation.id as string
       const toolCallId = await news.event(generationId, 'REQUIRES_ACTION')
       waits.push(performance.now() - began)
-      await house.gql(submit, { i: { generationId, outputs: [{ toolCallId, output: 'ok' }] } })
+      await services.gql(submit, { i: { generationId, outputs: [{ toolCallId, output: 'ok' }] } })
       await news.event(generationId, 'GENERATION_COMPLETED')
     }
     await inLanes(200, 16, one)
-    for (const lanes of [1, 32]) {
+    for (const concurrency of [1, 32]) {
       waits.length = 0
-      const total = lanes === 1 ? 300 : kind === 'postgres' ? 3000 : 1000
+      const total = concurrency === 1 ? 300 : kind === 'postgres' ? 3000 : 1000
       const before = process.cpuUsage()
-      const seconds = await inLanes(total, lanes, one)
+      const seconds = await inLanes(total, concurrency, one)
       const cpu = process.cpuUsage(before)
       rows.push({
         database: kind,
-        'at once': lanes,
+        'at once': concurrency,
         'generations/s': Math.round(total / seconds),
         'to requires_action p50 ms': ms(percentile(waits, 0.5)),
         'p99 ms': ms(percentile(waits, 0.99)),
@@ -87,7 +87,7 @@ export async function measureGenerations(): Promise<void> {
       })
     }
     await news.close()
-    await house.close()
+    await services.close()
   }
   show('Pause-and-resume generations (create, pause, submit, complete), rehearsal model', rows)
 }

@@ -31,12 +31,12 @@ async function cost(guard: () => unknown): Promise<number> {
 }
 
 export async function measureGuards(): Promise<void> {
-  const house = await openHouse('postgres')
+  const services = await openHouse('postgres')
   const schema = schemaOf()
   const document = parse(query)
   const operation = getOperationAST(document)!
   const trusted = networksOf(['10.0.0.0/8', 'fd00::/8'])!
-  const { rates } = house.app.house
+  const { rates } = services.app.services
   const caller = { id: 'key_bench', projectId: 'proj_bench' }
   const guards: Record<string, () => unknown> = {
     'name in the Host header': () => hostFault('gate.example.com:4000', ['gate.example.com']),
@@ -58,7 +58,7 @@ export async function measureGuards(): Promise<void> {
     total += used
     rows.push({ guard, microseconds: ms(used) })
   }
-  await house.close()
+  await services.close()
   show('The guards before a small query, CPU in microseconds', [
     ...rows,
     { guard: 'all together (bound: 50)', microseconds: ms(total) },

@@ -9,7 +9,7 @@ import { inLanes, ms, show } from './table.ts'
 const body = JSON.stringify({ query: '{ viewer { id name } }' })
 
 export async function measureQuery(): Promise<void> {
-  const house = await openHouse('postgres')
+  const services = await openHouse('postgres')
   const typeDefs = 'type Viewer { id: ID! name: String! } type Query { viewer: Viewer! }'
   const resolvers = { Query: { viewer: () => ({ id: 'key_0', name: 'operator' }) } }
   const plain: Server = createServer(
@@ -17,7 +17,7 @@ export async function measureQuery(): Promise<void> {
   )
   await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve))
   const urls = {
-    ours: `${house.app.url}/graphql`,
+    ours: `${services.app.url}/graphql`,
     plain: `http://127.0.0.1:${(plain.address() as AddressInfo).port}/graphql`,
   }
   const cost = { ours: [] as number[], plain: [] as number[] }
@@ -29,7 +29,7 @@ export async function measureQuery(): Promise<void> {
     }
   plain.close()
   plain.closeAllConnections()
-  await house.close()
+  await services.close()
   const [ours, yoga] = [Math.min(...cost.ours), Math.min(...cost.plain)]
   show('A small query, CPU of client and server together, microseconds each', [
     { ours: ms(ours), 'plain Yoga': ms(yoga), ratio: Number((ours / yoga).toFixed(2)) },

@@ -22,11 +22,11 @@ async function fill(databaseUrl: string): Promise<void> {
   await sql.end()
 }
 
-async function timeOf(house: BenchHouse, query: string, variables = {}): Promise<string> {
+async function timeOf(services: BenchHouse, query: string, variables = {}): Promise<string> {
   const times: number[] = []
   for (let i = 0; i < 220; i++) {
     const began = performance.now()
-    await house.gql(query, variables)
+    await services.gql(query, variables)
     if (i >= 20) times.push(performance.now() - began)
   }
   return `${ms(percentile(times, 0.5))} / ${ms(percentile(times, 0.99))}`
@@ -46,35 +46,35 @@ async function startTime(databaseUrl: string): Promise<number> {
   return ms(took)
 }
 
-async function measure(house: BenchHouse, id: string): Promise<Record<string, string | number>> {
-  const after = (await house.gql('{ generations(first: 50) { pageInfo { endCursor } } }'))['generations']
+async function measure(services: BenchHouse, id: string): Promise<Record<string, string | number>> {
+  const after = (await services.gql('{ generations(first: 50) { pageInfo { endCursor } } }'))['generations']
     .pageInfo.endCursor
   return {
-    'list of 50': await timeOf(house, '{ generations(first: 50) { nodes { id status } } }'),
+    'list of 50': await timeOf(services, '{ generations(first: 50) { nodes { id status } } }'),
     'its second page': await timeOf(
-      house,
+      services,
       'query($a: String) { generations(first: 50, after: $a) { nodes { id } } }',
       { a: after },
     ),
-    'node by id': await timeOf(house, 'query($id: ID!) { node(id: $id) { id } }', { id }),
+    'node by id': await timeOf(services, 'query($id: ID!) { node(id: $id) { id } }', { id }),
     'events of one': await timeOf(
-      house,
+      services,
       'query($id: ID!) { generation(id: $id) { events(first: 10) { nodes { cursor } } } }',
       { id },
     ),
-    'start ms': await startTime(house.databaseUrl!),
+    'start ms': await startTime(services.databaseUrl!),
   }
 }
 
 export async function measureScale(): Promise<void> {
-  const house = await openHouse('postgres')
+  const services = await openHouse('postgres')
   const id = `gen_${'7'.padStart(24, '0')}`
-  const empty = { database: 'empty', ...(await measure(house, id)) }
-  await fill(house.databaseUrl!)
+  const empty = { database: 'empty', ...(await measure(services, id)) }
+  await fill(services.databaseUrl!)
   const full = {
     database: `${generations} waiting, ${generations * eventsEach} events`,
-    ...(await measure(house, id)),
+    ...(await measure(services, id)),
   }
-  await house.close()
+  await services.close()
   show('Flat with size: p50 / p99 in ms', [empty, full])
 }

@@ -14,11 +14,15 @@ export function show(title: string, rows: Record<string, string | number>[]): vo
 export const ms = (value: number) => Number(value.toFixed(1))
 
 /** Runs `work` `total` times, `lanes` at once; answers the seconds it took. */
-export async function inLanes(total: number, lanes: number, work: () => Promise<unknown>): Promise<number> {
+export async function inLanes(
+  total: number,
+  concurrency: number,
+  work: () => Promise<unknown>,
+): Promise<number> {
   const started = performance.now()
   let left = total
   await Promise.all(
-    Array.from({ length: lanes }, async () => {
+    Array.from({ length: concurrency }, async () => {
       while (left-- > 0) await work()
     }),
   )

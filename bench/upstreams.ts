@@ -19,15 +19,15 @@ export async function measureUpstreams(): Promise<void> {
   const direct = new Client({ name: 'bench', version: '1' }, { versionNegotiation: { mode: 'auto' } })
   await direct.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/0`)))
   for (const kind of ['pglite', 'postgres'] as const) {
-    const house = await openHouse(kind, new URL(server.url).host)
-    const toolIds = await makeTools(house, server.url)
+    const services = await openHouse(kind, new URL(server.url).host)
+    const toolIds = await makeTools(services, server.url)
     show(`A call through an mcp tool on ${kind} against the SDK's client, milliseconds`, [
-      await compareCalls(house, direct, toolIds[0]!),
+      await compareCalls(services, direct, toolIds[0]!),
     ])
     show(`tools/list over ${upstreams} upstreams of ${toolsOfEach} tools on ${kind}, milliseconds`, [
-      await measureList(house, toolIds),
+      await measureList(services, toolIds),
     ])
-    await house.close()
+    await services.close()
   }
   await direct.close()
   server.close()

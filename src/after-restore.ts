@@ -2,11 +2,11 @@
 import { makeActions } from './api/graphql/actions.ts'
 import { ConfigError, loadConfig, type Config } from './config.ts'
 import { endAllLeases, settleInterruptedCalls } from './domain/generations/index.ts'
-import { addressOf } from './foundation.ts'
+import { addressOf } from './paths.ts'
 import { connect } from './store/db/connect.ts'
 import { atomically } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
-import { localBell } from './store/events/bell.ts'
+import { localPubSub } from './store/events/pubsub.ts'
 import { beginIncarnation } from './store/events/incarnation.ts'
 
 /**
@@ -25,7 +25,7 @@ export async function afterRestore(config: Config): Promise<{ unknown: number }>
     const unknown = await settleInterruptedCalls({
       db,
       leaseDb,
-      bell: localBell(),
+      pubsub: localPubSub(),
       actions: makeActions(neverRun),
       limits: { leaseMs: config.leaseMs },
     })

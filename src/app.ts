@@ -9,14 +9,14 @@ import { systemClock, type Clock } from './core/clock.ts'
 import { createPool } from './core/pool.ts'
 import type { Log } from './core/log.ts'
 import { createLog } from './logging.ts'
-import { addressOf, masterKeyOf } from './foundation.ts'
-import { openFaces, type FaceParts } from './faces.ts'
-import { openFirstDoor } from './first-start.ts'
+import { addressOf, masterKeyOf } from './paths.ts'
+import { openServers, type ServerParts } from './servers.ts'
+import { prepareFirstStart } from './first-start.ts'
 import {
   createRateLimiter,
-  createStays,
+  createRevocationWatcher,
   type Ctx,
-  type House,
+  type Services,
   type Principal,
 } from './domain/access/index.ts'
 import { createEgress, type EgressOptions } from './domain/egress/index.ts'
@@ -35,16 +35,16 @@ import { connect, type Connection, type DatabaseAddress } from './store/db/conne
 import { query } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
 import { createLeases } from './store/work/leases.ts'
-import { localBell, type Bell } from './store/events/bell.ts'
+import { localPubSub, type PubSub } from './store/events/pubsub.ts'
 import { startLive } from './store/events/live.ts'
-import { postgresBell } from './store/events/postgres-bell.ts'
-import { redisBell } from './store/events/redis-bell.ts'
+import { postgresPubSub } from './store/events/postgres-pubsub.ts'
+import { redisPubSub } from './store/events/redis-pubsub.ts'
 import { postgresBuckets } from './store/rates/postgres-buckets.ts'
 import { redisBuckets } from './store/rates/redis-buckets.ts'
 import { createSharedBuckets, type BucketStore } from './store/rates/shared-buckets.ts'
 
 /** What tests put in place of the outside world. */
-export interface AppParts extends FaceParts {
+export interface AppParts extends ServerParts {
   database?: DatabaseAddress
   clock?: Clock
   log?: Log
@@ -56,7 +56,7 @@ export interface App {
   url: string
   /** Where /metrics is, when it has an address of its own. */
   metricsUrl: string | null
-  house: House
+  services: Services
   models: Models
   /** The operator's key, at the first start only. */
   adminKey: string | null
@@ -91,9 +91,9 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   const connection = await connect(parts.database ?? addressOf(config))
   closers.push(() => connection.close())
   await migrate(connection)
-  const bell = await openBell(config, connection)
-  closers.push(() => bell.close())
-  const live = startLive(connection.db, bell, { log })
+  const pubsub = await openPubSub(config, connection)
+  closers.push(() => pubsub.close())
+  const live = startLive(connection.db, pubsub, { log })
   closers.push(async () => live.close())
   const upstream = config.demo ? await startUpstream(config) : null
   if (upstream) closers.push(() => upstream.close())
@@ -113,16 +113,16 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
       log.warn({ err: error }, 'the leases of calls could not be renewed; it is tried again'),
   })
   closers.push(async () => callLeases.stop())
-  const shared = { db, leaseDb, callLeases, bell, clock: parts.clock ?? systemClock, log }
-  const stays = createStays({ ...shared, limits: limitsOf(config) })
-  closers.push(async () => stays.close())
+  const shared = { db, leaseDb, callLeases, pubsub, clock: parts.clock ?? systemClock, log }
+  const revocations = createRevocationWatcher({ ...shared, limits: limitsOf(config) })
+  closers.push(async () => revocations.close())
   const buckets = createSharedBuckets(shared.clock, log, await bucketStore(config, connection))
   const rates = createRateLimiter(shared, buckets, config)
   closers.push(() => rates.close())
-  const house: House = {
+  const services: Services = {
     ...shared,
     rates,
-    stays,
+    revocations,
     live,
     egress,
     connections,
@@ -132,33 +132,33 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
     limits: limitsOf(config),
     actions: makeActions(() => models),
   }
-  const models: Models = createModels(house, {
+  const models: Models = createModels(services, {
     environment: environmentOf(config),
     defaultModel: config.defaultModel,
   })
   const ctxOf = (principal: Principal): Ctx => ({
-    ...house,
+    ...services,
     principal,
     requestId: 'internal',
     remoteAddress: null,
   })
-  const first = await openFirstDoor(house, config.adminKey, config.demo)
+  const first = await prepareFirstStart(services, config.adminKey, config.demo)
   const demo =
     upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
   const workers =
     config.role === 'api'
       ? null
-      : startWorkers(house, models, {
+      : startWorkers(services, models, {
           slots: config.workerSlots,
           callSlots: config.callSlots,
           sweepMs: 500,
         })
-  const followed = config.role === 'api' ? null : startUpstreams(house, { sweepMs: 500 })
+  const followed = config.role === 'api' ? null : startUpstreams(services, { sweepMs: 500 })
   if (followed) closers.push(() => followed.stop(0))
   const state = { draining: false }
-  const { server, sockets, mcp, metricsUrl } = await openFaces(
+  const { server, sockets, mcp, metricsUrl } = await openServers(
     config,
-    house,
+    services,
     models,
     workers,
     parts,
@@ -169,7 +169,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   return {
     url: server.url,
     metricsUrl,
-    house,
+    services,
     models,
     adminKey: first.secret,
     demo,
@@ -196,9 +196,11 @@ function once(stop: (graceMs?: number) => Promise<void>): (graceMs?: number) => 
   return (graceMs) => (stopped ??= stop(graceMs))
 }
 
-async function openBell(config: Config, connection: Connection): Promise<Bell> {
-  if (config.redisUrl) return redisBell(config.redisUrl, `gatehouse:${await installationId(connection)}`)
-  return connection.kind === 'postgres' && config.databaseUrl ? postgresBell(config.databaseUrl) : localBell()
+async function openPubSub(config: Config, connection: Connection): Promise<PubSub> {
+  if (config.redisUrl) return redisPubSub(config.redisUrl, `gatehouse:${await installationId(connection)}`)
+  return connection.kind === 'postgres' && config.databaseUrl
+    ? postgresPubSub(config.databaseUrl)
+    : localPubSub()
 }
 
 /** Where replicas share their buckets; null on the embedded database, which has one process. */
@@ -222,7 +224,7 @@ async function startUpstream(config: Config): Promise<DemoUpstream> {
   return startDemoUpstream({ port }).catch(() => startDemoUpstream({ port: 0 }))
 }
 
-function limitsOf(config: Config): House['limits'] {
+function limitsOf(config: Config): Services['limits'] {
   const { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject } = config
   const { maxFileBytes, maxProjectFileBytes, fileTypes } = config
   const model = { modelFirstChunkMs: 60_000, modelIdleMs: 30_000, modelTotalMs: 600_000 }

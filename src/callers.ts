@@ -4,7 +4,7 @@ import type { BlockList } from 'node:net'
 import type { IncomingMessage } from 'node:http'
 import { makeContext } from './api/graphql/context.ts'
 import type { ContextOf } from './api/graphql/http-route.ts'
-import type { Caller } from './api/mcp/handler.ts'
+import type { Credentials } from './api/mcp/handler.ts'
 import type { Config } from './config.ts'
 import { clientAddress, countedAddress, networksOf } from './core/client-address.ts'
 import { AppError } from './core/errors.ts'
@@ -15,7 +15,7 @@ import {
   createTokenVerifier,
   type AddressLimit,
   type Ctx,
-  type House,
+  type Services,
 } from './domain/access/index.ts'
 import type { Models } from './domain/generations/index.ts'
 
@@ -26,7 +26,7 @@ export interface Address {
 
 export interface Callers {
   /** The caller of one request; throws UNAUTHENTICATED, or LIMITED when the address asks too often without a key. */
-  ctxOf(caller: Caller): Promise<Ctx>
+  ctxOf(caller: Credentials): Promise<Ctx>
   /** Takes so many requests from what the caller may send; throws LIMITED. */
   take(ctx: Ctx, requests: number): Promise<void>
   contextOf: ContextOf
@@ -39,30 +39,30 @@ export interface Callers {
 
 export function createCallers(
   config: Config,
-  house: House,
+  services: Services,
   models: Models,
   address: Address,
   closers: (() => Promise<unknown>)[],
 ): Callers {
   const authenticator = createAuthenticator(
-    house,
-    config.oidc ? createTokenVerifier(house, config.oidc) : null,
+    services,
+    config.oidc ? createTokenVerifier(services, config.oidc) : null,
   )
   closers.push(async () => authenticator.close())
-  const anonymous = createAddressLimit(house.clock, config.anonymousPerMinute)
+  const anonymous = createAddressLimit(services.clock, config.anonymousPerMinute)
   const trusted: BlockList = networksOf(config.trustedProxies)!
   const addressOf = ({ socket, headers }: IncomingMessage) =>
     clientAddress(socket.remoteAddress, headers['x-forwarded-for'], trusted)
-  const ctxOf = async ({ secret, resources, remoteAddress, requestId }: Caller): Promise<Ctx> => {
+  const ctxOf = async ({ secret, resources, remoteAddress, requestId }: Credentials): Promise<Ctx> => {
     const known = authenticator.isKnown(secret)
     const name = countedAddress(remoteAddress ?? '')
     // Taken before the key is looked up, and given back when it is good: guessing costs no look-ups.
     if (!known) assertRoom(anonymous, name)
     const principal = await authenticator.authenticate(secret, resources)
     if (!known) anonymous.giveBack(name)
-    return { ...house, principal, requestId, remoteAddress }
+    return { ...services, principal, requestId, remoteAddress }
   }
-  const take = (ctx: Ctx, requests: number) => house.rates.takeRequests(ctx.principal, requests)
+  const take = (ctx: Ctx, requests: number) => services.rates.takeRequests(ctx.principal, requests)
   const contextOf: ContextOf = async ({ authorization, ...request }) => {
     if (authorization === null) {
       assertRoom(anonymous, countedAddress(request.remoteAddress ?? ''))

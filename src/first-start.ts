@@ -5,13 +5,13 @@ import {
   insertProject,
   policyOfRole,
   principalById,
-  type House,
+  type Services,
   type Principal,
 } from './domain/access/index.ts'
 import { atomically, query } from './store/db/database.ts'
 import { apiKeys } from './store/db/tables/access.ts'
 
-export interface FirstDoor {
+export interface FirstStart {
   /** The operator's secret when this start made it; it is shown once. */
   secret: string | null
   /** Who saves the demo; null when the operator's key was revoked. */
@@ -19,8 +19,12 @@ export interface FirstDoor {
 }
 
 /** Makes what is missing. With `given` the operator's key has that secret, and only that is accepted at the first start. */
-export async function openFirstDoor(house: House, given: string | null, demo: boolean): Promise<FirstDoor> {
-  const made = await atomically(house.db, async (tx) => {
+export async function prepareFirstStart(
+  services: Services,
+  given: string | null,
+  demo: boolean,
+): Promise<FirstStart> {
+  const made = await atomically(services.db, async (tx) => {
     // The row serialises replicas that start together.
     await query(tx, sql`select 1 from installation for update`)
     const [known] = await tx.select({ id: apiKeys.id }).from(apiKeys).limit(1)
@@ -41,15 +45,15 @@ export async function openFirstDoor(house: House, given: string | null, demo: bo
       given ?? undefined,
     )
   })
-  const id = made?.apiKey.id ?? (await oldestOperator(house))
+  const id = made?.apiKey.id ?? (await oldestOperator(services))
   return {
     secret: given ? null : (made?.secret ?? null),
-    demo: id ? await principalById(house.db, id, house.clock.now()) : null,
+    demo: id ? await principalById(services.db, id, services.clock.now()) : null,
   }
 }
 
-async function oldestOperator(house: House): Promise<string | null> {
-  const [row] = await house.db
+async function oldestOperator(services: Services): Promise<string | null> {
+  const [row] = await services.db
     .select({ id: apiKeys.id })
     .from(apiKeys)
     .where(eq(apiKeys.installation, true))

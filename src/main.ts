@@ -1,7 +1,7 @@
 /** Reads the configuration, opens the server, and closes it on a signal. */
 import { createApp, type App } from './app.ts'
 import { ConfigError, loadConfig, type Config } from './config.ts'
-import { welcome } from './welcome.ts'
+import { banner } from './banner.ts'
 
 async function main(): Promise<void> {
   const config = loadConfig()
@@ -15,7 +15,7 @@ async function main(): Promise<void> {
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
   app = await createApp(config)
-  process.stdout.write(welcome(app, config))
+  process.stdout.write(banner(app, config))
 }
 
 /** More than the drain and the grace: something must hang to need it. */

@@ -186,8 +186,8 @@ describe('a conversation of somebody else', () => {
 test('things of the agent that others asked for do not show themselves to the bound key', async () => {
   const others = await cast.start(own, 'say theirs')
   await h.until(others, ['COMPLETED'])
-  const { house } = h.app
-  const principal = (await principalById(house.db, bound.id, house.clock.now()))!
+  const { services } = h.app
+  const principal = (await principalById(services.db, bound.id, services.clock.now()))!
   const context = makeContext(h.app.ctxOf(principal), h.app.models, 'test')
   const codes = []
   for (const field of [

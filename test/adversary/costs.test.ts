@@ -135,7 +135,7 @@ describe('operations', () => {
   })
 
   test('rows that have too much together stay in the database', async () => {
-    const { db } = h.app.house
+    const { db } = h.app.services
     const { tool } = (await h.mutate(
       'createTool',
       { name: 'fat', config: { client: { inputSchema: {} } } },

@@ -66,7 +66,7 @@ async function heldBy(projectId: string): Promise<unknown[]> {
     (table) => `(select json_agg(t.id order by t.id) from ${table} t where t.project_id = '${projectId}')`,
   )
   return query(
-    h.app.house.db,
+    h.app.services.db,
     sql.raw(`select ${counts.map((one, i) => `${one} as "${tables[i]}"`).join(', ')}`),
   )
 }

@@ -48,7 +48,7 @@ describe('buckets that replicas share', () => {
 
   test.skipIf(!hasPostgres)('in PostgreSQL give no more than there is, whoever asks', async () => {
     const stage = await openStage('PostgreSQL')
-    const stores = stage.replicas.map(({ app }) => postgresBuckets(app.house.db))
+    const stores = stage.replicas.map(({ app }) => postgresBuckets(app.services.db))
     const taken = await drain(stores, 200)
     expect(taken).toBeGreaterThanOrEqual(190)
     expect(taken).toBeLessThanOrEqual(200)

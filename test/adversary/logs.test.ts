@@ -48,7 +48,7 @@ test('a failed model call logs neither the prompt, the answer nor the key', asyn
 })
 
 test('a query that fails logs its code and not its parameters', async () => {
-  const failed = await query(h.app.house.db, sql`select ${'s3cret'}::int`).catch((error: unknown) => error)
+  const failed = await query(h.app.services.db, sql`select ${'s3cret'}::int`).catch((error: unknown) => error)
   const shown = JSON.stringify(loggable(failed))
   expect(shown).toContain('22P02')
   expect(shown).not.toContain('s3cret')

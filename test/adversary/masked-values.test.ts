@@ -91,7 +91,7 @@ test('a digest does not tell which of all PINs it was made over', async () => {
     requirement: object
     digest: string
   }>(
-    h.app.house.db,
+    h.app.services.db,
     sql`select tool_id as tool, tool_version as version, requested_by as by, requirement, digest from approvals
       where id = ${approval['id']}`,
   )

@@ -100,7 +100,7 @@ describe('overrides of a run', () => {
       stopConditions: [],
     })
     const [row] = await query<{ settings: any }>(
-      h.app.house.db,
+      h.app.services.db,
       sql`select settings from generations where id = ${made['generation'].id}`,
     )
     expect(row!.settings).toMatchObject({
@@ -119,7 +119,7 @@ describe('overrides of a run', () => {
     const agentId = await cast.agent({ toolIds: [look, act], activeToolIds: [look], stepRules })
     const made = await start(agentId, { maxSteps: 2 })
     const [row] = await query<{ settings: any }>(
-      h.app.house.db,
+      h.app.services.db,
       sql`select settings from generations where id = ${made['generation'].id}`,
     )
     expect(row!.settings).toMatchObject({ activeToolIds: [look], stepRules })
@@ -198,7 +198,7 @@ describe('tokens of one person', () => {
   async function end(id: string): Promise<void> {
     const past = new Date(Date.now() - 60_000).toISOString()
     await query(
-      h.app.house.db,
+      h.app.services.db,
       sql`update generations set requester = jsonb_set(requester, '{until}', to_jsonb(${past}::text)) where id = ${id}`,
     )
   }
@@ -208,7 +208,7 @@ describe('tokens of one person', () => {
     const agentless = await provider.token({ sub: 'mallory', gatehouse_role: 'viewer' })
     const run = await waitingRun(weak)
     const [row] = await query<{ requester: object }>(
-      h.app.house.db,
+      h.app.services.db,
       sql`select requester from generations where id = ${run.id}`,
     )
     expect(row!.requester).toMatchObject({ role: 'developer', until: expect.stringMatching(/Z$/) })
@@ -220,7 +220,7 @@ describe('tokens of one person', () => {
   test('do not lend a stronger role to a run of a weaker one', async () => {
     const run = await waitingRun(await provider.token({ sub: 'eve', gatehouse_role: 'caller' }))
     await query(
-      h.app.house.db,
+      h.app.services.db,
       sql`update generations set requester = jsonb_set(requester, '{role}', '"viewer"') where id = ${run.id}`,
     )
     await h.gql('{ viewer { id } }', {}, await provider.token({ sub: 'eve', gatehouse_role: 'admin' }))
@@ -252,7 +252,7 @@ describe('tokens of one person', () => {
     const long = await provider.token({ sub: 'oscar', exp: inSeconds(100_000) })
     const { data } = await h.gql('{ viewer { id } }', {}, long)
     const over = { id: data['viewer'].id, expiresAt: new Date(Date.now() - 1000) }
-    await expect(assertStillValid(h.app.house.db, over)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    await expect(assertStillValid(h.app.services.db, over)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
   test.each([

@@ -217,7 +217,7 @@ describe('a secret that names its hosts', () => {
 
   test('stays behind with every header that is no public one, whoever sends it', async () => {
     const headers = { 'x-goog-api-key': value, 'x-token': value, accept: 'text/plain' }
-    await h.app.house.egress.fetch(`${friend.url}/away`, { headers })
+    await h.app.services.egress.fetch(`${friend.url}/away`, { headers })
     expect(thief.seen[0]!.headers).toMatchObject({ accept: 'text/plain' })
     expect(seenBy(thief)).not.toContain(value)
   })
@@ -293,7 +293,7 @@ describe('a secret that names its hosts', () => {
 })
 
 test('a secret of before, which names no host, works as it did', async () => {
-  await query(h.app.house.db, sql`update secrets set allowed_hosts = null where name = 'FREE'`)
+  await query(h.app.services.db, sql`update secrets set allowed_hosts = null where name = 'FREE'`)
   const { tool } = await httpTool(thief.url, '{{secret:FREE}}')
   expect(await call(tool.id)).toEqual({ isError: false, errorCode: null })
 })

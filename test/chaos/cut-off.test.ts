@@ -176,7 +176,7 @@ test.runIf(hasPostgres)(
     expect(left).toEqual([])
     expect(stage.upstream.seen).toHaveLength(1)
     const told = await query<{ type: string }>(
-      stage.other.app.house.db,
+      stage.other.app.services.db,
       sql`select type from events where type like 'TOOL_CALL%' order by id`,
     )
     expect(told.map((event) => event.type)).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_SETTLED'])

@@ -134,7 +134,7 @@ test.runIf(hasPostgres)(
       for (const proxy of proxies) proxy.judge = judgeStatement
       storm()
     }
-    const rows: Rows = (text) => query(direct.app.house.db, sql.raw(text))
+    const rows: Rows = (text) => query(direct.app.services.db, sql.raw(text))
     const tally = await survive(replicas, rows, { begin, calm })
     console.log('faults on PostgreSQL', { seed, ...tally, ...storms, ...Object.fromEntries(hit) })
     for (const kind of ['begin', 'commit', 'select', 'update', 'with'])
@@ -154,12 +154,12 @@ test(
     const random = seededRandom(seed + 1)
     const replica = await openHarness({ leaseMs, workerSlots: 24 }, { database: await memoryDatabase() })
     closers.push(() => replica.stop())
-    const storm = pgliteFaults(replica.app.house.db, () => {
+    const storm = pgliteFaults(replica.app.services.db, () => {
       const at = random()
       return at < 0.01 ? 'before' : at < 0.02 ? 'after' : 'pass'
     })
     closers.push(storm.calm)
-    const rows: Rows = (text) => query(replica.app.house.db, sql.raw(text))
+    const rows: Rows = (text) => query(replica.app.services.db, sql.raw(text))
     const tally = await survive([replica], rows, storm)
     console.log('faults on PGlite', { seed, ...tally, faults: storm.faults() })
     expect(storm.faults()).toBeGreaterThan(schedules / 10)

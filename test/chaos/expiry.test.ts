@@ -70,7 +70,7 @@ describe.each(kinds)('on %s', (kind) => {
     )
     const called = await silent.mutate('callTool', { toolId: tool.id }, 'toolCall { id approval { id } }')
     const approvalId = called['toolCall'].approval.id
-    const { db } = silent.app.house
+    const { db } = silent.app.services
     const { query } = await import('../../src/store/db/database.ts')
     const { sql } = await import('drizzle-orm')
     await query(

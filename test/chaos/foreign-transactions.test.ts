@@ -38,13 +38,13 @@ afterAll(async () => {
 
 /** Writes events while something stands in the way, and says how late each was told. */
 async function latenesses(): Promise<number[]> {
-  const [id] = await makeGenerations(h.app.house.db, projectId, 1)
+  const [id] = await makeGenerations(h.app.services.db, projectId, 1)
   const reader: FeedReader = followFeed({ url: h.url, key: adminKey, after: '0' })
   closers.push(() => reader.close())
   const mine = () => reader.told.filter((event) => event.generationId === id)
   const writtenAt: number[] = []
   for (let i = 0; i < events; i++) {
-    await append(h.app.house, projectId, id!, someEvents(1))
+    await append(h.app.services, projectId, id!, someEvents(1))
     writtenAt.push(performance.now())
   }
   await expect.poll(() => mine().length, { timeout: 5000, message: 'events told' }).toBe(events)

@@ -45,7 +45,7 @@ const ways = [
 
 /** Writes without end: short transactions, long ones, and such that are rolled back. A failed commit is left as it is. */
 async function write(h: Harness, projectId: string, id: string, over: () => boolean): Promise<void> {
-  const { db } = h.app.house
+  const { db } = h.app.services
   while (!over()) {
     const events = someEvents(1 + Math.floor(Math.random() * 3))
     const roll = Math.random()
@@ -58,7 +58,7 @@ async function write(h: Harness, projectId: string, id: string, over: () => bool
           returning id, project_id, last_seq), e as (${insertGenerationEvents(events)})
         select ${end} as one from g, pg_sleep(${sleep}::float8)`,
     ).then(
-      () => h.app.house.bell.ring([{ kind: 'news', generationId: id, projectId, seq: null }]),
+      () => h.app.services.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq: null }]),
       () => pause(10),
     )
   }
@@ -71,12 +71,12 @@ async function write(h: Harness, projectId: string, id: string, over: () => bool
 async function abandon(h: Harness, projectId: string): Promise<void> {
   for (let i = 0; i < 30; i++)
     await query(
-      h.app.house.db,
+      h.app.services.db,
       sql`with e as (insert into idempotency_keys (project_id, principal_id, operation, key, request_hash, result_id, expires_at)
           values ('none', 'none', 'none', ${String(i)}, '', '', now()) returning key)
         select 1 / (length(e.key) - length(e.key)) from e`,
     ).catch(() => {})
-  h.app.house.bell.ring([{ kind: 'news', generationId: null, projectId, seq: null }])
+  h.app.services.pubsub.publish([{ kind: 'news', generationId: null, projectId, seq: null }])
   await pause(50)
 }
 
@@ -89,7 +89,7 @@ test.skipIf(!hasClusters)(
     )
     closers.push(() => Promise.all(replicas.map((one) => one.stop())))
     const projectId = (await replicas[0]!.gql('{ viewer { project { id } } }')).data['viewer'].project.id
-    const ids = await makeGenerations(replicas[0]!.app.house.db, projectId, writers)
+    const ids = await makeGenerations(replicas[0]!.app.services.db, projectId, writers)
     const readers = replicas.flatMap(({ url }) =>
       [undefined, ['MESSAGE_COMMITTED']].map((types) =>
         followFeed({ url, key: adminKey, after: '0', ...(types ? { types } : {}) }),

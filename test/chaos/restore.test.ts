@@ -24,7 +24,7 @@ const open = async () => {
   h = await openHarness({ role: 'api', databaseUrl: cluster.url, databasePool: 4 })
   projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
 }
-const write = (count: number) => append(h.app.house, projectId, id, someEvents(count))
+const write = (count: number) => append(h.app.services, projectId, id, someEvents(count))
 
 const page = `query($id: ID!, $after: String) { generation(id: $id) { events(after: $after, first: 100) { nodes { cursor } } } }`
 const polled = (after: string | null) => ask(h.url, adminKey, page, { id, after })
@@ -86,7 +86,7 @@ beforeAll(async () => {
   cluster = await startCluster()
   closers.push(() => cluster.remove())
   await open()
-  ;[id] = (await makeGenerations(h.app.house.db, projectId, 1)) as [string]
+  ;[id] = (await makeGenerations(h.app.services.db, projectId, 1)) as [string]
   const reader = followFeed({ url: h.url, key: adminKey, after: '0' })
   await write(before)
   await reader.until(before)
@@ -108,7 +108,7 @@ describe.skipIf(!hasClusters)('after the restore of a backup', () => {
     // The server lives on through it, as through a failover; one client is in the middle of the feed.
     living = followFeed({ url: h.url, key: adminKey, after: feed.at(-1)!, onError: () => null })
     closers.push(() => living.close())
-    await vi.waitUntil(() => h.app.house.live.topicCount() === 1, { timeout: 10_000 })
+    await vi.waitUntil(() => h.app.services.live.topicCount() === 1, { timeout: 10_000 })
     await cluster.stop('immediate')
     await cluster.restore(backup)
   }, 60_000)

@@ -1,7 +1,7 @@
 /** Somebody behind our upstream client who tries everything that the upstream offers, and answers all that it asks. */
 import { newId } from '../../src/core/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/core/json.ts'
-import type { House } from '../../src/domain/access/index.ts'
+import type { Services } from '../../src/domain/access/index.ts'
 import {
   callUpstream,
   getPrompt,
@@ -26,27 +26,27 @@ const mostRounds = 5
 const clientCapabilities = { elicitation: { form: { applyDefaults: true } }, sampling: {}, roots: {} }
 
 /** Calls the tools that are wanted, or else all, and reads the rest of the catalog; answers the codes of what failed. */
-export async function useEverything(house: House, place: Place, wanted: Wanted[]): Promise<string[]> {
-  const { catalog } = (await loadUpstreams(house.db, [place.id])).get(place.id)!
+export async function useEverything(services: Services, place: Place, wanted: Wanted[]): Promise<string[]> {
+  const { catalog } = (await loadUpstreams(services.db, [place.id])).get(place.id)!
   const everyTool = () =>
     catalog.tools.map((tool) => ({ name: tool.name, arguments: argumentsFor(tool, catalog.tools) }))
   const codes: string[] = []
   for (const call of wanted.length > 0 ? wanted : everyTool()) {
-    const code = await callTool(house, place, call)
+    const code = await callTool(services, place, call)
     if (code) codes.push(code)
   }
   const reading = { ...place, timeoutMs, relay: { clientCapabilities } }
-  for (const { uri } of catalog.resources) await readResource(house, { ...reading, uri })
-  for (const { name } of catalog.prompts) await getPrompt(house, { ...reading, name, arguments: {} })
+  for (const { uri } of catalog.resources) await readResource(services, { ...reading, uri })
+  for (const { name } of catalog.prompts) await getPrompt(services, { ...reading, name, arguments: {} })
   return codes
 }
 
 /** One call in as many rounds as the upstream wants; the code of its failure, or null. */
-async function callTool(house: House, place: Place, call: Wanted): Promise<string | null> {
+async function callTool(services: Services, place: Place, call: Wanted): Promise<string | null> {
   const ask: Relay['ask'] = async ({ method, params }) => answerTo(method, params)
   let relay: Relay = { clientCapabilities, ask }
   for (let round = 1; round <= mostRounds; round++) {
-    const answer = await callUpstream(house, {
+    const answer = await callUpstream(services, {
       ...place,
       tool: call.name,
       arguments: call.arguments,

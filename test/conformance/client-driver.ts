@@ -59,7 +59,7 @@ export async function drive(task: Task): Promise<string[]> {
 }
 
 async function useServer(app: App, task: Task, say: (line: string) => void): Promise<void> {
-  const { house } = app
+  const { services } = app
   const place: Place = { id: newId('tool'), projectId: 'proj_conformance' }
   const ctx: Ctx = app.ctxOf({
     id: 'key_driver',
@@ -73,11 +73,11 @@ async function useServer(app: App, task: Task, say: (line: string) => void): Pro
     votes: true,
   })
   const config = { url: task.url, headers: {}, auth: await authOf(ctx, task) }
-  await saveUpstream(house.db, { ...place, config })
+  await saveUpstream(services.db, { ...place, config })
   for (let logins = 0; ; logins++) {
-    const { status, error } = await refreshUpstream(house, place.id)
+    const { status, error } = await refreshUpstream(services, place.id)
     const wanted = task.context['toolCalls'] ?? []
-    const codes = status === 'CONNECTED' ? await useEverything(house, place, wanted) : [error?.code]
+    const codes = status === 'CONNECTED' ? await useEverything(services, place, wanted) : [error?.code]
     say(`${status}: ${codes.join(', ') || 'no errors'}`)
     if (!codes.includes('authorization_required') || logins === mostLogins) return
     const outcome = await login(app, ctx, place)

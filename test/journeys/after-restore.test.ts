@@ -57,7 +57,7 @@ test(
   { timeout: 90_000 },
   async () => {
     const made = await withServer(async (h) => {
-      const { db } = h.app.house
+      const { db } = h.app.services
       const projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id as string
       const tool = async (name: string, method: string) => {
         const http = { url: 'https://example.com', method, inputSchema: objectSchema({}) }
@@ -76,7 +76,7 @@ test(
       await executing(db, 'call_direct', charge, projectId, null)
       await executing(db, 'call_inside', charge, projectId, id)
       await executing(db, 'call_again', look, projectId, null)
-      await append(h.app.house, projectId, id, someEvents(2))
+      await append(h.app.services, projectId, id, someEvents(2))
       const { data } = await h.gql('{ viewer { project { feedCursor } } }')
       return { projectId, id, ended, cursor: data['viewer'].project.feedCursor as string }
     })
@@ -87,7 +87,7 @@ test(
     expect(await afterRestore(configOf()), 'a second time there is nothing left').toEqual({ unknown: 0 })
 
     await withServer(async (h) => {
-      const { db } = h.app.house
+      const { db } = h.app.services
       const calls = await query<{ id: string; status: string; epoch: number }>(
         db,
         sql`select id, status, epoch from tool_calls order by id`,

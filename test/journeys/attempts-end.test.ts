@@ -37,8 +37,8 @@ async function lose(
       await new Promise((resolve) => setImmediate(resolve))
     else {
       sent++
-      await query(h.app.house.db, sql`update ${sql.raw(table)} set wake_at = now() where id = ${id}`)
-      h.app.house.bell.ring([{ kind: 'work', table }])
+      await query(h.app.services.db, sql`update ${sql.raw(table)} set wake_at = now() where id = ${id}`)
+      h.app.services.pubsub.publish([{ kind: 'work', table }])
     }
   }
   return deadly.seen.filter((seen) => seen.url === path).length
@@ -73,7 +73,7 @@ test('outside a run: the same', async () => {
   while (!deadly.seen.some((seen) => seen.url === '/deadly_alone'))
     await new Promise((resolve) => setImmediate(resolve))
   const [row] = await query<{ id: string }>(
-    h.app.house.db,
+    h.app.services.db,
     sql`select id from tool_calls where tool_id = ${toolId}`,
   )
   const settled = async () => (await gate.toolCall(row!.id))['status'] === 'ERRORED'

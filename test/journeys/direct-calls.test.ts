@@ -228,7 +228,7 @@ test('a call whose process went away is sent again when idempotent, and UNKNOWN 
     ids[toolId] = toolCall.id
     // As a process leaves it that dies between sending and recording.
     await query(
-      h.app.house.db,
+      h.app.services.db,
       sql`update tool_calls set status = 'EXECUTING', result = null, is_error = null,
       settled_at = null, wake_at = now() where id = ${toolCall.id}`,
     )
@@ -244,7 +244,7 @@ test('a call whose process went away is sent again when idempotent, and UNKNOWN 
       return count >= 4
     })
   })
-  h.app.house.bell.ring([{ kind: 'work', table: 'tool_calls' }])
+  h.app.services.pubsub.publish([{ kind: 'work', table: 'tool_calls' }])
   await settled
   const { data } = await h.gql(
     'query($a: ID!, $b: ID!) { a: toolCall(id: $a) { status isError attempt errorCode } b: toolCall(id: $b) { status attempt } }',

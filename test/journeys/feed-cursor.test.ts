@@ -30,12 +30,12 @@ const snapshot = `query($project: ID!, $id: ID!) {
 
 describe('feedCursor', () => {
   test('gives what comes after it and nothing that was there before', async () => {
-    const [id] = await makeGenerations(h.app.house.db, projectId, 1)
-    await append(h.app.house, projectId, id!, someEvents(3))
+    const [id] = await makeGenerations(h.app.services.db, projectId, 1)
+    await append(h.app.services, projectId, id!, someEvents(3))
     const { data } = await h.gql(snapshot, { project: projectId, id })
     expect(data['generation'].events.nodes).toHaveLength(3)
     const reader = followFeed({ url: h.url, key: adminKey, after: data['project'].feedCursor })
-    await append(h.app.house, projectId, id!, someEvents(2))
+    await append(h.app.services, projectId, id!, someEvents(2))
     await reader.until(2)
     await reader.close()
     expect(reader.told.map(placeOf)).toEqual([4, 5].map((seq) => ({ id, seq })))
@@ -56,8 +56,8 @@ describe('feedCursor', () => {
 })
 
 test('following an ended run again from its last cursor ends at once, over a socket and over SSE', async () => {
-  const [id] = await makeGenerations(h.app.house.db, projectId, 1)
-  await append(h.app.house, projectId, id!, someEvents(3, true))
+  const [id] = await makeGenerations(h.app.services.db, projectId, 1)
+  await append(h.app.services, projectId, id!, someEvents(3, true))
   const document = `subscription($id: ID!, $after: String) { generationEvents(generationId: $id, after: $after) { cursor } }`
   const all = await h.collect(document, { id })
   expect(all).toHaveLength(3)
@@ -74,7 +74,7 @@ test('following an ended run again from its last cursor ends at once, over a soc
     body: JSON.stringify({ query: document, variables: { id, after } }),
   })
   expect(await response.text()).toMatch(/event: complete/)
-  expect(h.app.house.live.topicCount()).toBe(0)
+  expect(h.app.services.live.topicCount()).toBe(0)
 })
 
 test('the metrics tell of events without a place', async () => {
@@ -94,8 +94,8 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
       () => other.end({ timeout: 1 }),
     )
     const project = (await own.gql('{ viewer { project { id } } }')).data['viewer'].project.id
-    const [id] = await makeGenerations(own.app.house.db, project, 1)
-    await append(own.app.house, project, id!, someEvents(2))
+    const [id] = await makeGenerations(own.app.services.db, project, 1)
+    await append(own.app.services, project, id!, someEvents(2))
     const numbering = await other.reserve()
     // The lock of number_events: whoever wants to know the end of the feed waits here.
     await numbering`select pg_advisory_lock(4215203782)`
@@ -105,11 +105,11 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
         async () => (await other`select 1 from pg_locks where locktype = 'advisory' and not granted`).length,
       )
       .toBe(1)
-    await append(own.app.house, project, id!, someEvents(1))
+    await append(own.app.services, project, id!, someEvents(1))
     await numbering`select pg_advisory_unlock(4215203782)`
     const { data } = await answer
     const seen = data['generation'].events.nodes.map((node: { cursor: string }) => placeOf(node).seq)
-    await append(own.app.house, project, id!, someEvents(1))
+    await append(own.app.services, project, id!, someEvents(1))
     const reader = followFeed({ url: own.url, key: adminKey, after: data['project'].feedCursor })
     await expect.poll(() => reader.told.map(placeOf).at(-1)?.seq).toBe(4)
     await reader.close()
@@ -126,7 +126,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
       )
       closers.push(drop, () => Promise.all(replicas.map((one) => one.stop())))
       const project = (await replicas[0]!.gql('{ viewer { project { id } } }')).data['viewer'].project.id
-      const ids = await makeGenerations(replicas[0]!.app.house.db, project, 20)
+      const ids = await makeGenerations(replicas[0]!.app.services.db, project, 20)
       const rounds = 40
       const readers = replicas.flatMap((one) =>
         [1, 2].map(() => followFeed({ url: one.url, key: adminKey, after: '0' })),
@@ -135,7 +135,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
       await Promise.all(
         ids.map(async (id, i) => {
           for (let n = 0; n < rounds; n++)
-            await append(replicas[i % 2]!.app.house, project, id, someEvents(1))
+            await append(replicas[i % 2]!.app.services, project, id, someEvents(1))
         }),
       )
       const told = readers.map((reader) => () => reader.told.filter((event) => event.generationId !== null))

@@ -46,7 +46,7 @@ async function expectWhole(id: string, text: string) {
 
 /** The next upload stops where it puts its bytes in their place, until it is let go. */
 function freezeNext(): { frozen: Promise<void>; thaw(): void } {
-  const { blobs } = h.app.house
+  const { blobs } = h.app.services
   const write = blobs.write.bind(blobs)
   let freeze = () => {}
   let thaw = () => {}

@@ -23,7 +23,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-const rows = <Row>(statement: ReturnType<typeof sql>) => query<Row>(h.app.house.db, statement)
+const rows = <Row>(statement: ReturnType<typeof sql>) => query<Row>(h.app.services.db, statement)
 
 /** As if a day had passed since the key was first used. */
 const aDayLater = (id: string) =>
@@ -92,19 +92,19 @@ describe.each(['callTool', 'startGeneration', 'a call over the bridge'])('the ke
     await aDayLater(id)
     expect(await way.ask('one')).toBe(id)
     await aDayLater(id)
-    await forgetExpiredKeys(h.app.house.db)
+    await forgetExpiredKeys(h.app.services.db)
     expect(await kept(id)).toBe(true)
     await way.end(id)
     await aDayLater(id)
     expect(await way.ask('one')).toBe(id)
-    await forgetExpiredKeys(h.app.house.db)
+    await forgetExpiredKeys(h.app.services.db)
     expect(await kept(id)).toBe(true)
     await aDayAfterItsEnd(id)
     const other = await way.ask('one')
     expect(other).not.toBe(id)
     await way.end(other)
     await aDayAfterItsEnd(other)
-    await forgetExpiredKeys(h.app.house.db)
+    await forgetExpiredKeys(h.app.services.db)
     expect(await kept(other)).toBe(false)
   })
 })
@@ -116,7 +116,7 @@ test('the key of a call whose outcome is unknown is kept until a person has sett
   await leaveBehind(h, id)
   await aDayAfterItsEnd(id)
   expect(await ask()).toBe(id)
-  await forgetExpiredKeys(h.app.house.db)
+  await forgetExpiredKeys(h.app.services.db)
   expect(await kept(id)).toBe(true)
   await h.mutate('resolveUnknownCall', { toolCallId: id, outcome: 'FAILED' }, 'toolCall { id }')
   await aDayAfterItsEnd(id)
@@ -136,9 +136,9 @@ test('a sweep looks at a bounded number, and those it keeps do not hide the othe
   await rows(
     sql`update idempotency_keys set expires_at = expires_at - interval '1 day' where operation = ${waiting}`,
   )
-  await forgetExpiredKeys(h.app.house.db, 10)
-  await forgetExpiredKeys(h.app.house.db, 10)
-  await forgetExpiredKeys(h.app.house.db, 10)
+  await forgetExpiredKeys(h.app.services.db, 10)
+  await forgetExpiredKeys(h.app.services.db, 10)
+  await forgetExpiredKeys(h.app.services.db, 10)
   const left = await rows<{ operation: string; n: number }>(
     sql`select operation, count(*)::int as n from idempotency_keys where project_id = 'proj_sweep' group by 1`,
   )

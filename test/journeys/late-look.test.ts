@@ -2,7 +2,7 @@
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { sql, type SQL } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { commit } from '../../src/domain/generations/commit.ts'
+import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { query } from '../../src/store/db/database.ts'
 import { LeaseLostError } from '../../src/store/work/work.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 /** Holds back the answer of the next statement with this text and these values; `read` when the database has given it. */
 function holdNext(text: string, value: string, verb = 'select'): { read: Promise<void>; release(): void } {
-  const { db } = h.app.house
+  const { db } = h.app.services
   const execute = db.execute.bind(db)
   let read = () => {}
   let release = () => {}
@@ -49,7 +49,7 @@ function holdNext(text: string, value: string, verb = 'select'): { read: Promise
 
 /** Holds back the next statement with this text and these values, before the database sees it. */
 function delayNext(text: string, value: string): { reached: Promise<void>; release(): void } {
-  const { db } = h.app.house
+  const { db } = h.app.services
   const execute = db.execute.bind(db)
   let reach = () => {}
   let release = () => {}
@@ -73,7 +73,7 @@ const makeTool = async (name: string, config: object, more = {}) =>
 
 const settled = (id: string) =>
   query<{ data: { name: string; status: string } }>(
-    h.app.house.db,
+    h.app.services.db,
     sql`select data from events where generation_id = ${id} and type = 'TOOL_CALL_SETTLED' order by seq`,
   )
 
@@ -101,7 +101,7 @@ test('a call that ends while the worker reads is neither sent again nor reported
   look.release()
 
   const [{ id: callId }] = await query<{ id: string }>(
-    h.app.house.db,
+    h.app.services.db,
     sql`select id from tool_calls where generation_id = ${id} and runtime_name = 'ask'`,
   ).then((rows) => rows as [{ id: string }])
   await h.mutate(
@@ -135,7 +135,7 @@ test('a toolChoice that comes with the last output holds, though it comes in the
   const id: string = generation.id
   while (!answerPay) await new Promise((resolve) => setImmediate(resolve))
   const [asked] = await query<{ id: string }>(
-    h.app.house.db,
+    h.app.services.db,
     sql`select id from tool_calls where generation_id = ${id} and runtime_name = 'ask_then'`,
   )
   // The worker looks as soon as its own call is settled; the row may have been read when that look comes to the calls.
@@ -156,7 +156,7 @@ test('a toolChoice that comes with the last output holds, though it comes in the
   look.release()
   await h.until(id, ['COMPLETED', 'FAILED'])
   const steps = await query<{ choice: unknown }>(
-    h.app.house.db,
+    h.app.services.db,
     sql`select tool_choice as choice from steps where generation_id = ${id} order by step_index`,
   )
   expect(steps.map((step) => step.choice)).toEqual([{ type: 'auto' }, { type: 'none' }])
@@ -176,7 +176,7 @@ test('no commit starts a call that is settled, whatever its worker believes', as
   const row = async () =>
     (
       await query<{ epoch: number; lastSeq: number; callId: string; status: string; attempt: number }>(
-        h.app.house.db,
+        h.app.services.db,
         sql`select g.epoch::int, g.last_seq::int as "lastSeq", t.id as "callId", t.status, t.attempt
           from generations g join tool_calls t on t.generation_id = g.id and t.runtime_name = 'pay_once'
           where g.id = ${generation.id} and g.status = 'WAITING' and t.settled_at is not null`,
@@ -185,7 +185,7 @@ test('no commit starts a call that is settled, whatever its worker believes', as
   let before = await row()
   while (!before) before = await row()
   const again = commit(
-    h.app.house.db,
+    h.app.services.db,
     { id: generation.id, epoch: before.epoch },
     { wakeAt: null, calls: [{ id: before.callId, status: 'EXECUTING', starts: true }] },
   )

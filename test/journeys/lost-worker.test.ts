@@ -27,8 +27,8 @@ afterAll(async () => {
 
 /** As if the lease had ended: the row is due again and the next claim raises the epoch. */
 async function takeAway(generationId: string): Promise<void> {
-  await query(h.app.house.db, sql`update generations set wake_at = now() where id = ${generationId}`)
-  h.app.house.bell.ring([{ kind: 'work', table: 'generations' }])
+  await query(h.app.services.db, sql`update generations set wake_at = now() where id = ${generationId}`)
+  h.app.services.pubsub.publish([{ kind: 'work', table: 'generations' }])
 }
 
 async function startHanging(name: string, method: string, more = {}): Promise<string> {

@@ -29,7 +29,7 @@ afterAll(async () => {
 
 /** Counts the statements that read calls, from now until it is asked. */
 function countReads(): () => number {
-  const { db } = h.app.house
+  const { db } = h.app.services
   const execute = db.execute.bind(db)
   const dialect = new PgDialect()
   let reads = 0
@@ -51,7 +51,7 @@ async function news(forMs: number): Promise<number> {
   const projectId = data['viewer'].project.id as string
   const begun = performance.now()
   while (performance.now() - begun < forMs) {
-    h.app.house.bell.ring([{ kind: 'news', projectId, generationId: null, seq: null }])
+    h.app.services.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
     await new Promise((resolve) => setImmediate(resolve))
   }
   return performance.now() - begun

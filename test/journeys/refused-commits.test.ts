@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { voidApprovals } from '../../src/domain/approvals/index.ts'
-import { commit } from '../../src/domain/generations/commit.ts'
+import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { LeaseLostError } from '../../src/store/work/work.ts'
 import { gateStory, type GateStory } from '../support/gate-story.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
@@ -28,7 +28,7 @@ test('the approval of a call is not voided by a worker that does not hold its ge
   const [approval] = await gate.pending(id)
   const stale = { id, epoch: -1 }
   const change = { wakeAt: sql`now()`, also: [voidApprovals([approval!['id']], 'TOOL_CHANGED')] }
-  await expect(commit(h.app.house.db, stale, change)).rejects.toThrow(LeaseLostError)
+  await expect(commit(h.app.services.db, stale, change)).rejects.toThrow(LeaseLostError)
   expect(await gate.approval(approval!['id'])).toMatchObject({ status: 'PENDING', voidReason: null })
   await gate.decide(approval!['id'], 'APPROVE')
   await h.until(id, ['COMPLETED'])

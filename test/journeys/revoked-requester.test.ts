@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const revoke = (id: string) => h.mutate('revokeApiKey', { id }, 'apiKey { id }')
 const expire = (id: string) =>
-  query(h.app.house.db, sql`update api_keys set expires_at = now() - interval '1 second' where id = ${id}`)
+  query(h.app.services.db, sql`update api_keys set expires_at = now() - interval '1 second' where id = ${id}`)
 const refused = { status: 'ERRORED', errorCode: 'forbidden', attempts: [] }
 
 describe.each([

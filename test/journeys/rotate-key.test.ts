@@ -108,7 +108,7 @@ test('tokens of upstreams are sealed anew, and logins under way are forgotten', 
   const now = Buffer.alloc(32, 2)
   const then = Buffer.alloc(32, 3)
   const app = await createApp(configOf({ GATEHOUSE_SECRET_KEY: now.toString('base64') }))
-  const { db } = app.house
+  const { db } = app.services
   const { seal, unseal } = await import('../../src/domain/secrets/sealing.ts')
   await query(
     db,
@@ -122,7 +122,7 @@ test('tokens of upstreams are sealed anew, and logins under way are forgotten', 
   }
   expect(await rotateKey(configOf(keys))).toMatchObject({ secrets: 1, tokens: 1 })
   const after = await createApp(configOf({ GATEHOUSE_SECRET_KEY: then.toString('base64') }))
-  const [row] = await query<{ sealed: string }>(after.house.db, sql`select sealed from upstream_tokens`)
+  const [row] = await query<{ sealed: string }>(after.services.db, sql`select sealed from upstream_tokens`)
   expect(unseal(then, row!.sealed, 'upstream/tool_x')).toBe('{"a":1}')
   await after.stop()
 })

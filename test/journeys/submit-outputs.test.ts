@@ -8,12 +8,12 @@ const payload = 'generation { id status } outcomes { toolCallId status error { c
 const done = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED']
 const twoCalls = 'call ask {"word":"a"}\ncall tell {"word":"b"}\nthen\nsay end'
 
-interface House {
+interface Services {
   name: string
   open(): Promise<{ replicas: Harness[]; close(): Promise<void> }>
 }
 
-const houses: House[] = [
+const houses: Services[] = [
   {
     name: 'PGlite',
     open: async () => {

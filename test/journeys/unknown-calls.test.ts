@@ -161,8 +161,8 @@ async function lostCall(name: string, method: string) {
   const id = await cast.start(agentId, 'Go.')
   while (!hanging.seen.some((seen) => seen.url === `/${name}`))
     await new Promise((next) => setImmediate(next))
-  await query(h.app.house.db, sql`update generations set wake_at = now() where id = ${id}`)
-  h.app.house.bell.ring([{ kind: 'work', table: 'generations' }])
+  await query(h.app.services.db, sql`update generations set wake_at = now() where id = ${id}`)
+  h.app.services.pubsub.publish([{ kind: 'work', table: 'generations' }])
   const end = await h.until(id, ['COMPLETED', 'FAILED'], `threadId toolCalls { ${callFields} }`)
   expect(end).toMatchObject({ status: 'COMPLETED', output: { text: 'went on' } })
   return {

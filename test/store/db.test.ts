@@ -14,7 +14,7 @@ import { appendProjectEvents } from '../../src/store/events/log.ts'
 import { numberAll } from '../../src/store/events/numbering.ts'
 import { beginning, type Position } from '../../src/store/events/position.ts'
 import { readFeed } from '../../src/store/events/read.ts'
-import { localBell } from '../../src/store/events/bell.ts'
+import { localPubSub } from '../../src/store/events/pubsub.ts'
 import { buildServer } from '../support/build.ts'
 import { hasPostgres, memoryDatabase, postgresDatabase } from '../support/databases.ts'
 import { append, makeGenerations, someEvents } from '../support/log-writer.ts'
@@ -68,17 +68,17 @@ describe.each(kinds)('a database that was restored into another cluster, on %s',
     return rows.map(({ type }) => type)
   }
   const inOrder = async (after: Position = beginning) => {
-    await numberAll(connection.db, bell)
+    await numberAll(connection.db, pubsub)
     return readFeed(connection.db, project, after, 100)
   }
-  const bell = localBell()
+  const pubsub = localPubSub()
   const shift = async () =>
     Number((await query<{ s: string }>(connection.db, sql`select commit_shift as s from installation`))[0]!.s)
   const all = ['MESSAGE_COMMITTED', 'MESSAGE_COMMITTED', 'OLD', 'MESSAGE_COMMITTED', 'NEW']
 
   test('goes on behind its newest event, although transaction ids begin anew', async () => {
     const [id] = await makeGenerations(connection.db, project, 1)
-    const desk = { db: connection.db, bell }
+    const desk = { db: connection.db, pubsub }
     await append(desk, project, id!, someEvents(2))
     expect(await shift()).toBe(0)
     // As the old cluster left it, with ids far ahead of this one's.

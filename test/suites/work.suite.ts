@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection } from '../../src/store/db/connect.ts'
 import { atomically, query } from '../../src/store/db/database.ts'
-import { localBell } from '../../src/store/events/bell.ts'
+import { localPubSub } from '../../src/store/events/pubsub.ts'
 import { createLeases } from '../../src/store/work/leases.ts'
 import { momentNow } from '../../src/core/stopwatch.ts'
 import {
@@ -15,7 +15,7 @@ import {
   type Held,
 } from '../../src/store/work/work.ts'
 import { interrupted, startWorker, type WorkerOptions } from '../../src/store/work/worker.ts'
-import { commit } from '../../src/domain/generations/commit.ts'
+import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { makeGenerations, someEvents } from '../support/log-writer.ts'
 
 /** Long enough for any stall of a busy machine; the tests of a lease that ends say so. */
@@ -228,7 +228,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         createLeases({ db: db(), table: 'generations', leaseMs: ms, onError: () => {} })
       const options = (more: Partial<WorkerOptions<Claimed>>): WorkerOptions<Claimed> => ({
         db: db(),
-        bell: localBell(),
+        pubsub: localPubSub(),
         table: 'generations',
         slots: 4,
         leases: leasesOf(leaseMs),

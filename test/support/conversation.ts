@@ -5,14 +5,14 @@ import {
   userMessage,
   type Message,
   type ToolResultPart,
-} from '../../src/domain/generations/message.ts'
+} from '../../src/domain/generations/model/message.ts'
 import type {
   ModelAnswer,
   ModelEvent,
   ModelPort,
   ModelRequest,
   ModelTool,
-} from '../../src/domain/generations/model.ts'
+} from '../../src/domain/generations/model/port.ts'
 
 export const weatherTool: ModelTool = {
   name: 'get_weather',

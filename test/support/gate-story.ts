@@ -129,7 +129,7 @@ export function gateStory(h: Harness, cast: Cast): GateStory {
     async bringForward(approvalId, what) {
       const over = what === 'expiry' ? sql`, expires_at = now()` : sql``
       await query(
-        h.app.house.db,
+        h.app.services.db,
         sql`update approvals set wake_at = now() ${over} where id = ${approvalId} and status = 'PENDING'`,
       )
     },

@@ -8,14 +8,14 @@ import type { Harness } from './harness.ts'
  * then it is UNKNOWN, or was sent again when it is idempotent.
  */
 export async function leaveBehind(h: Harness, toolCallId: string): Promise<void> {
-  const { db, bell } = h.app.house
+  const { db, pubsub } = h.app.services
   await query(
     db,
     sql`update tool_calls set status = 'EXECUTING', result = null, is_error = null, error_code = null,
       settled_at = null, wake_at = now(), attempts = (attempts - -1) || jsonb_build_array(
         (attempts->-1) - 'endedAt' - 'outcome' - 'errorCode') where id = ${toolCallId}`,
   )
-  bell.ring([{ kind: 'work', table: 'tool_calls' }])
+  pubsub.publish([{ kind: 'work', table: 'tool_calls' }])
   const [{ project } = {}] = await query<{ project: string }>(
     db,
     sql`select project_id as project from tool_calls where id = ${toolCallId}`,

@@ -1,12 +1,12 @@
 /** Writes generations and their events as the loop does, without a loop: at full speed and of any length. */
 import { sql } from 'drizzle-orm'
 import { atomically, query, type Database } from '../../src/store/db/database.ts'
-import type { Bell } from '../../src/store/events/bell.ts'
+import type { PubSub } from '../../src/store/events/pubsub.ts'
 import { insertGenerationEvents, type NewEvent } from '../../src/store/events/log.ts'
 
 export interface Desk {
   db: Database
-  bell: Bell
+  pubsub: PubSub
 }
 
 /** Inserts generations that no worker will ever look at; answers their ids. */
@@ -31,7 +31,7 @@ export async function append(desk: Desk, projectId: string, id: string, events: 
       select last_seq as seq from g`,
   )
   const seq = rows[0]!.seq
-  desk.bell.ring([{ kind: 'news', generationId: id, projectId, seq }])
+  desk.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq }])
   return seq
 }
 
@@ -44,10 +44,10 @@ export async function appendSlowly(
   hold: () => Promise<unknown>,
 ): Promise<void> {
   await atomically(desk.db, async (tx) => {
-    await append({ db: tx, bell: { ...desk.bell, ring: () => {} } }, projectId, id, events)
+    await append({ db: tx, pubsub: { ...desk.pubsub, publish: () => {} } }, projectId, id, events)
     await hold()
   })
-  desk.bell.ring([{ kind: 'news', generationId: id, projectId, seq: null }])
+  desk.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq: null }])
 }
 
 /** Events that tell nothing in particular; the last one ends the stream when it is `closing`. */

@@ -46,6 +46,6 @@ function arm(db: Database): void {
 }
 
 const app = await createApp(loadConfig())
-arm(app.house.db)
+arm(app.services.db)
 process.stdout.write(`GraphQL ${app.url}/graphql\n`)
 process.once('SIGTERM', () => void app.stop().then(() => process.exit(0)))

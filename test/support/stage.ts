@@ -28,7 +28,7 @@ export async function openStage(kind: StageKind, config: Partial<Config> = {}): 
   const replicas = await Promise.all(opening)
   const [first] = replicas
   const cast = await makeCast(first!)
-  const db: Database = first!.app.house.db
+  const db: Database = first!.app.services.db
   let made = 0
   return {
     replicas,

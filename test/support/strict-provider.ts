@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { LLMock } from '@copilotkit/aimock'
-import type { ProviderSettings } from '../../src/domain/generations/models/index.ts'
+import type { ProviderSettings } from '../../src/domain/generations/providers/open-model.ts'
 import { faultOf, type Issued } from './strict-rules.ts'
 import { framesOf, type Wire, type WireAnswer } from './wire-frames.ts'
 

@@ -13,10 +13,10 @@ const orders = () =>
   JSON.parse(readFileSync(process.env['VICTIM_ORDERS']!, 'utf8')) as { point: string; path: string }
 const die = () => process.kill(process.pid, 'SIGKILL')
 
-function arm({ house }: App): void {
+function arm({ services }: App): void {
   let answered = false
-  const { request } = house.egress
-  house.egress.request = async (input) => {
+  const { request } = services.egress
+  services.egress.request = async (input) => {
     const { point, path } = orders()
     const ours = String(input.url).endsWith(path)
     if (ours && point === 'before dispatch') die()
@@ -25,13 +25,13 @@ function arm({ house }: App): void {
     answered ||= ours
     return outcome
   }
-  const { ring } = house.bell
-  house.bell.ring = (hints) => {
-    // The first ring after the answer is that of the commit of the outcome.
+  const { publish } = services.pubsub
+  services.pubsub.publish = (hints) => {
+    // The first hint after the answer is that of the commit of the outcome.
     if (answered && orders().point === 'after the commit, before the bell') die()
-    ring(hints)
+    publish(hints)
   }
-  dieAfterVerdict(house.db)
+  dieAfterVerdict(services.db)
 }
 
 /** Every transaction runs as ever; the process ends in the instant in which one with a verdict has been committed. */

@@ -6,7 +6,7 @@ import { useServer } from 'graphql-ws/use/ws'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { WebSocketServer, type WebSocket } from 'ws'
 import type { Log } from '../../core/log.ts'
-import type { House } from '../../domain/access/index.ts'
+import type { Services } from '../../domain/access/index.ts'
 import { maskError } from './errors.ts'
 import { usualLimits, type SocketLimits } from './socket-limits.ts'
 import { watchSockets } from './socket-readers.ts'
@@ -24,7 +24,7 @@ export interface SocketOptions {
   /** The address of the client, behind proxies that are believed. */
   addressOf(request: IncomingMessage): string | null
   /** Ends a socket with its key. */
-  stays: House['stays']
+  revocations: Services['revocations']
   /** Where they differ from the usual ones. */
   limits?: Partial<SocketLimits>
 }
@@ -148,7 +148,9 @@ async function connect(options: SocketOptions, { connectionParams, extra }: Conn
     // It may have gone meanwhile, and then nobody would forget it again.
     if (extra.socket.readyState !== extra.socket.OPEN) return false
     // Before any of its operations asks for the same: the code says more than an error of theirs.
-    extra.forget = options.stays.keep(principal, () => extra.socket.close(CloseCode.Forbidden, 'Forbidden'))
+    extra.forget = options.revocations.onRevoked(principal, () =>
+      extra.socket.close(CloseCode.Forbidden, 'Forbidden'),
+    )
   } catch (error) {
     const { code } = maskError(error, options.log).extensions
     if (code !== 'UNAUTHENTICATED') extra.socket.close(tryAgainLater, 'Try again later')

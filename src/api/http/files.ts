@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { AppError, invalidAt, notFound, type ErrorCode } from '../../core/errors.ts'
 import { isJsonObject, tryParseJson } from '../../core/json.ts'
-import { asAppError, type Ctx, type House } from '../../domain/access/index.ts'
+import { asAppError, type Ctx, type Services } from '../../domain/access/index.ts'
 import {
   openFile,
   presignUpload,
@@ -25,21 +25,21 @@ export interface FileCallers {
   takeAnonymous(request: IncomingMessage): number
 }
 
-export function makeFiles(house: House, callers: FileCallers): FileRoutes {
+export function makeFiles(services: Services, callers: FileCallers): FileRoutes {
   return {
     serves: (path) => path === presignPath || contentRoute.test(path),
     async serve(request, response) {
       try {
-        await route(house, callers, request, response)
+        await route(services, callers, request, response)
       } catch (error) {
-        refuse(house, response, error)
+        refuse(services, response, error)
       }
     },
   }
 }
 
 async function route(
-  house: House,
+  services: Services,
   callers: FileCallers,
   request: IncomingMessage,
   response: ServerResponse,
@@ -47,9 +47,9 @@ async function route(
   const url = new URL(request.url ?? '/', 'http://gatehouse.invalid')
   const id = contentRoute.exec(url.pathname)?.[1]
   if (!id && request.method === 'POST') return presign(await callers.fileCaller(request), request, response)
-  if (id && request.method === 'PUT') return take(house, callers, id, url, request, response)
+  if (id && request.method === 'PUT') return take(services, callers, id, url, request, response)
   if (id && (request.method === 'GET' || request.method === 'HEAD'))
-    return give(house, callers, id, url, request, response)
+    return give(services, callers, id, url, request, response)
   send(
     response,
     405,
@@ -82,30 +82,30 @@ async function presign(ctx: Ctx, request: IncomingMessage, response: ServerRespo
 }
 
 async function take(
-  house: House,
+  services: Services,
   callers: FileCallers,
   id: string,
   url: URL,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  assertLink(house, callers, request, 'PUT', id, url)
-  if (Number(request.headers['content-length'] ?? 0) > house.limits.maxFileBytes)
-    throw new AppError('LIMITED', `A file has at most ${house.limits.maxFileBytes} bytes.`)
-  const file = await receiveFile(house, id, request.headers['content-type'] ?? null, request)
+  assertLink(services, callers, request, 'PUT', id, url)
+  if (Number(request.headers['content-length'] ?? 0) > services.limits.maxFileBytes)
+    throw new AppError('LIMITED', `A file has at most ${services.limits.maxFileBytes} bytes.`)
+  const file = await receiveFile(services, id, request.headers['content-type'] ?? null, request)
   send(response, 201, { file_id: file.id, size: file.size, sha256: file.sha256 })
 }
 
 async function give(
-  house: House,
+  services: Services,
   callers: FileCallers,
   id: string,
   url: URL,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  assertLink(house, callers, request, 'GET', id, url)
-  const found = await openFile(house, id)
+  assertLink(services, callers, request, 'GET', id, url)
+  const found = await openFile(services, id)
   if (!found) throw notFound('file', id)
   response.writeHead(200, {
     'content-type': found.file.contentType,
@@ -124,21 +124,21 @@ async function give(
 }
 
 function assertLink(
-  house: House,
+  services: Services,
   { takeAnonymous }: FileCallers,
   request: IncomingMessage,
   method: 'PUT' | 'GET',
   id: string,
   url: URL,
 ): void {
-  const until = readLink(house.masterKey, method, id, url.searchParams)
+  const until = readLink(services.masterKey, method, id, url.searchParams)
   const retryAfterMs = until === null ? takeAnonymous(request) : 0
   if (retryAfterMs > 0)
     throw new AppError('LIMITED', 'This address asks too often with links that are not good.', {
       retryAfterMs,
     })
   if (until === null) throw new AppError('FORBIDDEN', 'This link was not signed here, or not for this.')
-  if (until <= house.clock.now())
+  if (until <= services.clock.now())
     throw new AppError('EXPIRED', 'The time of this link is over. Ask for a new one.')
 }
 
@@ -162,11 +162,11 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   INVALID: 422,
 }
 
-function refuse(house: House, response: ServerResponse, error: unknown): void {
+function refuse(services: Services, response: ServerResponse, error: unknown): void {
   if (response.headersSent) return void response.destroy()
   const known = asAppError(error)
   if (!known) {
-    house.log.error({ err: error }, 'a file could not be served')
+    services.log.error({ err: error }, 'a file could not be served')
     return send(
       response,
       500,

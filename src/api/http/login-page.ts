@@ -1,7 +1,7 @@
 /** The page where a person confirms a login for an upstream, and the cookie that ties the login to this browser. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { newToken, purposeKey, sameText, sign } from '../../core/signing.ts'
-import type { House } from '../../domain/access/index.ts'
+import type { Services } from '../../domain/access/index.ts'
 import { confirmLogin, loginPath, readLogin } from '../../domain/upstream/index.ts'
 import { escaped, givePage, pageHeaders } from './pages.ts'
 
@@ -10,7 +10,7 @@ const cookieSeconds = 600
 const maxFormBytes = 4096
 
 /** With https no other host under our domain can set a cookie of this name. */
-function cookieName({ publicUrl }: House): string {
+function cookieName({ publicUrl }: Services): string {
   return isSecure(publicUrl()) ? '__Host-gatehouse_login' : 'gatehouse_login'
 }
 
@@ -19,32 +19,32 @@ function isSecure(url: string): boolean {
 }
 
 /** The secret of the browser that asks; null when it has none. */
-export function browserOf(house: House, request: IncomingMessage): string | null {
-  const name = cookieName(house)
+export function browserOf(services: Services, request: IncomingMessage): string | null {
+  const name = cookieName(services)
   const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split(/=(.*)/s))
   const value = pairs.find(([key]) => key === name)?.[1] ?? ''
   return /^[A-Za-z0-9_-]{43}$/.test(value) ? value : null
 }
 
-function cookieOf(house: House, browser: string): string {
-  const secure = isSecure(house.publicUrl()) ? '; Secure' : ''
-  return `${cookieName(house)}=${browser}; Path=/; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${secure}`
+function cookieOf(services: Services, browser: string): string {
+  const secure = isSecure(services.publicUrl()) ? '; Secure' : ''
+  return `${cookieName(services)}=${browser}; Path=/; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${secure}`
 }
 
 /** Shows what the login is for (GET), or goes on with it (POST from that very page). */
 export async function serveLogin(
-  house: House,
+  services: Services,
   request: IncomingMessage,
   response: ServerResponse,
   url: URL,
 ): Promise<void> {
   // A HEAD of a link scanner shows nothing and sets nothing.
   if (request.method === 'HEAD') return void response.writeHead(200, pageHeaders).end()
-  if (request.method === 'POST') return confirm(house, request, response)
+  if (request.method === 'POST') return confirm(services, request, response)
   const state = url.searchParams.get('state') ?? ''
-  const question = await readLogin(house, state)
+  const question = await readLogin(services, state)
   if (!question) return over(response)
-  const browser = browserOf(house, request) ?? newToken('')
+  const browser = browserOf(services, request) ?? newToken('')
   const { tool, project, startedBy, host } = question
   const facts = [
     ['Tool', tool],
@@ -60,27 +60,31 @@ export async function serveLogin(
       'yourself, or know who did.</p><dl>' +
       facts.map(([name, value]) => `<dt>${name}</dt><dd>${escaped(value!)}</dd>`).join('') +
       `</dl><form method="post" action="${loginPath}"><input type="hidden" name="state" value="${escaped(state)}">` +
-      `<input type="hidden" name="token" value="${formToken(house, browser, state)}">` +
+      `<input type="hidden" name="token" value="${formToken(services, browser, state)}">` +
       '<button>Log in and connect</button></form>',
-    headers: { 'set-cookie': cookieOf(house, browser) },
+    headers: { 'set-cookie': cookieOf(services, browser) },
   })
 }
 
-async function confirm(house: House, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function confirm(
+  services: Services,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const form = await readForm(request)
-  const browser = browserOf(house, request)
+  const browser = browserOf(services, request)
   const state = form?.get('state') ?? ''
   const fromPage =
     browser !== null &&
     (request.headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin' &&
-    sameText(form?.get('token') ?? '', formToken(house, browser, state))
+    sameText(form?.get('token') ?? '', formToken(services, browser, state))
   if (!fromPage)
     return givePage(response, {
       status: 403,
       title: 'Not confirmed',
       html: '<p>This did not come from our page in this browser. Open the link again and confirm it there.</p>',
     })
-  const goTo = await confirmLogin(house, state, browser)
+  const goTo = await confirmLogin(services, state, browser)
   if (goTo === null) return over(response)
   response
     .writeHead(303, { location: goTo, 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' })
@@ -96,7 +100,7 @@ function over(response: ServerResponse): void {
 }
 
 /** Proves that a form was shown to this browser, for this login. */
-function formToken({ masterKey }: House, browser: string, state: string): string {
+function formToken({ masterKey }: Services, browser: string, state: string): string {
   return sign(purposeKey(masterKey, 'login form'), [browser, state])
 }
 

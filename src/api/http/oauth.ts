@@ -1,6 +1,6 @@
 /** Where people go out to authorization servers and come back from them, and what those may know of us. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { House } from '../../domain/access/index.ts'
+import type { Services } from '../../domain/access/index.ts'
 import {
   callbackPath,
   clientDocumentPath,
@@ -46,7 +46,7 @@ const pages: Record<LoginOutcome, { status: number; title: string; words: string
   },
 }
 
-export function makeOauth(house: House): FileRoutes {
+export function makeOauth(services: Services): FileRoutes {
   return {
     serves: (path) => path === callbackPath || path === loginPath || path === clientDocumentPath,
     async serve(request, response) {
@@ -54,28 +54,28 @@ export function makeOauth(house: House): FileRoutes {
       const allowed = url.pathname === loginPath ? ['GET', 'HEAD', 'POST'] : ['GET', 'HEAD']
       if (!allowed.includes(request.method ?? ''))
         return void response.writeHead(405, { allow: allowed.join(', ') }).end()
-      if (url.pathname === loginPath) return serveLogin(house, request, response, url)
-      if (url.pathname === clientDocumentPath) return giveDocument(house, request, response)
+      if (url.pathname === loginPath) return serveLogin(services, request, response, url)
+      if (url.pathname === clientDocumentPath) return giveDocument(services, request, response)
       // A HEAD of a link scanner must not use the login up.
       if (request.method === 'HEAD') return void response.writeHead(200, pageHeaders).end()
-      const { status, title, words } = pages[await outcomeOf(house, request, url)]
+      const { status, title, words } = pages[await outcomeOf(services, request, url)]
       givePage(response, { status, title, html: `<p>${words}</p>` })
     },
   }
 }
 
-async function outcomeOf(house: House, request: IncomingMessage, url: URL): Promise<LoginOutcome> {
+async function outcomeOf(services: Services, request: IncomingMessage, url: URL): Promise<LoginOutcome> {
   try {
-    return await finishLogin(house, url.searchParams, browserOf(house, request))
+    return await finishLogin(services, url.searchParams, browserOf(services, request))
   } catch (error) {
-    house.log.error({ err: error }, 'the return of a login could not be handled')
+    services.log.error({ err: error }, 'the return of a login could not be handled')
     return 'failed'
   }
 }
 
 /** The metadata document that is our client id where servers take one (CIMD). */
-function giveDocument(house: House, request: IncomingMessage, response: ServerResponse): void {
-  const own = house.publicUrl()
+function giveDocument(services: Services, request: IncomingMessage, response: ServerResponse): void {
+  const own = services.publicUrl()
   const body = JSON.stringify({ client_id: own + clientDocumentPath, ...clientMetadata(own) })
   response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'public, max-age=3600' })
   response.end(request.method === 'HEAD' ? undefined : body)

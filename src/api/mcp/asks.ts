@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { onAbort } from '../../core/abort.ts'
 import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 import { purposeKey, sign } from '../../core/signing.ts'
-import type { Ctx, House } from '../../domain/access/index.ts'
+import type { Ctx, Services } from '../../domain/access/index.ts'
 import { codes, protocolError } from './errors.ts'
 
 /** Longer than this an answer reaches only the replica that asked, in characters: a signal holds no more. */
@@ -34,12 +34,12 @@ export interface Asks {
   close(): void
 }
 
-export function createAsks({ bell, masterKey }: Pick<House, 'bell' | 'masterKey'>): Asks {
+export function createAsks({ pubsub, masterKey }: Pick<Services, 'pubsub' | 'masterKey'>): Asks {
   const open = new Map<string, (message: JsonObject) => void>()
   const key = purposeKey(masterKey, 'mcp question')
   const nameOf = (ctx: Ctx, sessionId: string, id: unknown) =>
     sign(key, [ctx.principal.id, sessionId, JSON.stringify(id) ?? null])
-  const unlisten = bell.listen((hint) => {
+  const unsubscribe = pubsub.subscribe((hint) => {
     if (hint.kind !== 'signal' || hint.name !== 'answered') return
     const [name = '', text = ''] = hint.id.split(/ (.*)/s)
     open.get(name)?.(JSON.parse(text) as JsonObject)
@@ -65,14 +65,14 @@ export function createAsks({ bell, masterKey }: Pick<House, 'bell' | 'masterKey'
       const here = open.get(name)
       if (here) return here(message)
       const id = `${name} ${JSON.stringify(message)}`
-      if (id.length <= maxSignal) return bell.ring([{ kind: 'signal', name: 'answered', id }])
+      if (id.length <= maxSignal) return pubsub.publish([{ kind: 'signal', name: 'answered', id }])
       throw protocolError(
         codes.invalidRequest,
         'This answer is too large to be handed on.',
         'answer_too_large',
       )
     },
-    close: unlisten,
+    close: unsubscribe,
   }
 }
 

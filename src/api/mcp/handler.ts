@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, notFound } from '../../core/errors.ts'
 import { hasManyValues, isJsonObject, jsonTooBig, maxJsonValues } from '../../core/json.ts'
 import { rateHeaders } from '../../core/rate-headers.ts'
-import type { Ctx, House } from '../../domain/access/index.ts'
+import type { Ctx, Services } from '../../domain/access/index.ts'
 import { createSubscriptions, createSurfaces } from '../../domain/bridge/index.ts'
 import { goneSignal, writeAnswer, type Answer } from './adapter.ts'
 import { createAgentPlace, type Knock } from './agent-place.ts'
@@ -19,9 +19,9 @@ import { createSessions } from './sessions.ts'
 import { usualTimes, type Times } from './visit.ts'
 
 export interface McpOptions {
-  house: House
+  services: Services
   /** Who is asking; throws UNAUTHENTICATED, or LIMITED when that address asks too often without a valid key. */
-  contextOf(caller: Caller): Promise<Ctx>
+  contextOf(caller: Credentials): Promise<Ctx>
   /** Takes so many messages from what the caller may send; throws LIMITED with the time to wait. */
   take(ctx: Ctx, messages: number): Promise<void>
   /** The address of the client, behind proxies that are believed. */
@@ -34,7 +34,7 @@ export interface McpOptions {
   times?: Partial<Times>
 }
 
-export interface Caller {
+export interface Credentials {
   secret: string | null
   /** What a token may have been issued for. */
   resources: string[]
@@ -59,15 +59,15 @@ const bodyLimits = { maxBytes: 4 * 1024 * 1024, maxDepth: 100 }
 const maxBatch = 50
 
 export function makeMcp(options: McpOptions): Mcp {
-  const { house } = options
-  const surfaces = createSurfaces(house)
-  const sessions = createSessions(house)
+  const { services } = options
+  const surfaces = createSurfaces(services)
+  const sessions = createSessions(services)
   const changes = createChanges(surfaces)
-  const streams = createOpenStreams(house)
-  const subscriptions = createSubscriptions(house, surfaces)
-  const asks = createAsks(house)
+  const streams = createOpenStreams(services)
+  const subscriptions = createSubscriptions(services, surfaces)
+  const asks = createAsks(services)
   const times = { ...usualTimes, ...options.times }
-  const { log } = house
+  const { log } = services
   const agentPlace = createAgentPlace({
     surfaces,
     sessions,
@@ -81,7 +81,7 @@ export function makeMcp(options: McpOptions): Mcp {
   const open = async (knock: Knock, place: Place): Promise<Answer> =>
     place.kind === 'agent'
       ? agentPlace.serve(knock, place.agentId)
-      : { response: await servePlatform(knock, house.log) }
+      : { response: await servePlatform(knock, services.log) }
   return {
     serves: (path) => placeOf(path) !== null,
     serve: (request, response, readBody) => serve(options, open, request, response, readBody),
@@ -152,13 +152,13 @@ async function serve(
 
 /** 401 and 403 tell the client where a better token comes from (S0, "Required challenge shape"). */
 function sendRefusal(
-  { house, publicUrl }: McpOptions,
+  { services, publicUrl }: McpOptions,
   response: ServerResponse,
   place: Place,
   error: unknown,
   id: string | number | null,
 ): void {
-  const { status: usual, headers, body } = toHttpError(error, house.log, id)
+  const { status: usual, headers, body } = toHttpError(error, services.log, id)
   // A client's SDK makes a fault of the transport of 429, without its data; a request that has an id gets its answer.
   const status = usual === 429 && id !== null ? 200 : usual
   const metadata = metadataUrl(publicUrl(), place.path)

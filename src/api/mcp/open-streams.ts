@@ -1,6 +1,6 @@
 /** Streams that stay open for long: ended when this process closes, and with the key of their caller. */
 import { onAbort } from '../../core/abort.ts'
-import type { House, Principal } from '../../domain/access/index.ts'
+import type { Services, Principal } from '../../domain/access/index.ts'
 
 export interface OpenStreams {
   /** Keeps a stream of this caller until it is `over`; `end` is called when it must end before. */
@@ -9,11 +9,11 @@ export interface OpenStreams {
   close(): void
 }
 
-export function createOpenStreams({ stays }: Pick<House, 'stays'>): OpenStreams {
+export function createOpenStreams({ revocations }: Pick<Services, 'revocations'>): OpenStreams {
   const open = new Set<() => void>()
   return {
     keep(principal, end, over) {
-      const forget = stays.keep(principal, end)
+      const forget = revocations.onRevoked(principal, end)
       open.add(end)
       onAbort(over, () => {
         open.delete(end)

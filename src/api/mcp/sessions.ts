@@ -1,7 +1,7 @@
 /** The sessions of older clients as this process knows them, and the requests that they may take back. */
 import { isConversationOpen, readConversation, type Conversation } from '../../domain/bridge/index.ts'
 import { purposeKey, sign } from '../../core/signing.ts'
-import type { Ctx, House } from '../../domain/access/index.ts'
+import type { Ctx, Services } from '../../domain/access/index.ts'
 
 /** How long a session is believed to be open when no bell rings, in milliseconds. */
 const believedMs = 5000
@@ -17,13 +17,13 @@ export interface Sessions {
   close(): void
 }
 
-export function createSessions({ bell, masterKey }: Pick<House, 'bell' | 'masterKey'>): Sessions {
+export function createSessions({ pubsub, masterKey }: Pick<Services, 'pubsub' | 'masterKey'>): Sessions {
   const open = new Map<string, number>()
   const requests = new Map<string, AbortController>()
   const key = purposeKey(masterKey, 'mcp request')
   const nameOf = (ctx: Ctx, sessionId: string, requestId: unknown) =>
     sign(key, [ctx.principal.id, sessionId, JSON.stringify(requestId) ?? null])
-  const unlisten = bell.listen((hint) => {
+  const unsubscribe = pubsub.subscribe((hint) => {
     if (hint.kind === 'reconnected') open.clear()
     if (hint.kind !== 'signal') return
     if (hint.name === 'closed') open.delete(hint.id)
@@ -46,8 +46,8 @@ export function createSessions({ bell, masterKey }: Pick<House, 'bell' | 'master
       return { signal: controller.signal, forget: () => void requests.delete(name) }
     },
     callOff(ctx, sessionId, requestId) {
-      bell.ring([{ kind: 'signal', name: 'called-off', id: nameOf(ctx, sessionId, requestId) }])
+      pubsub.publish([{ kind: 'signal', name: 'called-off', id: nameOf(ctx, sessionId, requestId) }])
     },
-    close: unlisten,
+    close: unsubscribe,
   }
 }

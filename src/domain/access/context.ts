@@ -7,7 +7,7 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { Blobs } from '../../store/blobs/disk.ts'
 import type { Database } from '../../store/db/database.ts'
-import type { Bell } from '../../store/events/bell.ts'
+import type { PubSub } from '../../store/events/pubsub.ts'
 import type { Leases } from '../../store/work/leases.ts'
 import type { Live } from '../../store/events/live.ts'
 import type { Egress } from '../egress/index.ts'
@@ -15,15 +15,15 @@ import type { Policy } from './policy.ts'
 import type { RateLimiter } from './rate.ts'
 
 /** The parts of the house that operations use. Made once, in app.ts. */
-export interface House {
+export interface Services {
   db: Database
   /** The same database over connections that nothing else keeps busy: for claims, heartbeats and outcomes. */
   leaseDb: Database
   /** The leases of this process on calls outside generations. */
   callLeases: Leases
-  bell: Bell
+  pubsub: PubSub
   live: Live
-  stays: Stays
+  revocations: RevocationWatcher
   /** How often keys, projects, agents and tools may be used. */
   rates: RateLimiter
   clock: Clock
@@ -86,17 +86,17 @@ export interface Principal {
 }
 
 /** What stays open on somebody's behalf. */
-export interface Stays {
+export interface RevocationWatcher {
   /**
    * Calls `end` once when the principal's key is revoked, on whichever replica, or when its time is over. The answer
    * forgets it. LIMITED when the key or its project has as many open on this replica as it may. A revocation of which no bell has told is found within 5 seconds.
    */
-  keep(principal: Pick<Principal, 'id' | 'projectId' | 'expiresAt'>, end: () => void): () => void
+  onRevoked(principal: Pick<Principal, 'id' | 'projectId' | 'expiresAt'>, end: () => void): () => void
   close(): void
 }
 
 /** One request. */
-export interface Ctx extends House {
+export interface Ctx extends Services {
   principal: Principal
   requestId: string
   /** Where the request came from, for the audit. */

@@ -4,7 +4,7 @@ export {
   reachable,
   reaches,
   type Ctx,
-  type House,
+  type Services,
   type Limits,
   type PlatformAction,
   type PlatformActions,
@@ -48,7 +48,7 @@ export {
   type Project,
   type UpdateProjectInput,
 } from './projects.ts'
-export { assertRoom } from './room.ts'
+export { assertQuota as assertRoom } from './quota.ts'
 export { personsOf } from './persons.ts'
 export {
   assertUse,
@@ -59,5 +59,5 @@ export {
   type RateLimit,
 } from './limits.ts'
 export { createAddressLimit, type AddressLimit, type Quota } from './rate.ts'
-export { createStays } from './stays.ts'
+export { createRevocationWatcher } from './revocation-watcher.ts'
 export { asAppError } from './storage-fault.ts'

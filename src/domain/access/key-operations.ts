@@ -14,7 +14,7 @@ import { projectOf, reachable, type Ctx } from './context.ts'
 import { assertMay, eachSeen, recordChange } from './permission.ts'
 import { assertStillValid, insertKey, keyOf, loadKeys, markRevoked, type ApiKey } from './keys.ts'
 import { checkPolicy, policyOfRole, roles, within, type Policy, type Role } from './policy.ts'
-import { assertRoom } from './room.ts'
+import { assertQuota } from './quota.ts'
 import { isSubject } from './subjects.ts'
 
 const newKey = z.object({
@@ -60,7 +60,7 @@ export async function createApiKey(
   return atomically(ctx.db, async (tx) => {
     // Whoever revokes this key meanwhile waits, and then finds the new one too.
     await assertStillValid(tx, ctx.principal)
-    await assertRoom(tx, ctx, apiKeys, projectId, 'API keys')
+    await assertQuota(tx, ctx, apiKeys, projectId, 'API keys')
     const made = await insertKey(tx, {
       projectId,
       name,
@@ -138,7 +138,7 @@ export async function revokeApiKey(
     }
     return ended
   })
-  ctx.bell.ring(
+  ctx.pubsub.publish(
     revoked.flatMap((one) => [
       { kind: 'signal', name: 'revoked', id: one.id } as const,
       { kind: 'news', projectId: one.projectId, generationId: null, seq: null } as const,

@@ -5,7 +5,7 @@ import { newId } from '../../core/ids.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
-import type { House, Principal } from './context.ts'
+import type { Services, Principal } from './context.ts'
 import type { TokenVerifier } from './oidc.ts'
 import type { Policy } from './policy.ts'
 import { isSubject, subjectById, type Requester } from './subjects.ts'
@@ -154,22 +154,22 @@ export interface Authenticator {
 
 /** Without `tokens` only API keys are known. */
 export function createAuthenticator(
-  house: Pick<House, 'db' | 'bell' | 'clock'>,
+  services: Pick<Services, 'db' | 'pubsub' | 'clock'>,
   tokens: TokenVerifier | null = null,
 ): Authenticator {
   const cache = new Map<string, { principal: Principal | null; until: number }>()
   let clearings = 0
-  const stop = house.bell.listen((hint) => {
+  const stop = services.pubsub.subscribe((hint) => {
     if (hint.kind !== 'reconnected' && !(hint.kind === 'signal' && hint.name === 'revoked')) return
     clearings++
     cache.clear()
   })
   const find = async (hash: string) => {
-    const now = house.clock.now()
+    const now = services.clock.now()
     const known = cache.get(hash)
     if (known && known.until > now) return known.principal
     const before = clearings
-    const [row] = await house.db
+    const [row] = await services.db
       .select()
       .from(apiKeys)
       .where(and(eq(apiKeys.hash, hash), isNull(apiKeys.revokedAt)))
@@ -192,7 +192,7 @@ export function createAuthenticator(
           : tokens && isToken(secret)
             ? await tokens.verify(secret, resources)
             : await find(sha256Hex(secret))
-      if (!principal || hasExpired(principal, house.clock.now())) throw unauthenticated()
+      if (!principal || hasExpired(principal, services.clock.now())) throw unauthenticated()
       return principal
     },
     close: stop,

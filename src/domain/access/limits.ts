@@ -10,7 +10,7 @@ import { apiKeys } from '../../store/db/tables/access.ts'
 import { rateLimits } from '../../store/db/tables/rates.ts'
 import { tools } from '../../store/db/tables/tools.ts'
 import type { SharedBuckets } from '../../store/rates/shared-buckets.ts'
-import { projectOf, type Ctx, type House } from './context.ts'
+import { projectOf, type Ctx, type Services } from './context.ts'
 import type { RateLimiter } from './rate.ts'
 import { assertMay, recordChange } from './permission.ts'
 
@@ -39,7 +39,7 @@ export interface UsualRates {
 
 /** `usual`: what a key may that nobody has set a limit for. */
 export function createRateLimiter(
-  house: Pick<House, 'db' | 'clock' | 'bell'>,
+  services: Pick<Services, 'db' | 'clock' | 'pubsub'>,
   buckets: SharedBuckets,
   usual: UsualRates,
 ): RateLimiter {
@@ -47,17 +47,17 @@ export function createRateLimiter(
   const requestRule = perMinute(usual.requestsPerMinute)
   const costRule = perMinute(usual.costPerMinute)
   const rulesOf = (projectId: string): Promise<Map<string, BucketRule>> => {
-    const now = house.clock.now()
+    const now = services.clock.now()
     const found = known.get(projectId)
     if (found && found.until > now) return found.rules
     if (known.size >= maxProjects) known.clear()
-    const rules = readRules(house, projectId)
+    const rules = readRules(services, projectId)
     known.set(projectId, { rules, until: now + believeMs })
     // What could not be read is read again by the next; until then what is usual holds.
     rules.catch(() => known.delete(projectId))
     return rules
   }
-  const stop = house.bell.listen((hint) => {
+  const stop = services.pubsub.subscribe((hint) => {
     if (hint.kind === 'signal' && hint.name === 'limits') known.delete(hint.id)
   })
   const keyRules = new Map<string, BucketRule>()
@@ -119,7 +119,7 @@ function limited(message: string, waitMs: number): AppError {
   return new AppError('LIMITED', message, { retryAfterMs: Math.ceil(waitMs) })
 }
 
-async function readRules({ db }: Pick<House, 'db'>, projectId: string): Promise<Map<string, BucketRule>> {
+async function readRules({ db }: Pick<Services, 'db'>, projectId: string): Promise<Map<string, BucketRule>> {
   const rows = await db.select().from(rateLimits).where(eq(rateLimits.projectId, projectId))
   return new Map(
     rows.map(({ scope, targetId, burst, perMinute: count }) => [
@@ -197,7 +197,7 @@ export async function setRateLimit(ctx: Ctx, input: z.input<typeof newLimit>): P
     return row as RateLimit
   })
   ctx.rates.forget(projectId)
-  ctx.bell.ring([{ kind: 'signal', name: 'limits', id: projectId }])
+  ctx.pubsub.publish([{ kind: 'signal', name: 'limits', id: projectId }])
   return set
 }
 

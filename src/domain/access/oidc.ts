@@ -8,7 +8,7 @@ import {
   type JWTVerifyOptions,
 } from 'jose'
 import { sha256Hex } from '../../core/signing.ts'
-import type { House, Principal } from './context.ts'
+import type { Services, Principal } from './context.ts'
 import { roles, type Role } from './policy.ts'
 import { keepSubject } from './subjects.ts'
 
@@ -46,10 +46,10 @@ const longestSubject = 255
 
 /** Verifies signature, issuer, audience and time. Tenant and role come from claims, never from headers. */
 export function createTokenVerifier(
-  house: Pick<House, 'db' | 'egress' | 'clock' | 'log'>,
+  services: Pick<Services, 'db' | 'egress' | 'clock' | 'log'>,
   settings: OidcSettings,
 ): TokenVerifier {
-  const keys = lazyKeys(house, settings)
+  const keys = lazyKeys(services, settings)
   const cache = new Map<string, { principal: Principal; until: number }>()
   const good = new Set<string>()
   const check = async (token: string, resources: readonly string[]): Promise<Principal | null> => {
@@ -59,21 +59,21 @@ export function createTokenVerifier(
       algorithms,
       requiredClaims: ['exp', 'sub', 'aud'],
       clockTolerance: clockToleranceSeconds,
-      currentDate: new Date(house.clock.now()),
+      currentDate: new Date(services.clock.now()),
     }
     const payload = await jwtVerify(token, await keys(), options).then(
       (verified) => verified.payload,
       (error: unknown) => {
-        house.log.debug({ err: error }, 'a token was refused')
+        services.log.debug({ err: error }, 'a token was refused')
         return null
       },
     )
-    return payload ? principalOf(house, settings, payload) : null
+    return payload ? principalOf(services, settings, payload) : null
   }
   return {
     async verify(token, resources) {
       const key = sha256Hex(`${resources.join(' ')}\n${token}`)
-      const now = house.clock.now()
+      const now = services.clock.now()
       const known = cache.get(key)
       if (known && known.until > now) return known.principal
       const principal = await check(token, resources)
@@ -89,11 +89,14 @@ export function createTokenVerifier(
 }
 
 /** The provider's keys, looked for when the first token comes; a failed look is made again by the next token. */
-function lazyKeys(house: Pick<House, 'egress'>, settings: OidcSettings): () => Promise<JWTVerifyGetKey> {
+function lazyKeys(
+  services: Pick<Services, 'egress'>,
+  settings: OidcSettings,
+): () => Promise<JWTVerifyGetKey> {
   let found: Promise<JWTVerifyGetKey> | null = null
   const find = async () => {
-    const url = settings.jwksUrl ?? (await discover(house, settings.issuer))
-    const fetch = (address: string, options: object) => house.egress.fetch(address, options)
+    const url = settings.jwksUrl ?? (await discover(services, settings.issuer))
+    const fetch = (address: string, options: object) => services.egress.fetch(address, options)
     return createRemoteJWKSet(new URL(url), { [customFetch]: fetch })
   }
   return () =>
@@ -103,7 +106,7 @@ function lazyKeys(house: Pick<House, 'egress'>, settings: OidcSettings): () => P
     }))
 }
 
-async function discover({ egress }: Pick<House, 'egress'>, issuer: string): Promise<string> {
+async function discover({ egress }: Pick<Services, 'egress'>, issuer: string): Promise<string> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
   const response = await egress.fetch(url, { signal: AbortSignal.timeout(discoveryTimeoutMs) })
   const document = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown }
@@ -113,7 +116,7 @@ async function discover({ egress }: Pick<House, 'egress'>, issuer: string): Prom
 }
 
 async function principalOf(
-  house: Pick<House, 'db'>,
+  services: Pick<Services, 'db'>,
   settings: OidcSettings,
   payload: JWTPayload,
 ): Promise<Principal | null> {
@@ -124,7 +127,7 @@ async function principalOf(
   if (typeof sub !== 'string' || sub.trim() === '' || sub.length > longestSubject) return null
   const names = [payload['name'], payload['email'], sub]
   const name = names.find((one): one is string => typeof one === 'string' && one.trim() !== '')!
-  return keepSubject(house.db, {
+  return keepSubject(services.db, {
     projectId,
     issuer: settings.issuer,
     subject: sub,

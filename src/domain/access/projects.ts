@@ -87,7 +87,7 @@ export async function updateProject(ctx: Ctx, input: UpdateProjectInput): Promis
     await appendProjectEvents(tx, id, [{ type: 'PROJECT_UPDATED', data: {} }])
     return row!
   })
-  ctx.bell.ring([{ kind: 'news', projectId: id, generationId: null, seq: null }])
+  ctx.pubsub.publish([{ kind: 'news', projectId: id, generationId: null, seq: null }])
   return project
 }
 

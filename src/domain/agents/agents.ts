@@ -205,7 +205,7 @@ async function tell(
 }
 
 function ringProject(ctx: Ctx, projectId: string): void {
-  ctx.bell.ring([
+  ctx.pubsub.publish([
     { kind: 'news', projectId, generationId: null, seq: null },
     { kind: 'signal', name: 'surface', id: projectId },
   ])

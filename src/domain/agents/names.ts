@@ -1,6 +1,6 @@
 /** The names that an agent's tools give to its model: checked when it is saved, looked at again when upstreams change. */
 import { invalid, type Issue } from '../../core/errors.ts'
-import type { Ctx, House } from '../access/index.ts'
+import type { Ctx, Services } from '../access/index.ts'
 import { collisions, loadAgentCallables, loadCallables, loadTools, runtimeName } from '../tools/index.ts'
 import type { Agent, AgentSettings } from './agent.ts'
 
@@ -9,14 +9,14 @@ import type { Agent, AgentSettings } from './agent.ts'
  * ask itself, under the name that it is about to have.
  */
 export async function checkTools(
-  house: Pick<House, 'db' | 'actions'>,
+  services: Pick<Services, 'db' | 'actions'>,
   projectId: string,
   settings: AgentSettings,
   own?: { id: string; name: string },
 ): Promise<void> {
   const { toolIds, agentIds = [] } = settings
-  const loaded = (await loadTools(house.db, toolIds)).filter((tool) => tool.projectId === projectId)
-  const asked = await loadAgentCallables(house.db, projectId, agentIds)
+  const loaded = (await loadTools(services.db, toolIds)).filter((tool) => tool.projectId === projectId)
+  const asked = await loadAgentCallables(services.db, projectId, agentIds)
   const issues = [
     ...missing('toolIds', toolIds, loaded, 'names no tool of this project'),
     ...missing('agentIds', agentIds, asked, 'names no agent of this project'),
@@ -27,7 +27,7 @@ export async function checkTools(
     if (names.has(name)) issues.push({ path: ['input', path], message })
     names.add(name)
   }
-  const callables = await loadCallables(house, loaded)
+  const callables = await loadCallables(services, loaded)
   for (const callable of callables) take('toolIds', callable.runtimeName)
   for (const agent of asked)
     take('agentIds', agent.id === own?.id ? runtimeName([own.name]) : agent.runtimeName)

@@ -4,7 +4,7 @@ import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { jsonb } from '../../store/db/database.ts'
 import type { NewEvent } from '../../store/events/log.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { maskedPaths, type Callable, type Requirement, type ToolCall } from '../tools/index.ts'
 import type { OnApprove, VoidReason } from './approval.ts'
 import { digestOf, type Asked } from './digest.ts'
@@ -27,7 +27,7 @@ export interface NewApproval extends Question {
   digest: string
 }
 
-export function newApproval({ masterKey }: Pick<House, 'masterKey'>, question: Question): NewApproval {
+export function newApproval({ masterKey }: Pick<Services, 'masterKey'>, question: Question): NewApproval {
   const digest = digestOf(masterKey, question.tool, { ...question, arguments: question.merged })
   return { ...question, id: newId('approval'), digest }
 }

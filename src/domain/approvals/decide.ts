@@ -5,7 +5,7 @@ import { check, text } from '../../core/check.ts'
 import { invalid, invalidAt, type Issue } from '../../core/errors.ts'
 import { hashJson, isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
 import { atomically, query } from '../../store/db/database.ts'
-import type { Hint } from '../../store/events/bell.ts'
+import type { Hint } from '../../store/events/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, assertStillValid, denied, type Ctx } from '../access/index.ts'
 import {
@@ -180,6 +180,6 @@ async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {
     const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
     throw await denied(ctx, what, error.message)
   })
-  ctx.bell.ring(done.hints)
+  ctx.pubsub.publish(done.hints)
   return done.decided
 }

@@ -1,7 +1,7 @@
 /** Drift: between the question and the run the tool may have changed; then nobody has agreed to what would run. */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { Database } from '../../store/db/database.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import {
   currentCallable,
   gateOf,
@@ -35,15 +35,15 @@ export interface Drift {
  * when the arguments still fit. `agentGates` are the gates that hold beside the tool's own.
  */
 export async function driftOf(
-  house: House,
+  services: Services,
   call: ToolCall,
   agentGates: readonly GatePolicy[],
 ): Promise<Drift | null> {
   const [[approval], tool] = await Promise.all([
-    loadApprovals(house.db, [call.approvalId!]),
-    currentCallable(house, call),
+    loadApprovals(services.db, [call.approvalId!]),
+    currentCallable(services, call),
   ])
-  if (tool && isSame(house, approval!, tool, call)) return null
+  if (tool && isSame(services, approval!, tool, call)) return null
   if (!tool) return { reason: 'TOOL_DELETED', tool: null, again: null, masks: null }
   const masks = masksOf(tool, call, approval!)
   const prepared = prepareCall(tool, call.arguments)
@@ -60,7 +60,7 @@ export async function driftOf(
     clientTimeoutMs: approval!.clientTimeoutMs,
     requestedBy: call.requestedBy,
   }
-  return { reason: 'TOOL_CHANGED', tool, again: newApproval(house, question), masks }
+  return { reason: 'TOOL_CHANGED', tool, again: newApproval(services, question), masks }
 }
 
 /** What the tool marks now, added to what it marked when the call was proposed: nothing is shown that was hidden. */
@@ -81,7 +81,7 @@ export async function isOutdated(db: Database, { toolId, toolVersion }: Approval
   return tool?.version !== toolVersion
 }
 
-function isSame({ masterKey }: House, approval: Approval, tool: Callable, call: ToolCall): boolean {
+function isSame({ masterKey }: Services, approval: Approval, tool: Callable, call: ToolCall): boolean {
   const { requestedBy, requirement, digest } = approval
   if (tool.version !== call.toolVersion) return false
   const prepared = prepareCall(tool, call.arguments)

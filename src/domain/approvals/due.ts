@@ -6,8 +6,8 @@
 import { sql } from 'drizzle-orm'
 import { jsonb, query } from '../../store/db/database.ts'
 import { insertEvents } from '../../store/events/log.ts'
-import type { Hint } from '../../store/events/bell.ts'
-import type { House } from '../access/index.ts'
+import type { Hint } from '../../store/events/pubsub.ts'
+import type { Services } from '../access/index.ts'
 import { expiredResult } from './outcome.ts'
 
 /** Settled by one statement, so that it stops the embedded database for less than half a second; more follow at once. */
@@ -30,32 +30,32 @@ interface Told {
  * not, and its owner is locked first, as everywhere. An owner that somebody else has locked right now is left for the
  * next look.
  */
-async function settleDue(house: Pick<House, 'db' | 'bell'>, isStopped: () => boolean): Promise<void> {
+async function settleDue(services: Pick<Services, 'db' | 'pubsub'>, isStopped: () => boolean): Promise<void> {
   const hints: Hint[] = []
   try {
     for (let taken = batch; taken === batch && !isStopped();) {
-      const rows = await query<Told>(house.db, statement())
+      const rows = await query<Told>(services.db, statement())
       hints.push(...rows.flatMap(hintsOf))
       taken = rows.reduce((sum, row) => sum + row.n, 0)
     }
   } finally {
-    if (hints.length > 0) house.bell.ring([...hints, { kind: 'work', table: 'generations' }])
+    if (hints.length > 0) services.pubsub.publish([...hints, { kind: 'work', table: 'generations' }])
   }
 }
 
 function hintsOf({ projectId, generationId, seq, status }: Told): Hint[] {
   const news: Hint = { kind: 'news', projectId, generationId, seq }
-  return status === 'RUNNING' ? [news, { kind: 'signal', name: 'look', id: generationId! }] : [news]
+  return status === 'RUNNING' ? [news, { kind: 'signal', name: 'recheck', id: generationId! }] : [news]
 }
 
 /** Settles what is due from now on, also what fell due while no process was up. `stop` waits for the look under way. */
-export function startDeadlines(house: Pick<House, 'db' | 'bell' | 'log'>): { stop(): Promise<void> } {
+export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'log'>): { stop(): Promise<void> } {
   let stopped = false
   let looking: Promise<void> | null = null
   const tick = () => {
-    looking ??= settleDue(house, () => stopped)
+    looking ??= settleDue(services, () => stopped)
       .catch((error: unknown) =>
-        house.log.error(
+        services.log.error(
           { err: error },
           'the deadlines of approvals were not kept; the next look tries again',
         ),

@@ -164,6 +164,6 @@ export async function revokeGrant(ctx: Ctx, input: { grantId: string }): Promise
     await appendProjectEvents(tx, projectId, [{ type: 'GRANT_REVOKED', data }])
     return changed as Grant
   })
-  ctx.bell.ring([{ kind: 'news', projectId, generationId: null, seq: null }])
+  ctx.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
   return revoked ?? (row as Grant)
 }

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import { purposeKey, sameText, sign } from '../../core/signing.ts'
 import { query } from '../../store/db/database.ts'
-import type { Ctx, House } from '../access/index.ts'
+import type { Ctx, Services } from '../access/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { closeThread, isThreadClosed } from '../generations/index.ts'
 
@@ -54,14 +54,14 @@ export async function closeConversation(
   const agent = await findAgent(ctx, agentId)
   await closeThread(ctx, { agent, threadId })
   await query(ctx.db, sql`delete from resource_subscriptions where thread_id = ${threadId}`)
-  ctx.bell.ring([
+  ctx.pubsub.publish([
     { kind: 'signal', name: 'closed', id: threadId },
     { kind: 'signal', name: 'subscribed', id: threadId },
   ])
 }
 
 function sealOf(
-  { masterKey, principal }: Pick<House, 'masterKey'> & Pick<Ctx, 'principal'>,
+  { masterKey, principal }: Pick<Services, 'masterKey'> & Pick<Ctx, 'principal'>,
   parts: (string | number)[],
 ): string {
   const key = purposeKey(masterKey, 'mcp session')

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
 import { query } from '../../store/db/database.ts'
-import { assertMay, type Ctx, type House } from '../access/index.ts'
+import { assertMay, type Ctx, type Services } from '../access/index.ts'
 import { createResourceWatches, type ResourceWatches } from '../upstream/index.ts'
 import type { Conversation } from './conversation.ts'
 import { ownerOfResource, watcherOfResource } from './offers.ts'
@@ -55,7 +55,7 @@ export async function subscribeToResource(
       select n >= ${maxSubscriptions}::int and not known as "full" from own`,
   )
   if (row!.full) throw invalidAt(['uri'], `is one more than the ${maxSubscriptions} that a session may watch`)
-  ctx.bell.ring([{ kind: 'signal', name: 'subscribed', id: threadId }])
+  ctx.pubsub.publish([{ kind: 'signal', name: 'subscribed', id: threadId }])
 }
 
 /** A session is not interested any more. Idempotent; it needs no right to end what is its own. */
@@ -65,20 +65,20 @@ export async function unsubscribeFromResource(
   uri: string,
 ): Promise<void> {
   await query(ctx.db, sql`delete from resource_subscriptions where thread_id = ${threadId} and uri = ${uri}`)
-  ctx.bell.ring([{ kind: 'signal', name: 'subscribed', id: threadId }])
+  ctx.pubsub.publish([{ kind: 'signal', name: 'subscribed', id: threadId }])
 }
 
 /** What the streams of this process watch. */
-export function createSubscriptions(house: House, surfaces: Surfaces): Subscriptions {
-  const watches = createResourceWatches(house)
+export function createSubscriptions(services: Services, surfaces: Surfaces): Subscriptions {
+  const watches = createResourceWatches(services)
   const open = new Set<Stream>()
-  const unlisten = house.bell.listen((hint) => {
+  const unsubscribe = services.pubsub.subscribe((hint) => {
     const all = hint.kind === 'reconnected'
     if (!all && (hint.kind !== 'signal' || hint.name !== 'subscribed')) return
     for (const stream of open) if (all || stream.threadId === hint.id) stream.look()
   })
   const keep = (wanted: Wanted, threadId: string | null) => {
-    const stream: Stream = { ...watchAll(house, surfaces, watches, wanted), threadId }
+    const stream: Stream = { ...watchAll(services, surfaces, watches, wanted), threadId }
     open.add(stream)
     stream.look()
     return () => {
@@ -94,9 +94,9 @@ export function createSubscriptions(house: House, surfaces: Surfaces): Subscript
         : () => {}
     },
     follow: (ctx, agentId, { threadId }, tell) =>
-      keep({ ctx, agentId, tell, read: () => subscribedBy(house, threadId) }, threadId),
+      keep({ ctx, agentId, tell, read: () => subscribedBy(services, threadId) }, threadId),
     close() {
-      unlisten()
+      unsubscribe()
       for (const stream of open) stream.stop()
       open.clear()
       watches.close()
@@ -122,7 +122,7 @@ interface Stream {
 /** Before what is wanted is read again when it could not be, in milliseconds. */
 const againMs = 1000
 
-function watchAll(house: House, surfaces: Surfaces, watches: ResourceWatches, wanted: Wanted) {
+function watchAll(services: Services, surfaces: Surfaces, watches: ResourceWatches, wanted: Wanted) {
   const { ctx, agentId, tell, read } = wanted
   const watching = new Map<string, { toolId: string; stop(): void }>()
   let stopped = false
@@ -156,7 +156,7 @@ function watchAll(house: House, surfaces: Surfaces, watches: ResourceWatches, wa
   return { look, stop }
 }
 
-async function subscribedBy({ db }: Pick<House, 'db'>, threadId: string): Promise<string[]> {
+async function subscribedBy({ db }: Pick<Services, 'db'>, threadId: string): Promise<string[]> {
   const rows = await query<{ uri: string }>(
     db,
     sql`select uri from resource_subscriptions where thread_id = ${threadId} order by created_at limit ${maxSubscriptions}`,

@@ -1,7 +1,7 @@
 /** The surfaces of agents as this process knows them: read once, believed for a moment, renewed by the bell. */
 import { AppError, notFound } from '../../core/errors.ts'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
-import { allows, assertMay, type Ctx, type House, type Policy } from '../access/index.ts'
+import { allows, assertMay, type Ctx, type Services, type Policy } from '../access/index.ts'
 import { loadAgents, type Agent } from '../agents/index.ts'
 import { loadUpstreams } from '../upstream/index.ts'
 import { loadCallables, loadTools } from '../tools/index.ts'
@@ -29,11 +29,11 @@ export interface Surfaces {
   close(): void
 }
 
-export function createSurfaces(house: House): Surfaces {
+export function createSurfaces(services: Services): Surfaces {
   const cache = new Map<string, { surface: BridgeSurface; until: number }>()
   const watchers = new Set<{ agentId: string; look: () => void }>()
   const lookAll = () => watchers.forEach((watcher) => watcher.look())
-  const unlisten = house.bell.listen((hint) => {
+  const unsubscribe = services.pubsub.subscribe((hint) => {
     if (hint.kind === 'signal' && hint.name === 'surface') {
       for (const [agentId, { surface }] of cache)
         if (surface.agent.projectId === hint.id) cache.delete(agentId)
@@ -46,17 +46,17 @@ export function createSurfaces(house: House): Surfaces {
   const load = async (agentId: string): Promise<BridgeSurface> => {
     const known = cache.get(agentId)
     if (known && known.until > Date.now()) return known.surface
-    const [agent] = await loadAgents(house.db, [agentId])
+    const [agent] = await loadAgents(services.db, [agentId])
     if (!agent) throw notFound('agent', agentId)
-    const tools = new Map((await loadTools(house.db, agent.toolIds)).map((tool) => [tool.id, tool]))
+    const tools = new Map((await loadTools(services.db, agent.toolIds)).map((tool) => [tool.id, tool]))
     const inOrder = agent.toolIds.flatMap((id) => tools.get(id) ?? [])
     const active = agent.activeToolIds
     const served = inOrder.filter(({ id, mcp }) => mcp && (active === null || active.includes(id)))
     const [callables, upstreams] = await Promise.all([
-      loadCallables(house, inOrder),
+      loadCallables(services, inOrder),
       served.length > 0
         ? loadUpstreams(
-            house.db,
+            services.db,
             served.map((tool) => tool.id),
           )
         : null,
@@ -81,7 +81,7 @@ export function createSurfaces(house: House): Surfaces {
     },
     forget: (agentId) => void cache.delete(agentId),
     close() {
-      unlisten()
+      unsubscribe()
       clearInterval(backstop)
     },
   }

@@ -7,9 +7,9 @@ import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { insertEvents } from '../../store/events/log.ts'
 import { insertEntries } from '../audit/index.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { codeOf, isOpen, known, statusOf, toolCallOf, type Finished, type ToolCall } from '../tools/index.ts'
-import { ringNews } from './row.ts'
+import { publishNews } from './row.ts'
 
 /** How long whoever has taken the row over may need to say that the outcome is unknown, in leases. */
 const patienceLeases = 3
@@ -31,24 +31,28 @@ type Attempt = Pick<ToolCall, 'id' | 'attempt'>
  * another worker has the call. Nothing happens when the call was settled otherwise, was sent again, or a person has said
  * what became of it. Never throws.
  */
-export async function settleLate(house: House, { id, attempt }: Attempt, finished: Finished): Promise<void> {
+export async function settleLate(
+  services: Services,
+  { id, attempt }: Attempt,
+  finished: Finished,
+): Promise<void> {
   if (finished.outcome === 'unknown') return
-  const until = performance.now() + patienceLeases * house.limits.leaseMs
+  const until = performance.now() + patienceLeases * services.limits.leaseMs
   while (performance.now() < until) {
     try {
-      const [row] = await selectRows(house.leaseDb, toolCalls, sql`where id = ${id}`)
+      const [row] = await selectRows(services.leaseDb, toolCalls, sql`where id = ${id}`)
       const call = row ? toolCallOf(row) : null
       if (call?.attempt !== attempt) return
-      if (call.status === 'UNKNOWN') return void (await settleUnknown(house, call, finished))
+      if (call.status === 'UNKNOWN') return void (await settleUnknown(services, call, finished))
       if (!isOpen(call)) return
     } catch (error) {
-      house.log.warn({ err: error, callId: id }, 'a late outcome could not be written; it is tried again')
+      services.log.warn({ err: error, callId: id }, 'a late outcome could not be written; it is tried again')
     }
     await pause(everyMs, undefined, { ref: false })
   }
 }
 
-async function settleUnknown(house: House, call: ToolCall, finished: Finished): Promise<void> {
+async function settleUnknown(services: Services, call: ToolCall, finished: Finished): Promise<void> {
   const { result } = finished
   const status = statusOf(finished)
   const errorCode = codeOf(result)
@@ -63,7 +67,7 @@ async function settleUnknown(house: House, call: ToolCall, finished: Finished): 
     details: { toolCallId: call.id, status, attempt: call.attempt, late: true },
   }
   const rows = await query(
-    house.leaseDb,
+    services.leaseDb,
     sql`with g as (update tool_calls set status = ${status}, result = ${jsonb(result)},
         is_error = ${result.isError}::boolean, error_code = ${errorCode}::text,
         attempts = (attempts - -1) || jsonb_build_array((attempts->-1) || jsonb_build_object(
@@ -75,5 +79,5 @@ async function settleUnknown(house: House, call: ToolCall, finished: Finished): 
       a as (${insertEntries([entry])})
       select 1 from g`,
   )
-  if (rows.length > 0) ringNews(house, call.projectId)
+  if (rows.length > 0) publishNews(services, call.projectId)
 }

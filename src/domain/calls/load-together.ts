@@ -1,5 +1,5 @@
 /** Calls that several ask for in the same moment, read by one statement. */
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { loadCalls, type ToolCall } from '../tools/index.ts'
 
 interface Asking {
@@ -11,7 +11,7 @@ interface Asking {
 const asking = new WeakMap<object, Asking[]>()
 
 /** A call that is known to exist. Those who ask before the process comes to other work share a statement. Checks nothing. */
-export function loadTogether({ db }: Pick<House, 'db'>, id: string): Promise<ToolCall> {
+export function loadTogether({ db }: Pick<Services, 'db'>, id: string): Promise<ToolCall> {
   return new Promise((resolve, reject) => {
     const others = asking.get(db)
     if (others) return void others.push({ id, resolve, reject })
@@ -24,7 +24,7 @@ export function loadTogether({ db }: Pick<House, 'db'>, id: string): Promise<Too
   })
 }
 
-async function answer(db: House['db'], all: readonly Asking[]): Promise<void> {
+async function answer(db: Services['db'], all: readonly Asking[]): Promise<void> {
   try {
     const calls = await loadCalls(db, [...new Set(all.map(({ id }) => id))])
     const byId = new Map(calls.map((call) => [call.id, call]))

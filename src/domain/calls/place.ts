@@ -22,7 +22,7 @@ import { insertEntries } from '../audit/index.ts'
 import { loadCall, maskedPaths, toolCallOf, type ToolCall } from '../tools/index.ts'
 import { requestHash, requirementOf, type Order } from './order.ts'
 import { passGate, sent } from './pass-gate.ts'
-import { ringNews, started } from './row.ts'
+import { publishNews, started } from './row.ts'
 
 export interface Placed {
   call: ToolCall
@@ -45,7 +45,7 @@ export async function placeCall(ctx: Ctx, order: Order): Promise<Placed> {
   const { projectId, id: toolId } = order.tool
   await assertUse(ctx, 'TOOL', projectId, toolId)
   const placed = await placeSurely(ctx, id, place)
-  if (!placed.joined) ringNews(ctx, order.tool.projectId)
+  if (!placed.joined) publishNews(ctx, order.tool.projectId)
   const isSent = !placed.joined && placed.call.status === 'EXECUTING'
   // A repeat is no use of the tool, and one that waits for a person is used when it runs.
   if (!isSent) await ctx.rates.giveBackUse(projectId, 'TOOL', toolId)

@@ -69,7 +69,7 @@ export async function resolveUnknownCall(ctx: Ctx, input: ResolveUnknownCallInpu
     await appendProjectEvents(tx, projectId, [{ type: 'UNKNOWN_CALL_RESOLVED', data }])
     return toolCallOf(changed)
   })
-  ctx.bell.ring([
+  ctx.pubsub.publish([
     { kind: 'news', projectId, generationId: null, seq: null },
     ...(result ? [] : [{ kind: 'work', table: 'tool_calls' } as const]),
   ])

@@ -7,8 +7,8 @@ import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'
 import { LeaseLostError, release, type Held } from '../../store/work/work.ts'
-import type { Reins } from '../../store/work/worker.ts'
-import type { House } from '../access/index.ts'
+import type { WorkControl } from '../../store/work/worker.ts'
+import type { Services } from '../access/index.ts'
 import {
   driftOf,
   driftResult,
@@ -34,7 +34,7 @@ import {
   type ToolCall,
 } from '../tools/index.ts'
 import { notSent } from './late.ts'
-import { ringNews, settle } from './row.ts'
+import { publishNews, settle } from './row.ts'
 import { markSentSurely, settleSurely } from './surely.ts'
 import { withdrawAbandoned } from './withdraw.ts'
 
@@ -44,53 +44,59 @@ import { withdrawAbandoned } from './withdraw.ts'
  * same key, a few times, any other becomes UNKNOWN and is never sent twice. One that waits for a person is due when its caller hung
  * up: it is withdrawn.
  */
-export async function workOnCall(house: House, held: Held, reins: Reins): Promise<void> {
-  const call = await whenAnswered(() => loadCall(house.db, held.id), house.limits.leaseMs, true)
+export async function workOnCall(services: Services, held: Held, control: WorkControl): Promise<void> {
+  const call = await whenAnswered(() => loadCall(services.db, held.id), services.limits.leaseMs, true)
   // A process that stops begins nothing new.
-  if (reins.isDraining() && startable.has(call.status)) return release(house.leaseDb, 'tool_calls', [held])
+  if (control.isDraining() && startable.has(call.status))
+    return release(services.leaseDb, 'tool_calls', [held])
   if (call.status === 'APPROVED') {
-    const drift = await driftOf(house, call, call.agentGate ? [call.agentGate] : [])
-    if (drift) return askAgain(house, held, call, drift)
+    const drift = await driftOf(services, call, call.agentGate ? [call.agentGate] : [])
+    if (drift) return askAgain(services, held, call, drift)
   } else if (call.status === 'EXECUTING') {
-    const callable = await proposedCallable(house, call)
-    if (!callable || !isIdempotent(callable)) return settleLeftBehind(house, held, call)
-    if (isGivenUp(call)) return void (await settle(house, held, call, givenUpResult()))
+    const callable = await proposedCallable(services, call)
+    if (!callable || !isIdempotent(callable)) return settleLeftBehind(services, held, call)
+    if (isGivenUp(call)) return void (await settle(services, held, call, givenUpResult()))
   } else if (call.status === 'AWAITING_APPROVAL') {
-    await withdrawAbandoned(house, call)
-    return forget(house, held)
+    await withdrawAbandoned(services, call)
+    return forget(services, held)
   } else if (call.status === 'AWAITING_CLIENT') {
     const result = errorResult('client_timeout', 'The caller gave no answer to what the tool asked in time.')
-    return void (await settle(house, held, call, result))
-  } else if (call.status !== 'PROPOSED') return forget(house, held)
-  await send(house, held, call, reins)
+    return void (await settle(services, held, call, result))
+  } else if (call.status !== 'PROPOSED') return forget(services, held)
+  await send(services, held, call, control)
 }
 
 /** Settles a call as UNKNOWN whose outcome nobody heard, if it is still ours. */
 export async function settleLeftBehind(
-  house: Pick<House, 'db' | 'leaseDb' | 'bell'>,
+  services: Pick<Services, 'db' | 'leaseDb' | 'pubsub'>,
   held: Held,
   call: ToolCall,
 ): Promise<void> {
-  await settle(house, held, call, unknownResult(), 'UNKNOWN')
+  await settle(services, held, call, unknownResult(), 'UNKNOWN')
 }
 
 const startable = new Set<ToolCall['status']>(['PROPOSED', 'APPROVED', 'EXECUTING'])
 
-async function send(house: House, held: Held, call: ToolCall, { signal, lease }: Reins): Promise<void> {
-  const callable = await proposedCallable(house, call)
-  if (!callable) return void (await settle(house, held, call, goneResult()))
+async function send(
+  services: Services,
+  held: Held,
+  call: ToolCall,
+  { signal, lease }: WorkControl,
+): Promise<void> {
+  const callable = await proposedCallable(services, call)
+  if (!callable) return void (await settle(services, held, call, goneResult()))
   const prepared = prepareCall(callable, call.arguments)
   if (!prepared.ok) {
     const result = errorResult('invalid_arguments', 'The arguments no longer fit the tool.')
-    return void (await settle(house, held, call, result))
+    return void (await settle(services, held, call, result))
   }
-  if (!(await mayStillRun(house, call))) return void (await settle(house, held, call, notValidResult()))
+  if (!(await mayStillRun(services, call))) return void (await settle(services, held, call, notValidResult()))
   const waitMs =
-    call.status === 'EXECUTING' ? 0 : await house.rates.takeUse(call.projectId, 'TOOL', call.toolId ?? '')
-  if (waitMs > 0) return holdBack(house, held, waitMs)
-  const sent = await markSentSurely(house, lease, call)
+    call.status === 'EXECUTING' ? 0 : await services.rates.takeUse(call.projectId, 'TOOL', call.toolId ?? '')
+  if (waitMs > 0) return holdBack(services, held, waitMs)
+  const sent = await markSentSurely(services, lease, call)
   if (!sent) return
-  const ran = await runTool(house, {
+  const ran = await runTool(services, {
     projectId: call.projectId,
     callable,
     merged: prepared.merged,
@@ -106,14 +112,14 @@ async function send(house: House, held: Held, call: ToolCall, { signal, lease }:
     throw error
   })
   if (ran.result.isError && signal.aborted && isIdempotent(callable)) return
-  await settleSurely(house, held, sent, ran)
+  await settleSurely(services, held, sent, ran)
 }
 
 /** Voids the approval and asks anew, or settles the call when it cannot be asked any more. */
-async function askAgain(house: House, held: Held, call: ToolCall, drift: Drift): Promise<void> {
+async function askAgain(services: Services, held: Held, call: ToolCall, drift: Drift): Promise<void> {
   const { again, reason, masks } = drift
   const hidden = masks ? sql`, masked = ${jsonb(masks.call)}` : sql``
-  await atomically(house.db, async (tx) => {
+  await atomically(services.db, async (tx) => {
     await lockOwners(tx, [ownerOf(call)])
     const changed = again
       ? sql`status = 'AWAITING_APPROVAL', approval_id = ${again.id}, tool_version = ${drift.tool!.version},
@@ -132,23 +138,23 @@ async function askAgain(house: House, held: Held, call: ToolCall, drift: Drift):
       ...(again ? [requested(again)] : []),
     ])
   })
-  ringNews(house, call.projectId)
-  if (!again) await settle(house, held, call, driftResult(reason))
+  publishNews(services, call.projectId)
+  if (!again) await settle(services, held, call, driftResult(reason))
 }
 
 /** A limit of the tool holds the call back: it is given back, and due when a token is. */
-async function holdBack(house: House, held: Held, waitMs: number): Promise<void> {
+async function holdBack(services: Services, held: Held, waitMs: number): Promise<void> {
   await query(
-    house.leaseDb,
+    services.leaseDb,
     sql`update tool_calls set wake_at = ${nowPlus(Math.ceil(waitMs))}, epoch = epoch + 1
       where id = ${held.id} and epoch = ${held.epoch} and status in ('PROPOSED', 'APPROVED')`,
   )
 }
 
 /** Nobody has to look at this row: a settled call, or one that its approval will wake. */
-async function forget(house: House, held: Held): Promise<void> {
+async function forget(services: Services, held: Held): Promise<void> {
   await query(
-    house.db,
+    services.db,
     sql`update tool_calls set wake_at = null where id = ${held.id} and epoch = ${held.epoch}
       and status not in ('PROPOSED', 'APPROVED', 'EXECUTING', 'AWAITING_CLIENT')`,
   )

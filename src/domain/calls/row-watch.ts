@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { jsonb, query } from '../../store/db/database.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 
 /** Between two looks, in milliseconds. */
 const calmMs = 25
@@ -24,11 +24,11 @@ type Watch = (row: WatchedRow, seen: (version: string) => void) => () => void
 const watches = new WeakMap<object, Watch>()
 
 /** The one watch of this process. */
-export function rowWatch(house: Pick<House, 'db' | 'bell'>): Watch {
-  const known = watches.get(house.bell)
+export function rowWatch(services: Pick<Services, 'db' | 'pubsub'>): Watch {
+  const known = watches.get(services.pubsub)
   if (known) return known
-  const made = makeWatch(house)
-  watches.set(house.bell, made)
+  const made = makeWatch(services)
+  watches.set(services.pubsub, made)
   return made
 }
 
@@ -36,7 +36,7 @@ interface Waiter extends WatchedRow {
   seen(version: string): void
 }
 
-function makeWatch({ db, bell }: Pick<House, 'db' | 'bell'>): Watch {
+function makeWatch({ db, pubsub }: Pick<Services, 'db' | 'pubsub'>): Watch {
   const waiters = new Set<Waiter>()
   /** Ids to look at next. */
   const due = new Set<string>()
@@ -64,7 +64,7 @@ function makeWatch({ db, bell }: Pick<House, 'db' | 'bell'>): Watch {
     looking = false
   }
   const begin = () => {
-    const stop = bell.listen((hint) => {
+    const stop = pubsub.subscribe((hint) => {
       if (hint.kind === 'reconnected') mark(() => true)
       else if (hint.kind === 'news') mark((waiter) => waiter.projectId === hint.projectId)
     })
@@ -90,7 +90,7 @@ function makeWatch({ db, bell }: Pick<House, 'db' | 'bell'>): Watch {
 }
 
 /** What changes with everything that somebody may wait for. */
-async function readVersions(db: House['db'], ids: readonly string[]): Promise<Map<string, string>> {
+async function readVersions(db: Services['db'], ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await query<{ id: string; version: string }>(
     db,
     sql`with asked as (select jsonb_array_elements_text(${jsonb(ids)}) as id)

@@ -11,7 +11,7 @@ import type { Lease } from '../../store/work/leases.ts'
 import type { Held } from '../../store/work/work.ts'
 import { momentNow } from '../../core/stopwatch.ts'
 import { insertEntries, type NewAuditEntry } from '../audit/index.ts'
-import { reachable, type Ctx, type House } from '../access/index.ts'
+import { reachable, type Ctx, type Services } from '../access/index.ts'
 import {
   attemptBegins,
   attemptEnds,
@@ -35,9 +35,9 @@ export function started(toolCallId: string, name: string, attempt: number): NewE
 }
 
 /** Commits that a claimed call is sent now; null when it is not ours any more. The worker keeps the lease. */
-export async function markSent(house: House, held: Held): Promise<ToolCall | null> {
+export async function markSent(services: Services, held: Held): Promise<ToolCall | null> {
   const t = toolCalls
-  const sent = await atomically(house.db, async (tx) => {
+  const sent = await atomically(services.db, async (tx) => {
     const [row] = await tx
       .update(t)
       .set({
@@ -45,7 +45,7 @@ export async function markSent(house: House, held: Held): Promise<ToolCall | nul
         attempt: sql`${t.attempt} + 1`,
         attempts: attemptBegins(sql`id`),
         startedAt: sql`coalesce(${t.startedAt}, now())`,
-        wakeAt: nowPlus(house.limits.leaseMs),
+        wakeAt: nowPlus(services.limits.leaseMs),
       })
       .where(
         sql`${t.id} = ${held.id} and ${t.epoch} = ${held.epoch} and ${t.status} in ('PROPOSED', 'APPROVED', 'EXECUTING')`,
@@ -55,7 +55,7 @@ export async function markSent(house: House, held: Held): Promise<ToolCall | nul
     await appendProjectEvents(tx, row.projectId, [started(row.id, row.runtimeName, row.attempt)])
     return toolCallOf(row)
   })
-  if (sent) ringNews(house, sent.projectId)
+  if (sent) publishNews(services, sent.projectId)
   return sent
 }
 
@@ -64,7 +64,7 @@ export async function markSent(house: House, held: Held): Promise<ToolCall | nul
  * the call as it stands.
  */
 export async function settle(
-  house: Pick<House, 'db' | 'leaseDb' | 'bell'>,
+  services: Pick<Services, 'db' | 'leaseDb' | 'pubsub'>,
   held: Held,
   call: ToolCall,
   result: ToolResult,
@@ -73,7 +73,7 @@ export async function settle(
   const errorCode = codeOf(result)
   const told = { toolCallId: call.id, name: call.runtimeName, status }
   const rows = await query<Pick<ToolCall, 'result' | 'attempt' | 'attempts'> & { settledMs: number }>(
-    house.leaseDb,
+    services.leaseDb,
     sql`with g as (update tool_calls set status = ${status}, result = ${jsonb(result)},
         is_error = ${result.isError}::boolean, error_code = ${errorCode}::text, settled_at = now(), wake_at = null, asked = null,
         attempts = ${attemptEnds(sql`${status}::text`, sql`${errorCode}::text`)}
@@ -85,8 +85,8 @@ export async function settle(
       a as (${insertEntries([executed(call, status)])})
       select result, attempt, attempts, (extract(epoch from settled_at) * 1000)::float8 as "settledMs" from g`,
   )
-  if (!rows[0]) return loadCall(house.db, call.id)
-  ringNews(house, call.projectId)
+  if (!rows[0]) return loadCall(services.db, call.id)
+  publishNews(services, call.projectId)
   const { settledMs, ...written } = rows[0]
   return { ...call, ...written, status, isError: result.isError, errorCode, settledAt: new Date(settledMs) }
 }
@@ -95,19 +95,24 @@ export async function settle(
 const askedMs = 10 * 60 * 1000
 
 /** Parks a call whose upstream wants to know something first; answers the call as it stands. */
-export async function askBack(house: House, held: Held, call: ToolCall, asked: AskedBack): Promise<ToolCall> {
+export async function askBack(
+  services: Services,
+  held: Held,
+  call: ToolCall,
+  asked: AskedBack,
+): Promise<ToolCall> {
   const status = sql`'AWAITING_CLIENT'::text`
   const rows = await query(
-    house.db,
+    services.db,
     sql`update tool_calls set status = 'AWAITING_CLIENT', asked = ${jsonb(asked)}, wake_at = ${nowPlus(askedMs)},
         deadline_at = ${nowPlus(askedMs)}, attempts = ${attemptEnds(status, sql`null::text`)}
       where id = ${held.id} and epoch = ${held.epoch} and status = 'EXECUTING' and cancel_requested_at is null
       returning 1`,
   )
-  if (rows.length === 0 && (await loadCall(house.db, call.id)).cancelRequestedAt)
-    return settle(house, held, call, errorResult('cancelled', 'The caller withdrew this call.'))
-  ringNews(house, call.projectId)
-  return loadCall(house.db, call.id)
+  if (rows.length === 0 && (await loadCall(services.db, call.id)).cancelRequestedAt)
+    return settle(services, held, call, errorResult('cancelled', 'The caller withdrew this call.'))
+  publishNews(services, call.projectId)
+  return loadCall(services.db, call.id)
 }
 
 /**
@@ -152,7 +157,7 @@ export async function goOnAsked(
     if (complete) await appendProjectEvents(tx, projectId, [started(id, row.runtimeName, row.attempt + 1)])
     return complete ? { call: toolCallOf(changed!), asked, epoch: changed!.epoch } : null
   })
-  ringNews(ctx, projectId)
+  publishNews(ctx, projectId)
   if (!gone) return null
   const { epoch, ...more } = gone
   return { ...more, lease: ctx.callLeases.keep({ id, epoch }, since) }
@@ -169,6 +174,6 @@ function executed({ id, projectId, requestedBy, toolId, attempt }: ToolCall, sta
   }
 }
 
-export function ringNews(house: Pick<House, 'bell'>, projectId: string): void {
-  house.bell.ring([{ kind: 'news', projectId, generationId: null, seq: null }])
+export function publishNews(services: Pick<Services, 'pubsub'>, projectId: string): void {
+  services.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
 }

@@ -78,7 +78,7 @@ async function send(
   lease: Lease,
 ): Promise<ToolCall> {
   const abort = new AbortController()
-  const stop = ctx.bell.listen((hint) => {
+  const stop = ctx.pubsub.subscribe((hint) => {
     if (hint.kind === 'signal' && hint.name === 'cancel' && hint.id === call.id && isIdempotent(tool))
       abort.abort()
   })

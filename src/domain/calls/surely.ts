@@ -3,7 +3,7 @@ import { isStorageError } from '../../store/db/storage-error.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { readBack, whenAnswered } from '../../store/work/read-back.ts'
 import type { Held } from '../../store/work/work.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { isOpen, loadCall, statusOf, type Finished, type ToolCall } from '../tools/index.ts'
 import { settleLate } from './late.ts'
 import { markSent, settle } from './row.ts'
@@ -12,15 +12,19 @@ import { markSent, settle } from './row.ts'
  * Commits that a claimed call is sent now, however often the answer is lost; null when it is not ours any more. The
  * worker keeps the lease.
  */
-export async function markSentSurely(house: House, lease: Lease, call: ToolCall): Promise<ToolCall | null> {
+export async function markSentSurely(
+  services: Services,
+  lease: Lease,
+  call: ToolCall,
+): Promise<ToolCall | null> {
   for (;;) {
     const { epoch } = lease.held
     try {
-      return await markSent(house, lease.held)
+      return await markSent(services, lease.held)
     } catch (error) {
       if (!isStorageError(error)) throw error
     }
-    const now = await readBack(lease, epoch, () => loadCall(house.leaseDb, call.id))
+    const now = await readBack(lease, epoch, () => loadCall(services.leaseDb, call.id))
     if (now.status === 'EXECUTING' && now.attempt === call.attempt + 1) return now
   }
 }
@@ -30,16 +34,16 @@ export async function markSentSurely(house: House, lease: Lease, call: ToolCall)
  * meanwhile. Returns the call as it stands then.
  */
 export async function settleSurely(
-  house: House,
+  services: Services,
   held: Held,
   call: ToolCall,
   finished: Finished,
 ): Promise<ToolCall> {
-  const write = () => settle(house, held, call, finished.result, statusOf(finished))
-  const now = await whenAnswered(write, settleLeases * house.limits.leaseMs, true)
+  const write = () => settle(services, held, call, finished.result, statusOf(finished))
+  const now = await whenAnswered(write, settleLeases * services.limits.leaseMs, true)
   if (now.attempt !== call.attempt || (now.status !== 'UNKNOWN' && !isOpen(now))) return now
-  await settleLate(house, call, finished)
-  return loadCall(house.db, call.id)
+  await settleLate(services, call, finished)
+  return loadCall(services.db, call.id)
 }
 
 /** How long an outcome is kept in memory while the database is away, in leases. */

@@ -1,6 +1,6 @@
 /** Waiting for what somebody else runs: hints make it fast, looking at the rows makes it certain. */
 import { onAbort } from '../../core/abort.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { isOpen, type ToolCall } from '../tools/index.ts'
 import { loadTogether } from './load-together.ts'
 import { rowWatch, type WatchedRow } from './row-watch.ts'
@@ -19,11 +19,11 @@ export function isAnswered(call: ToolCall): boolean {
 
 /** Looks at a call until it is enough, the time is over or the signal says so; answers the call as it stands then. */
 export function waitForCall(
-  house: Pick<House, 'db' | 'bell'>,
+  services: Pick<Services, 'db' | 'pubsub'>,
   call: ToolCall,
   patience: Patience<ToolCall>,
 ): Promise<ToolCall> {
-  return waitFor(house, call, () => loadTogether(house, call.id), patience)
+  return waitFor(services, call, () => loadTogether(services, call.id), patience)
 }
 
 /**
@@ -31,7 +31,7 @@ export function waitForCall(
  * has changed, and at the end; in between all who wait in this process share the looks at their rows.
  */
 export async function waitFor<T>(
-  house: Pick<House, 'db' | 'bell'>,
+  services: Pick<Services, 'db' | 'pubsub'>,
   row: WatchedRow,
   read: () => Promise<T>,
   patience: Patience<T>,
@@ -40,7 +40,7 @@ export async function waitFor<T>(
   const isOver = () => Date.now() >= until || patience.signal?.aborted === true
   let seen = await read()
   if (patience.enough(seen) || isOver()) return seen
-  const changes = changesOf(house, row, patience.signal ?? null)
+  const changes = changesOf(services, row, patience.signal ?? null)
   try {
     for (;;) {
       await changes.next(until)
@@ -53,11 +53,11 @@ export async function waitFor<T>(
 }
 
 /** `next` resolves when the row has another version than at the last time, when the signal fires, or at that moment. */
-function changesOf(house: Pick<House, 'db' | 'bell'>, row: WatchedRow, signal: AbortSignal | null) {
+function changesOf(services: Pick<Services, 'db' | 'pubsub'>, row: WatchedRow, signal: AbortSignal | null) {
   let version: string | null = null
   let changed = false
   let wake = () => {}
-  const stop = rowWatch(house)({ id: row.id, projectId: row.projectId }, (now) => {
+  const stop = rowWatch(services)({ id: row.id, projectId: row.projectId }, (now) => {
     // The first version may be newer than what was read before it.
     if (now === version) return
     version = now

@@ -4,9 +4,9 @@ import { errorResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
 import { atomically, jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import type { Hint } from '../../store/events/bell.ts'
+import type { Hint } from '../../store/events/pubsub.ts'
 import { lockOwners, ownerOf, tellOwner } from '../../store/work/owner.ts'
-import { assertMay, recordChange, type Ctx, type House } from '../access/index.ts'
+import { assertMay, recordChange, type Ctx, type Services } from '../access/index.ts'
 import { voidApprovals, voided } from '../approvals/index.ts'
 import { loadCall, type ToolCall } from '../tools/index.ts'
 import { findCall } from './row.ts'
@@ -31,14 +31,14 @@ export async function cancelCall(ctx: Ctx, input: { toolCallId: string }): Promi
     })
     return made ?? []
   })
-  ctx.bell.ring([...hints, { kind: 'signal', name: 'cancel', id: call.id }])
+  ctx.pubsub.publish([...hints, { kind: 'signal', name: 'cancel', id: call.id }])
   return loadCall(ctx.db, call.id)
 }
 
 /** Withdraws a call whose caller hung up and did not come back. Nothing when it did, or when somebody has decided. */
-export async function withdrawAbandoned(house: House, call: ToolCall): Promise<void> {
-  const hints = await atomically(house.db, (tx) => withdraw(tx, call, true))
-  if (hints) house.bell.ring(hints)
+export async function withdrawAbandoned(services: Services, call: ToolCall): Promise<void> {
+  const hints = await atomically(services.db, (tx) => withdraw(tx, call, true))
+  if (hints) services.pubsub.publish(hints)
 }
 
 /** Notes that the caller hung up while it waited for a person: the call is withdrawn after so many milliseconds. */

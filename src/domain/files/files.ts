@@ -19,7 +19,7 @@ import {
   recordChange,
   type Bond,
   type Ctx,
-  type House,
+  type Services,
 } from '../access/index.ts'
 import {
   allowsType,
@@ -89,23 +89,26 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
 
 /** The bytes of a file, by a link that was checked; null when there are none. */
 export async function openFile(
-  house: Pick<House, 'db' | 'blobs'>,
+  services: Pick<Services, 'db' | 'blobs'>,
   id: string,
 ): Promise<{ file: StoredFile; stream: Readable; size: number } | null> {
-  const [file] = await loadFiles(house.db, [id])
+  const [file] = await loadFiles(services.db, [id])
   if (file?.status !== 'READY') return null
   // Files of earlier versions have their bytes under the id alone.
-  const blob = (await house.blobs.read(blobKey(id, file.sha256!))) ?? (await house.blobs.read(id))
+  const blob = (await services.blobs.read(blobKey(id, file.sha256!))) ?? (await services.blobs.read(id))
   return blob && { file, ...blob }
 }
 
 /** A link that gives the bytes with GET for an hour. */
-export function downloadUrl(house: Pick<House, 'masterKey' | 'clock' | 'publicUrl'>, fileId: string): string {
-  return linkTo(house, 'GET', fileId, downloadSeconds)
+export function downloadUrl(
+  services: Pick<Services, 'masterKey' | 'clock' | 'publicUrl'>,
+  fileId: string,
+): string {
+  return linkTo(services, 'GET', fileId, downloadSeconds)
 }
 
 function linkTo(
-  { masterKey, clock, publicUrl }: Pick<House, 'masterKey' | 'clock' | 'publicUrl'>,
+  { masterKey, clock, publicUrl }: Pick<Services, 'masterKey' | 'clock' | 'publicUrl'>,
   method: 'PUT' | 'GET',
   fileId: string,
   seconds: number,

@@ -4,7 +4,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { files } from '../../store/db/tables/files.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import type { StoredFile } from './file.ts'
 import { blobKey, loadFiles } from './stored.ts'
 
@@ -14,17 +14,17 @@ import { blobKey, loadFiles } from './stored.ts'
  * one is taken: bytes, size and hash are of the same.
  */
 export async function receiveFile(
-  house: House,
+  services: Services,
   id: string,
   contentType: string | null,
   source: AsyncIterable<Uint8Array>,
 ): Promise<StoredFile> {
-  const [row] = await loadFiles(house.db, [id])
+  const [row] = await loadFiles(services.db, [id])
   if (!row) throw notFound('file', id)
   if (row.status !== 'PENDING') throw new AppError('CONFLICT', 'This file has its bytes already.')
   if (contentType && contentType.split(';')[0]!.trim().toLowerCase() !== row.contentType)
     throw invalidAt(['content-type'], `must be ${row.contentType}, as announced`)
-  return takeBytes(house, row, source)
+  return takeBytes(services, row, source)
 }
 
 /** Ends what is coming to this process for a file, by its id. */
@@ -53,20 +53,20 @@ async function* alone(id: string, source: AsyncIterable<Uint8Array>): AsyncGener
 }
 
 async function takeBytes(
-  house: House,
+  services: Services,
   { id, projectId }: StoredFile,
   source: AsyncIterable<Uint8Array>,
 ): Promise<StoredFile> {
-  const { maxFileBytes } = house.limits
-  const room = await roomFor(house.db, house, projectId)
-  const draft = await house.blobs.write(alone(id, source), Math.min(maxFileBytes, room))
-  if (!draft) throw room < maxFileBytes ? noRoom(house) : tooLarge(house)
+  const { maxFileBytes } = services.limits
+  const room = await roomFor(services.db, services, projectId)
+  const draft = await services.blobs.write(alone(id, source), Math.min(maxFileBytes, room))
+  if (!draft) throw room < maxFileBytes ? noRoom(services) : tooLarge(services)
   try {
-    return await atomically(house.db, async (tx) => {
+    return await atomically(services.db, async (tx) => {
       const { size, sha256 } = draft
       // One after the other: two files that fit alone may not fit together.
       await tx.execute(sql`select 1 from projects where id = ${projectId} for no key update`)
-      if (size > (await roomFor(tx, house, projectId))) throw noRoom(house)
+      if (size > (await roomFor(tx, services, projectId))) throw noRoom(services)
       const [ready] = await tx
         .update(files)
         .set({ size, sha256, status: 'READY', uploadedAt: sql`now()` })
@@ -83,17 +83,17 @@ async function takeBytes(
 }
 
 /** Bytes that the project may still bring. */
-async function roomFor(db: Database, { limits }: House, projectId: string): Promise<number> {
+async function roomFor(db: Database, { limits }: Services, projectId: string): Promise<number> {
   const held = sql<number>`coalesce(sum(${files.size}), 0)::float8`
   const [counted] = await db.select({ held }).from(files).where(eq(files.projectId, projectId))
   return limits.maxProjectFileBytes - counted!.held
 }
 
-function tooLarge({ limits }: House): AppError {
+function tooLarge({ limits }: Services): AppError {
   return new AppError('LIMITED', `A file has at most ${limits.maxFileBytes} bytes.`)
 }
 
-function noRoom({ limits }: House): AppError {
+function noRoom({ limits }: Services): AppError {
   return new AppError(
     'LIMITED',
     `The files of a project have at most ${limits.maxProjectFileBytes} bytes together.`,

@@ -202,7 +202,7 @@ async function loadChanges(
 }
 
 function ring(ctx: Ctx, projectId: string): void {
-  ctx.bell.ring([
+  ctx.pubsub.publish([
     { kind: 'news', projectId, generationId: null, seq: null },
     { kind: 'signal', name: 'surface', id: projectId },
   ])

@@ -3,15 +3,15 @@ import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { settleLeftBehind } from '../calls/index.ts'
 import { isIdempotent, proposedCallable, toolCallOf, unknownResult, type ToolCall } from '../tools/index.ts'
-import { aboveOf, commit, type HeldRun } from './commit.ts'
-import { outcomeOf } from './settle-call.ts'
+import { parentLinkOf, commit, type HeldRun } from './transaction/commit.ts'
+import { outcomeOf } from './transaction/settle-call.ts'
 
 /** What is needed to settle calls without a server. */
-type Settler = Pick<House, 'db' | 'leaseDb' | 'bell' | 'actions'> & {
-  limits: Pick<House['limits'], 'leaseMs'>
+type Settler = Pick<Services, 'db' | 'leaseDb' | 'pubsub' | 'actions'> & {
+  limits: Pick<Services['limits'], 'leaseMs'>
 }
 
 const batch = 100
@@ -21,21 +21,22 @@ const batch = 100
  * settled in a statement of its own under the proof of its epoch, so a repetition goes on where it was cut and settles none
  * twice. Idempotent ones and calls of agents are left to the workers, which repeat or follow them. No server may run.
  */
-export async function settleInterruptedCalls(house: Settler): Promise<number> {
+export async function settleInterruptedCalls(services: Settler): Promise<number> {
   let settled = 0
   for (let after = ''; ;) {
     const rows = await selectRows(
-      house.db,
+      services.db,
       toolCalls,
       sql`where id > ${after} and status = 'EXECUTING' and settled_at is null and child_id is null and kind is distinct from 'agent'
         order by id limit ${batch}`,
     )
     for (const row of rows) {
       const call = toolCallOf(row)
-      const callable = await proposedCallable(house, call)
+      const callable = await proposedCallable(services, call)
       if (callable && isIdempotent(callable)) continue
-      if (call.generationId === null) await settleLeftBehind(house, { id: call.id, epoch: row.epoch }, call)
-      else await settleInRun(house, call.generationId, call)
+      if (call.generationId === null)
+        await settleLeftBehind(services, { id: call.id, epoch: row.epoch }, call)
+      else await settleInRun(services, call.generationId, call)
       settled++
     }
     if (rows.length < batch) return settled
@@ -43,13 +44,13 @@ export async function settleInterruptedCalls(house: Settler): Promise<number> {
   }
 }
 
-async function settleInRun(house: Settler, generationId: string, call: ToolCall): Promise<void> {
+async function settleInRun(services: Settler, generationId: string, call: ToolCall): Promise<void> {
   const [held] = await query<HeldRun>(
-    house.db,
-    sql`select id, epoch, ${aboveOf} from generations where id = ${generationId}`,
+    services.db,
+    sql`select id, epoch, ${parentLinkOf} from generations where id = ${generationId}`,
   )
-  await commit(house.db, held!, {
-    ...outcomeOf({ house }, call, unknownResult(), 'UNKNOWN'),
+  await commit(services.db, held!, {
+    ...outcomeOf({ services }, call, unknownResult(), 'UNKNOWN'),
     wakeAt: sql`now()`,
   })
 }

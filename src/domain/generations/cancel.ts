@@ -3,13 +3,13 @@ import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
-import type { Hint } from '../../store/events/bell.ts'
+import type { Hint } from '../../store/events/pubsub.ts'
 import { assertMay, recordChange, type Ctx } from '../access/index.ts'
 import { loadCallsOf } from '../tools/index.ts'
-import { cancelChange } from './closing.ts'
-import { aboveOf, commit, type HeldRun } from './commit.ts'
+import { cancelChange } from './transaction/terminal.ts'
+import { parentLinkOf, commit, type HeldRun } from './transaction/commit.ts'
 import { isTerminal, type Generation, type StoredStatus } from './generation.ts'
-import { waitsForRun } from './nesting.ts'
+import { waitsForRun } from './nesting/limits.ts'
 import { findGeneration, loadGenerations } from './read.ts'
 
 const shape = z.object({ generationId: z.string(), reason: text(1000).nullish() })
@@ -33,7 +33,7 @@ export async function cancelGeneration(
       await recordChange(tx, ctx, { projectId, action: 'generations:Cancel', resource: `generation/${id}` })
     return asked.hints
   })
-  ctx.bell.ring(hints)
+  ctx.pubsub.publish(hints)
   return (await loadGenerations(ctx.db, [id]))[0]!
 }
 
@@ -49,7 +49,7 @@ export async function askToEnd(
   const [row] = await query<Asked>(
     tx,
     sql`select project_id as "projectId", status, epoch, cancel_requested_at is not null as asked, last_seq as "lastSeq",
-        ${aboveOf} from generations where id = ${id} for update`,
+        ${parentLinkOf} from generations where id = ${id} for update`,
   )
   const { projectId, status, asked, lastSeq } = row!
   const hintsOf = (seq: number, more: Hint[]): Hint[] => [

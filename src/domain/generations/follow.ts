@@ -66,7 +66,7 @@ export async function watchProject(
   await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
   const source = feedSource(ctx.db, projectId)
   const after = input.after
-    ? await feedPosition(ctx.db, ctx.bell, input.after, projectId)
+    ? await feedPosition(ctx.db, ctx.pubsub, input.after, projectId)
     : await endOfFeed(ctx, projectId)
   if (input.after && after.event) await source.read(after, 1)
   const stream = openStream(ctx.live, { source, after, types: input.types, deltas: false })
@@ -75,7 +75,7 @@ export async function watchProject(
 
 /** Behind everything that is committed by now. */
 async function endOfFeed(ctx: Ctx, projectId: string): Promise<Position> {
-  const newest = await newestInFeed(ctx.db, projectId, await numberAll(ctx.db, ctx.bell))
+  const newest = await newestInFeed(ctx.db, projectId, await numberAll(ctx.db, ctx.pubsub))
   return newest ? positionInFeed(newest) : beginning
 }
 
@@ -84,7 +84,7 @@ async function endOfFeed(ctx: Ctx, projectId: string): Promise<Position> {
  * before is at or before it.
  */
 export function newestPosition(ctx: Ctx): Promise<number> {
-  return numberAll(ctx.db, ctx.bell)
+  return numberAll(ctx.db, ctx.pubsub)
 }
 
 /**
@@ -99,16 +99,16 @@ export async function feedCursor(ctx: Ctx, projectId: string, newest: number): P
 
 /** The stream until its end, or until the caller's key is revoked or expires: then it fails as any request would. */
 function whileWelcome<T>(ctx: Ctx, stream: AsyncIterableIterator<T>): AsyncIterableIterator<T> {
-  let welcome = true
-  const forget = ctx.stays.keep(ctx.principal, () => {
-    welcome = false
+  let banner = true
+  const forget = ctx.revocations.onRevoked(ctx.principal, () => {
+    banner = false
     void stream.return?.()
   })
   return {
     async next() {
       try {
         const item = await stream.next()
-        if (!welcome) throw unauthenticated()
+        if (!banner) throw unauthenticated()
         if (item.done) forget()
         return item
       } catch (error) {

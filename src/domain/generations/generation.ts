@@ -4,9 +4,9 @@ import type { generations, steps } from '../../store/db/tables/generations.ts'
 import type { Requester } from '../access/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tools/index.ts'
-import type { AssistantPart, Message } from './message.ts'
-import type { Usage } from './model.ts'
-import { waitsForRun } from './nesting.ts'
+import type { AssistantPart, Message } from './model/message.ts'
+import type { Usage } from './model/port.ts'
+import { waitsForRun } from './nesting/limits.ts'
 
 /** As stored. The last four are terminal: nothing changes them. */
 export type StoredStatus = 'QUEUED' | 'RUNNING' | 'WAITING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'EXPIRED'

@@ -10,8 +10,8 @@ export {
   type Generation,
   type Step,
 } from './generation.ts'
-export { showStepsOf } from './history.ts'
-export { textOf } from './message.ts'
+export { showStepsOf } from './context/history.ts'
+export { textOf } from './model/message.ts'
 export {
   createModels,
   deleteProvider,
@@ -22,7 +22,7 @@ export {
   type Models,
   type Provider,
   type SetProviderInput,
-} from './providers.ts'
+} from './providers/provider-records.ts'
 export { feedCursor, newestPosition, readEvents, watchGeneration, watchProject } from './follow.ts'
 export { getGenerations, getSteps, listGenerations } from './read.ts'
 export { startGeneration, type StartGenerationInput } from './start.ts'
@@ -32,9 +32,9 @@ export {
   type Submission,
   type SubmitToolOutputsInput,
 } from './submit.ts'
-export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './tree.ts'
+export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
 export { closeThread, isThreadClosed, openThread } from './threads.ts'
-export { startWorkers, type Workers } from './worker.ts'
+export { startWorkers, type Workers } from './loop/worker.ts'
 export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'
 export type { EventRow } from '../../store/events/read.ts'
 export type { StreamItem } from '../../store/events/stream.ts'

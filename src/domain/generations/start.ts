@@ -16,7 +16,7 @@ import {
   type SettingsOverrides,
 } from '../agents/index.ts'
 import { ownThreadId, type Generation } from './generation.ts'
-import { userMessage, type FilePart, type Message } from './message.ts'
+import { userMessage, type FilePart, type Message } from './model/message.ts'
 import { loadGenerations } from './read.ts'
 import { assertThread } from './threads.ts'
 
@@ -78,7 +78,7 @@ export async function startGeneration(
       })
     : await insert(ctx.db, ctx, row)
   if (made.id !== row.id) await ctx.rates.giveBackUse(agent.projectId, 'AGENT', agent.id)
-  ctx.bell.ring([
+  ctx.pubsub.publish([
     { kind: 'work', table: 'generations' },
     { kind: 'news', generationId: made.id, projectId: agent.projectId, seq: 1 },
   ])

@@ -14,7 +14,7 @@ import { boundIds } from '../agents/index.ts'
 import { checkOutput, codeOf, isOpen, loadCallsOf, loadVersion, type ToolCall } from '../tools/index.ts'
 import { generationOf, isTerminal, type Generation, type NextStep } from './generation.ts'
 import { findGeneration } from './read.ts'
-import { ownersUnder } from './tree.ts'
+import { ownersUnder } from './nesting/tree.ts'
 
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 
@@ -73,7 +73,7 @@ export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput)
     (one) => ({ kind: 'news', generationId: one.id, projectId, seq: one.seq }) as const,
   )
   const resumes = done.written.some((one) => one.resumes)
-  if (news.length > 0) ctx.bell.ring(resumes ? [...news, { kind: 'work', table: 'generations' }] : news)
+  if (news.length > 0) ctx.pubsub.publish(resumes ? [...news, { kind: 'work', table: 'generations' }] : news)
   return { generation: done.generation, outcomes: done.outcomes }
 }
 

@@ -8,7 +8,7 @@ import type { Page } from '../../core/page.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { secrets } from '../../store/db/tables/secrets.ts'
-import { assertMay, assertRoom, projectOf, recordChange, type Ctx, type House } from '../access/index.ts'
+import { assertMay, assertRoom, projectOf, recordChange, type Ctx, type Services } from '../access/index.ts'
 import { allowedHostsShape, mayGoTo } from './hosts.ts'
 import { seal, unseal } from './sealing.ts'
 
@@ -132,15 +132,15 @@ export class SecretRefusedError extends Error {
  * Throws SecretRefusedError for one that names other hosts.
  */
 export async function openSecrets(
-  house: Pick<House, 'masterKey'> & { db: Database },
+  services: Pick<Services, 'masterKey'> & { db: Database },
   projectId: string,
   names: string[],
   address: string | URL,
 ): Promise<Map<string, string>> {
-  const rows = await loadSecrets(house.db, projectId, names)
+  const rows = await loadSecrets(services.db, projectId, names)
   assertHosts(rows, address)
   return new Map(
-    rows.map((row) => [row.name, unseal(house.masterKey, row.sealed, contextOf(projectId, row.name))]),
+    rows.map((row) => [row.name, unseal(services.masterKey, row.sealed, contextOf(projectId, row.name))]),
   )
 }
 
@@ -149,13 +149,13 @@ export async function openSecrets(
  * them is sent there.
  */
 export async function openSecretsAhead(
-  house: Pick<House, 'masterKey'> & { db: Database },
+  services: Pick<Services, 'masterKey'> & { db: Database },
   projectId: string,
   names: string[],
 ): Promise<{ values: Map<string, string>; assertMayGo(address: string | URL): void }> {
-  const rows = await loadSecrets(house.db, projectId, names)
+  const rows = await loadSecrets(services.db, projectId, names)
   const values = new Map(
-    rows.map((row) => [row.name, unseal(house.masterKey, row.sealed, contextOf(projectId, row.name))]),
+    rows.map((row) => [row.name, unseal(services.masterKey, row.sealed, contextOf(projectId, row.name))]),
   )
   return { values, assertMayGo: (address) => assertHosts(rows, address) }
 }

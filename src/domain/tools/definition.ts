@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { check, jsonObject, text, whole } from '../../core/check.ts'
 import { invalid } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { faultsOf } from './definition-faults.ts'
 import { gateInput } from './gate.ts'
 import type { HttpToolConfig } from './kinds/http.ts'
@@ -64,10 +64,10 @@ const shape = z.object({
 export type ToolInput = z.input<typeof shape>
 
 /** What the checks ask: which actions there are, and which addresses are never reached. */
-export type Checker = Pick<House, 'actions' | 'egress'>
+export type Checker = Pick<Services, 'actions' | 'egress'>
 
 /** The definition that an input describes, or INVALID naming every fault. Nothing is fetched or looked up. */
-export function checkDefinition(input: unknown, house: Checker): ToolDefinition {
+export function checkDefinition(input: unknown, services: Checker): ToolDefinition {
   const given = check(shape, input)
   const { http, client, mcp, platform } = given.config
   const kind = toolKinds.find((one) => given.config[one])!
@@ -87,10 +87,10 @@ export function checkDefinition(input: unknown, house: Checker): ToolDefinition 
     ...(given.agentsOnly ? { agentsOnly: true } : {}),
     ...(given.task ? { task: { ...taskDefaults, ...withoutNulls(given.task) } as TaskPolicy } : {}),
     http: http ? httpOf(http) : null,
-    mcp: mcp ? checkMcpConfig(house, mcp) : null,
+    mcp: mcp ? checkMcpConfig(services, mcp) : null,
     platform: platform ? { actions: [...new Set(platform.actions)] } : null,
   }
-  const issues = faultsOf(definition, house.actions)
+  const issues = faultsOf(definition, services.actions)
   if (issues.length > 0) throw invalid(issues)
   return definition
 }

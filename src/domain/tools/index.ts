@@ -57,7 +57,7 @@ export {
   timeoutOf,
   type Run,
 } from './run.ts'
-export type { Caller } from './kinds/mcp.ts'
+export type { CallerChannel as Caller } from './kinds/mcp.ts'
 export {
   isRelayed,
   isTemplateRelayed,

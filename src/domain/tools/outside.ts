@@ -2,7 +2,7 @@
 import { invalidAt } from '../../core/errors.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
-import type { Ctx, House } from '../access/index.ts'
+import type { Ctx, Services } from '../access/index.ts'
 import { faultOfUse, secretNames } from '../secrets/index.ts'
 import { dropUpstream, refreshUpstream, saveUpstream, secretsOf } from '../upstream/index.ts'
 import { originOf } from './kinds/http-template.ts'
@@ -60,17 +60,17 @@ const patienceMs = 5000
 /** After the commit: a new or changed upstream is looked at, so that its tools are there when the tool is. */
 export async function lookOutside(ctx: Ctx, tool: Tool, before: Tool | null): Promise<void> {
   if (!tool.mcp) return
-  ctx.bell.ring([{ kind: 'work', table: 'upstreams' }])
+  ctx.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
   if (before?.mcp && hashJson(addressOf(before.mcp)) === hashJson(addressOf(tool.mcp))) return
   await lookAgain(ctx, tool.id)
 }
 
 /** Reads the lists of an upstream now, but waits for it no longer than a few seconds. Never throws. */
-export async function lookAgain(house: House, toolId: string): Promise<void> {
+export async function lookAgain(services: Services, toolId: string): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)))
-  const looking = refreshUpstream(house, toolId).catch((error: unknown) =>
-    house.log.warn({ err: error, toolId }, 'an upstream could not be looked at'),
+  const looking = refreshUpstream(services, toolId).catch((error: unknown) =>
+    services.log.warn({ err: error, toolId }, 'an upstream could not be looked at'),
   )
   await Promise.race([looking, late]).finally(() => clearTimeout(timer))
 }

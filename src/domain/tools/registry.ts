@@ -147,7 +147,7 @@ function withoutUndefined<T extends object>(value: T): Partial<T> {
 }
 
 function ringProject(ctx: Ctx, projectId: string): void {
-  ctx.bell.ring([
+  ctx.pubsub.publish([
     { kind: 'news', projectId, generationId: null, seq: null },
     { kind: 'signal', name: 'surface', id: projectId },
   ])

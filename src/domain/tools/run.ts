@@ -3,14 +3,14 @@ import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { cleanResult, scrubber } from '../../core/scrub.ts'
-import { principalById, type House, type Requester } from '../access/index.ts'
+import { principalById, type Services, type Requester } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
 import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
 import type { InputRequired } from '../upstream/index.ts'
 import { withLinks } from './attached.ts'
 import type { Callable } from './callable.ts'
 import { originOf, runHttpTool, type HttpToolConfig } from './kinds/http.ts'
-import { runMcpTool, type Caller } from './kinds/mcp.ts'
+import { runMcpTool, type CallerChannel } from './kinds/mcp.ts'
 import { runPlatformTool } from './kinds/platform.ts'
 import { maskedPaths, valuesAt } from './masking.ts'
 import { judged, known, type Finished, type Sending } from './outcome.ts'
@@ -42,20 +42,20 @@ export interface Run {
  * anybody can know what became of it. Throws for two reasons only, both before anything was sent: WithheldError when
  * `mayStart` said no, and what the database throws.
  */
-export async function runTool(house: House, run: Run): Promise<Finished> {
-  const ran = await runToolFor(house, run, null)
+export async function runTool(services: Services, run: Run): Promise<Finished> {
+  const ran = await runToolFor(services, run, null)
   return 'result' in ran ? ran : known(notAsked)
 }
 
 /** The same for a caller who can hear and be asked while it runs: an upstream may want to know something first. */
-export async function runToolFor(house: House, run: Run, caller: Caller | null): Promise<Ran> {
+export async function runToolFor(services: Services, run: Run, caller: CallerChannel | null): Promise<Ran> {
   let withheld = false
   const mayStart = () => {
     const may = run.mayStart()
     withheld = !may
     return may
   }
-  const ran = await runGuarded(house, { ...run, mayStart }, caller)
+  const ran = await runGuarded(services, { ...run, mayStart }, caller)
   if (withheld) throw new WithheldError(run.callId)
   return withoutMasked(run, ran)
 }
@@ -74,41 +74,41 @@ export class WithheldError extends Error {
   }
 }
 
-async function runGuarded(house: House, run: Run, caller: Caller | null): Promise<Ran> {
+async function runGuarded(services: Services, run: Run, caller: CallerChannel | null): Promise<Ran> {
   const { callable } = run
   if (callable.mcp && callable.action !== null) {
-    const ran = await runMcpTool(house, {
+    const ran = await runMcpTool(services, {
       toolId: callable.id,
       projectId: run.projectId,
       action: callable.action,
       args: run.merged,
       callId: run.callId,
-      timeoutMs: timeoutOf(house, callable),
+      timeoutMs: timeoutOf(services, callable),
       signal: run.signal,
       mayStart: run.mayStart,
       caller,
     })
     return 'result' in ran ? judged(callable, ran) : ran
   }
-  return judged(callable, await runHere(house, run))
+  return judged(callable, await runHere(services, run))
 }
 
 type Ran = Finished | { inputRequired: InputRequired }
 
-async function runHere(house: House, run: Run): Promise<Sending> {
+async function runHere(services: Services, run: Run): Promise<Sending> {
   const { callable } = run
   if (callable.http) {
-    const { result, lost } = await runHttp(house, run, callable.http)
+    const { result, lost } = await runHttp(services, run, callable.http)
     return { result: checkOutput(callable, result), lost }
   }
   if (callable.platform && callable.action !== null)
-    return runPlatformTool(house, {
+    return runPlatformTool(services, {
       action: callable.action,
       args: run.merged,
       requestedBy: run.requestedBy,
       requester: run.requester,
       callId: run.callId,
-      timeoutMs: timeoutOf(house, callable),
+      timeoutMs: timeoutOf(services, callable),
       mayStart: run.mayStart,
     })
   return unsent('not_runnable', 'This tool runs in the calling application, not here.')
@@ -124,18 +124,18 @@ const notAsked = errorResult(
   'The server wants to ask its caller something, and nobody can answer.',
 )
 
-async function runHttp(house: House, run: Run, config: HttpToolConfig): Promise<Sending> {
-  const filled = await withSecrets(house, run.projectId, config)
+async function runHttp(services: Services, run: Run, config: HttpToolConfig): Promise<Sending> {
+  const filled = await withSecrets(services, run.projectId, config)
   if ('refused' in filled) return unsent('secret_refused', filled.refused)
   if ('missing' in filled)
     return unsent('secret_missing', `The secret ${filled.missing} that this tool needs does not exist.`)
   const sending = await runHttpTool({
     config: filled.config,
-    args: withLinks(run.merged, run.attachments, (fileId) => downloadUrl(house, fileId)),
-    egress: house.egress,
+    args: withLinks(run.merged, run.attachments, (fileId) => downloadUrl(services, fileId)),
+    egress: services.egress,
     idempotencyKey: run.callId,
-    timeoutMs: timeoutOf(house, run.callable),
-    maxBytes: house.limits.maxResponseBytes,
+    timeoutMs: timeoutOf(services, run.callable),
+    maxBytes: services.limits.maxResponseBytes,
     signal: run.signal,
     mayStart: run.mayStart,
   })
@@ -143,8 +143,8 @@ async function runHttp(house: House, run: Run, config: HttpToolConfig): Promise<
 }
 
 /** Time for one call of the tool, in milliseconds. */
-export function timeoutOf(house: Pick<House, 'limits'>, definition: CallDefinition): number {
-  return definition.timeoutMs ?? house.limits.toolTimeoutMs
+export function timeoutOf(services: Pick<Services, 'limits'>, definition: CallDefinition): number {
+  return definition.timeoutMs ?? services.limits.toolTimeoutMs
 }
 
 /**
@@ -152,12 +152,12 @@ export function timeoutOf(house: Pick<House, 'limits'>, definition: CallDefiniti
  * them may not go to the host of the tool. Where a redirect leads elsewhere the headers stay behind (see egress).
  */
 async function withSecrets(
-  house: House,
+  services: Services,
   projectId: string,
   config: HttpToolConfig,
 ): Promise<{ config: HttpToolConfig; secrets: string[] } | { missing: string } | { refused: string }> {
   const texts = [config.url, ...Object.values(config.headers)]
-  const secrets = await openSecrets(house, projectId, texts.flatMap(secretNames), originOf(config)).catch(
+  const secrets = await openSecrets(services, projectId, texts.flatMap(secretNames), originOf(config)).catch(
     (error: unknown) => {
       if (error instanceof SecretRefusedError) return { refused: error.message }
       throw error
@@ -196,10 +196,10 @@ export function codeOf(result: ToolResult): string | null {
 
 /** Whether the key or subject that asked for the call may still have it done. One that is revoked or over may not. */
 export async function mayStillRun(
-  house: Pick<House, 'db' | 'clock'>,
+  services: Pick<Services, 'db' | 'clock'>,
   { requestedBy, requester }: Pick<ToolCall, 'requestedBy' | 'requester'>,
 ): Promise<boolean> {
-  return (await principalById(house.db, requestedBy, house.clock.now(), requester)) !== null
+  return (await principalById(services.db, requestedBy, services.clock.now(), requester)) !== null
 }
 
 /** What the model or caller is told of a call whose requester is not valid any more. */

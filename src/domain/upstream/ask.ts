@@ -5,7 +5,7 @@ import { sql } from 'drizzle-orm'
 import { onAbort } from '../../core/abort.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import { query } from '../../store/db/database.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { authFor, stepUp } from './auth.ts'
 import { borrowLink, isStale } from './borrow.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
@@ -53,42 +53,47 @@ const secondTryMs = 250
  * `harmless` a request whose answer was lost is sent once more.
  */
 export async function askUpstream<Result>(
-  house: House,
+  services: Services,
   asking: Asking,
   sight: Sight,
   send: Send<Result>,
   harmless = false,
 ): Promise<Result> {
   const until = Date.now() + asking.timeoutMs
-  const row = await openRow(house, asking)
+  const row = await openRow(services, asking)
   let verdict = row.verdict
   for (let tries = 1; ; tries++) {
     const left = until - Date.now()
     if (left <= 0) throw new UpstreamFault('timeout', `No answer within ${asking.timeoutMs} ms.`)
-    const attempt = await tryOnce(house, row, verdict, asking, sight, left, send)
+    const attempt = await tryOnce(services, row, verdict, asking, sight, left, send)
     if ('result' in attempt) return attempt.result
     const { fault, link } = attempt
     if (asking.signal?.aborted) throw new UpstreamFault('cancelled', 'The request was cancelled.')
     if (link && (isStale(fault, link) || fault.code === 'connection_lost')) {
-      house.connections.retire(link)
+      services.connections.retire(link)
       if (isStale(fault, link)) verdict = link.era === 'modern' ? null : verdict
     }
     if (fault.code === 'insufficient_scope' && tries < maxTries && !sight.mayHaveRun) {
-      await stepUp(house, row, await targetOf(house, row.projectId, row.config), fault.facts.scope ?? '')
+      await stepUp(
+        services,
+        row,
+        await targetOf(services, row.projectId, row.config),
+        fault.facts.scope ?? '',
+      )
       // It believes the token that it was opened with.
-      if (link) house.connections.retire(link)
+      if (link) services.connections.retire(link)
       continue
     }
     if (tries === maxTries || !mayRepeat(fault, link, sight, harmless)) {
-      await reportTrouble(house, row, fault)
+      await reportTrouble(services, row, fault)
       throw fault
     }
     if (fault.code === 'unreachable') await pause(secondTryMs)
   }
 }
 
-async function openRow(house: House, { id, projectId }: Asking): Promise<UpstreamRow> {
-  const [row] = await loadRows(house.db, [id])
+async function openRow(services: Services, { id, projectId }: Asking): Promise<UpstreamRow> {
+  const [row] = await loadRows(services.db, [id])
   if (!row || row.projectId !== projectId)
     throw new UpstreamFault('upstream_unavailable', 'This upstream does not exist any more.')
   if (row.closedForMs <= 0) return row
@@ -102,7 +107,7 @@ async function openRow(house: House, { id, projectId }: Asking): Promise<Upstrea
 
 /** The link is null when there was none, or when it was opened for this request alone. */
 async function tryOnce<Result>(
-  house: House,
+  services: Services,
   row: UpstreamRow,
   verdict: Verdict | null,
   asking: Asking,
@@ -115,10 +120,10 @@ async function tryOnce<Result>(
   let link: Link | null = null
   let done = () => {}
   try {
-    const lease = await within(borrowLink(house, row, verdict), left(), asking.signal ?? null)
+    const lease = await within(borrowLink(services, row, verdict), left(), asking.signal ?? null)
     link = lease.thing
     done = lease.release
-    const own = await ownLink(house, row, link, asking, left())
+    const own = await ownLink(services, row, link, asking, left())
     if (own) done = () => (lease.release(), void own.close())
     const over = own ?? link
     const result = await watched(
@@ -146,7 +151,7 @@ function cleanFault(fault: UpstreamFault, link: Link | null): UpstreamFault {
  * in the middle of a call exists in older sessions only, log lines in both.
  */
 async function ownLink(
-  house: House,
+  services: Services,
   row: UpstreamRow,
   shared: Link,
   { relay, signal }: Asking,
@@ -155,12 +160,12 @@ async function ownLink(
   const asks = relay?.ask !== undefined && shared.era === 'legacy'
   const logs = relay?.notify !== undefined && Boolean(relay.logLevel)
   if (!relay || (!asks && !logs)) return null
-  const target = await targetOf(house, row.projectId, row.config)
+  const target = await targetOf(services, row.projectId, row.config)
   const { elicitation, sampling, roots } = relay.clientCapabilities as Record<string, Json | undefined>
   const capabilities = asks ? ({ elicitation, sampling, roots } as ClientCapabilities) : {}
-  const link = await openLink(house, target, {
+  const link = await openLink(services, target, {
     verdict: shared.verdict,
-    auth: authFor(house, row, target),
+    auth: authFor(services, row, target),
     capabilities: JSON.parse(JSON.stringify(capabilities)) as ClientCapabilities,
     timeoutMs,
     ...(signal ? { signal } : {}),
@@ -177,7 +182,11 @@ function mayRepeat(fault: UpstreamFault, link: Link | null, sight: Sight, harmle
 }
 
 /** What a call met shows in the upstream's state soon, and not only after minutes. */
-async function reportTrouble(house: House, row: UpstreamRow, { code, facts }: UpstreamFault): Promise<void> {
+async function reportTrouble(
+  services: Services,
+  row: UpstreamRow,
+  { code, facts }: UpstreamFault,
+): Promise<void> {
   const serious =
     code === 'unreachable' ||
     code === 'connection_lost' ||
@@ -186,10 +195,10 @@ async function reportTrouble(house: House, row: UpstreamRow, { code, facts }: Up
     (code === 'http_error' && (facts.status ?? 0) >= 500)
   if (!serious || row.status !== 'CONNECTED') return
   await query(
-    house.db,
+    services.db,
     sql`update upstreams set wake_at = now() where id = ${row.id} and status = 'CONNECTED'`,
   )
-  house.bell.ring([{ kind: 'work', table: 'upstreams' }])
+  services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
 }
 
 /** Others may wait for the same connection: one who gives up leaves it to them. */

@@ -5,7 +5,7 @@ import {
   type AuthProvider,
 } from '@modelcontextprotocol/client'
 import { secretNames } from '../secrets/index.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { openAuth, type UpstreamAuth, type UpstreamConfig } from './config.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
 import { authFetch, authSecrets, providerOf, type LoginLeg } from './oauth.ts'
@@ -31,15 +31,15 @@ const freshMs = 2000
 
 /** The token for a connection. `token` renews what has ended; a 401 gets a new one, once, or says who must act. */
 export function authFor(
-  house: House,
+  services: Services,
   who: Authorized,
   target: Target,
-  keeper: Keeper = databaseKeeper(house, who.id, who.projectId),
+  keeper: Keeper = databaseKeeper(services, who.id, who.projectId),
 ): AuthProvider {
   const way = who.config.auth ?? openAuth
   const renewOnce = (seen: Kept, challenge: Challenge | null) =>
-    house.connections.share(`token ${who.id} ${seen.version}`, () =>
-      keeper.inTurn(seen.version, (kept, save) => renew(house, who, target, kept, save, challenge)),
+    services.connections.share(`token ${who.id} ${seen.version}`, () =>
+      keeper.inTurn(seen.version, (kept, save) => renew(services, who, target, kept, save, challenge)),
     )
   /** What this connection believes: a login or its end makes other connections, and a refusal has it read again. */
   let believed: { kept: Kept; at: number } | null = null
@@ -91,19 +91,19 @@ function canRenew(way: UpstreamAuth, { tokens }: Kept): boolean {
 }
 
 async function renew(
-  house: House,
+  services: Services,
   who: Authorized,
   target: Target,
   kept: Kept,
   save: Keeper['save'],
   challenge: Challenge | null,
 ): Promise<void> {
-  await runFlow(house, who, target, { kept, save, challenge, login: null })
+  await runFlow(services, who, target, { kept, save, challenge, login: null })
 }
 
 /** One run of the SDK's flow: discovery, then a token, or the address where a person logs in. */
 export async function runFlow(
-  house: House,
+  services: Services,
   who: Authorized,
   target: Target,
   flow: {
@@ -119,19 +119,19 @@ export async function runFlow(
   const { kept, challenge, login, returned } = flow
   const metadataUrl = challenge?.metadataUrl ?? kept.metadataUrl
   const scope = scopeOf(way, challenge?.scope ?? null, kept)
-  const secrets = await authSecrets(house, who.projectId, way)
+  const secrets = await authSecrets(services, who.projectId, way)
   const provider = providerOf({
     auth: way,
     secrets: secrets.values,
     kept,
     save: flow.save,
     resource: resourceOf(target, who.config),
-    publicUrl: house.publicUrl(),
+    publicUrl: services.publicUrl(),
     login,
   })
   await authorize(provider, {
     serverUrl: target.url,
-    fetchFn: authFetch(house, secrets),
+    fetchFn: authFetch(services, secrets),
     ...(metadataUrl === null ? {} : { resourceMetadataUrl: new URL(metadataUrl) }),
     ...(scope === null ? {} : { scope }),
     ...(returned ? { authorizationCode: returned.code, iss: returned.iss } : {}),
@@ -161,9 +161,14 @@ function resourceOf({ url }: Target, { url: template }: UpstreamConfig): string 
  * A call needs rights that the token does not have. True when a token with them was got and the call may be sent again;
  * otherwise a fault says why not: only scopes that are allowed are asked for, and a person has to grant them.
  */
-export async function stepUp(house: House, who: Authorized, target: Target, scope: string): Promise<void> {
+export async function stepUp(
+  services: Services,
+  who: Authorized,
+  target: Target,
+  scope: string,
+): Promise<void> {
   const way = who.config.auth ?? openAuth
-  const keeper = databaseKeeper(house, who.id, who.projectId)
+  const keeper = databaseKeeper(services, who.id, who.projectId)
   const kept = await keeper.read()
   const missing = scope.split(' ').filter(Boolean)
   const allowed = way.kind === 'authorization_code' ? [...way.scopes, ...way.allowedScopes] : way.scopes
@@ -182,6 +187,6 @@ export async function stepUp(house: House, who: Authorized, target: Target, scop
       'The server wants more rights, which a person has to grant: connect this upstream again.',
     )
   await keeper.inTurn(kept.version, (now, save) =>
-    renew(house, who, target, now, save, { metadataUrl: null, scope }),
+    renew(services, who, target, now, save, { metadataUrl: null, scope }),
   )
 }

@@ -1,6 +1,6 @@
 /** The open connections of this process: one for each upstream, shared by everybody who asks it something. */
 import type { Lease } from '../../core/pool.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { authFor } from './auth.ts'
 import { noticeChange } from './changes.ts'
 import type { UpstreamFault } from './fault.ts'
@@ -13,17 +13,17 @@ const openMs = 10_000
 
 /** Lends the shared connection, opened when there is none. `verdict` null has the protocol found out again. */
 export async function borrowLink(
-  house: House,
+  services: Services,
   row: UpstreamRow,
   verdict: Verdict | null,
 ): Promise<Lease<Link>> {
-  const target = await targetOf(house, row.projectId, row.config)
+  const target = await targetOf(services, row.projectId, row.config)
   const key = `upstream ${row.id}@${row.configVersion} ${target.key}`
-  return house.connections.lease(key, async () => {
-    const onChanged = noticeChange(house, row.id)
-    const options = { verdict, auth: authFor(house, row, target), onChanged, timeoutMs: openMs }
-    const link = await openLink(house, target, options)
-    link.onDown(() => house.connections.retire(link))
+  return services.connections.lease(key, async () => {
+    const onChanged = noticeChange(services, row.id)
+    const options = { verdict, auth: authFor(services, row, target), onChanged, timeoutMs: openMs }
+    const link = await openLink(services, target, options)
+    link.onDown(() => services.connections.retire(link))
     return link
   })
 }

@@ -2,7 +2,7 @@
 import type { CallToolResult, Progress, Tool as WireTool } from '@modelcontextprotocol/client'
 import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { askUpstream, type Asking, type InputRequired, type SendOptions } from './ask.ts'
 import type { UpstreamTool } from './catalog.ts'
 import { faultOf, isAnswer, UpstreamFault } from './fault.ts'
@@ -45,28 +45,28 @@ const progressEveryMs = 20
  * Never throws. Nothing is repeated blindly: a call is sent again only when the transport proves that it was not acted
  * on. Without `relay` an upstream that wants to ask something back is an error `input_required`.
  */
-export async function callUpstream(house: House, call: UpstreamCall): Promise<UpstreamAnswer> {
+export async function callUpstream(services: Services, call: UpstreamCall): Promise<UpstreamAnswer> {
   const sight: Sight = { mayHaveRun: false, mayStart: call.mayStart }
   try {
-    const { answer, tool } = await askUpstream(house, call, sight, async (link, options) => {
-      const tool = await findTool(house, options.row, call.tool)
+    const { answer, tool } = await askUpstream(services, call, sight, async (link, options) => {
+      const tool = await findTool(services, options.row, call.tool)
       return { answer: await send(link, call, tool, options), tool }
     })
     if (isInputRequired(answer)) return asked(call, answer)
-    const result = resultOf(answer, tool?.outputSchema ?? null, house.limits.maxResponseBytes)
+    const result = resultOf(answer, tool?.outputSchema ?? null, services.limits.maxResponseBytes)
     return { result, sent: true, lost: false }
   } catch (error) {
     const fault = faultOf(error)
     if (!(error instanceof UpstreamFault))
-      house.log.debug({ err: error, id: call.id }, 'an upstream call failed')
+      services.log.debug({ err: error, id: call.id }, 'an upstream call failed')
     const sent = sight.mayHaveRun
     return { result: faultResult(fault, sent), sent, lost: sent && !isAnswer(fault) }
   }
 }
 
 /** Null for a tool that is in no list: the upstream says what it thinks of it. */
-async function findTool(house: House, row: UpstreamRow, name: string): Promise<UpstreamTool | null> {
-  const catalog = (await loadCatalogs(house.db, [row])).get(row.id)!
+async function findTool(services: Services, row: UpstreamRow, name: string): Promise<UpstreamTool | null> {
+  const catalog = (await loadCatalogs(services.db, [row])).get(row.id)!
   return catalog.tools.find((tool) => tool.name === name) ?? null
 }
 

@@ -1,6 +1,6 @@
 /** What a server says when nobody has proved anything to it: where its metadata is, and which rights it wants. */
 import { extractWWWAuthenticateParams, type AuthProvider } from '@modelcontextprotocol/client'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import type { Challenge } from './auth.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
 import { openLink } from './link.ts'
@@ -13,7 +13,7 @@ const askMs = 10_000
  * it said before. Throws an UpstreamFault when it cannot be reached.
  */
 export async function findChallenge(
-  house: House,
+  services: Services,
   target: Target,
   knownMetadataUrl: string | null,
 ): Promise<Challenge> {
@@ -27,7 +27,7 @@ export async function findChallenge(
     },
   }
   try {
-    const link = await openLink(house, target, { verdict: null, auth, timeoutMs: askMs })
+    const link = await openLink(services, target, { verdict: null, auth, timeoutMs: askMs })
     await link.close()
   } catch (error) {
     if (!heard) throw faultOf(error)

@@ -1,21 +1,21 @@
 /** An upstream says that its lists have changed: it is looked at again, wherever there is a worker. */
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { wakeUpstream } from './save.ts'
 
 /** However often it says so, it is looked at so often at most. Milliseconds. */
 const everyMs = 500
 
 /** The first word acts at once; what follows too soon acts when its time has come, once. */
-export function noticeChange(house: House, id: string): () => void {
+export function noticeChange(services: Services, id: string): () => void {
   let next = 0
   let timer: NodeJS.Timeout | null = null
   const act = () => {
     timer = null
     next = Date.now() + everyMs
-    wakeUpstream(house.db, id).then(
-      () => house.bell.ring([{ kind: 'work', table: 'upstreams' }]),
+    wakeUpstream(services.db, id).then(
+      () => services.pubsub.publish([{ kind: 'work', table: 'upstreams' }]),
       (error: unknown) =>
-        house.log.warn({ err: error, id }, 'an upstream could not be woken; it is looked at later'),
+        services.log.warn({ err: error, id }, 'an upstream could not be woken; it is looked at later'),
     )
   }
   return () => {

@@ -113,7 +113,7 @@ const shape = z.object({
  * named secrets exist is not looked at: `secretsOf` names them.
  */
 export function checkUpstreamConfig(
-  house: { egress: Pick<Egress, 'checkUrl'> },
+  services: { egress: Pick<Egress, 'checkUrl'> },
   input: unknown,
 ): { config: UpstreamConfig } | { faults: Issue[] } {
   const parsed = shape.safeParse(input)
@@ -124,7 +124,11 @@ export function checkUpstreamConfig(
         .map(({ path, message }) => ({ path: path.map(String), message })),
     }
   const config = parsed.data
-  const faults = [...urlFaults(house.egress, config.url), ...headerFaults(config), ...authFaults(config.auth)]
+  const faults = [
+    ...urlFaults(services.egress, config.url),
+    ...headerFaults(config),
+    ...authFaults(config.auth),
+  ]
   return faults.length > 0 ? { faults } : { config }
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { DiscoverResult } from '@modelcontextprotocol/client'
 import type { JsonObject } from '../../core/json.ts'
 import type { Lease } from '../../core/pool.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { stepUp } from './auth.ts'
 import { borrowLink, isStale } from './borrow.ts'
 import type { Catalog } from './catalog.ts'
@@ -33,7 +33,7 @@ const page = z.looseObject({})
  * had, is made anew, once.
  */
 export async function discover(
-  house: House,
+  services: Services,
   row: UpstreamRow,
   known: Catalog,
   signal: AbortSignal,
@@ -41,16 +41,21 @@ export async function discover(
   for (let verdict = row.verdict, tries = 1; ; verdict = null, tries++) {
     let lease: Lease<Link> | null = null
     try {
-      lease = await borrowLink(house, row, verdict)
+      lease = await borrowLink(services, row, verdict)
       return await discoverOver(lease.thing, known, signal)
     } catch (error) {
       const fault = faultOf(error)
       const poor = fault.code === 'insufficient_scope'
       const wrong = lease !== null && (fault.code === 'connection_lost' || isStale(fault, lease.thing))
-      if (lease && (poor || wrong)) house.connections.retire(lease.thing)
+      if (lease && (poor || wrong)) services.connections.retire(lease.thing)
       if (!(poor || wrong) || tries > 1 || signal.aborted) throw fault
       if (poor)
-        await stepUp(house, row, await targetOf(house, row.projectId, row.config), fault.facts.scope ?? '')
+        await stepUp(
+          services,
+          row,
+          await targetOf(services, row.projectId, row.config),
+          fault.facts.scope ?? '',
+        )
     } finally {
       lease?.release()
     }

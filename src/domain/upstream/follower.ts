@@ -1,5 +1,5 @@
 /** Who follows the notifications of upstreams in this process, when anybody does: only workers do. */
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 
 export interface Follower {
   /** The name of this process in `upstreams.listener`. */
@@ -9,14 +9,14 @@ export interface Follower {
 }
 
 /** By the connections of a house, since a test has several houses in one process. */
-const followers = new WeakMap<House['connections'], Follower>()
+const followers = new WeakMap<Services['connections'], Follower>()
 
-export function followerOf(house: House): Follower | null {
-  return followers.get(house.connections) ?? null
+export function followerOf(services: Services): Follower | null {
+  return followers.get(services.connections) ?? null
 }
 
 /** Null when it stops. */
-export function setFollower(house: House, follower: Follower | null): void {
-  if (follower) followers.set(house.connections, follower)
-  else followers.delete(house.connections)
+export function setFollower(services: Services, follower: Follower | null): void {
+  if (follower) followers.set(services.connections, follower)
+  else followers.delete(services.connections)
 }

@@ -14,7 +14,7 @@ import {
 import { onAbort } from '../../core/abort.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Pooled } from '../../core/pool.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { cleanMessages, hiddenValues, hidingCredentials, type Hidden } from './hidden.ts'
 import { maxCatalogBytes, type ServerFacts } from './collect.ts'
 import type { Era, UpstreamTransport, Verdict } from './state.ts'
@@ -73,18 +73,18 @@ const lostMs = 500
 const goodbyeMs = 1000
 
 /** Opens a connection. Throws what the SDK or the guarded fetch throws; `faultOf` gives it words. */
-export function openLink(house: House, target: Target, options: LinkOptions): Promise<Link> {
+export function openLink(services: Services, target: Target, options: LinkOptions): Promise<Link> {
   // It lives longer than the call that needs it first, and must not die or be counted with it.
   return unwatched(async () => {
     const limit = AbortSignal.timeout(options.timeoutMs)
     const signal = options.signal ? AbortSignal.any([limit, options.signal]) : limit
     const known = options.verdict
-    if (known?.transport === 'sse') return openSse(house, target, options, signal)
+    if (known?.transport === 'sse') return openSse(services, target, options, signal)
     try {
-      return await openHttp(house, target, options, signal)
+      return await openHttp(services, target, options, signal)
     } catch (error) {
       if (known || !mayBeSse(error)) throw error
-      return await openSse(house, target, options, signal).catch(() => {
+      return await openSse(services, target, options, signal).catch(() => {
         throw error
       })
     }
@@ -97,13 +97,13 @@ function mayBeSse(error: unknown): boolean {
 }
 
 async function openHttp(
-  house: House,
+  services: Services,
   target: Target,
   options: LinkOptions,
   signal: AbortSignal,
 ): Promise<Link> {
   const hidden = hiddenValues(target.secrets)
-  const stream = watchStream(fetchFor(house, hidden))
+  const stream = watchStream(fetchFor(services, hidden))
   const transport = new StreamableHTTPClientTransport(target.url, {
     authProvider: options.auth,
     requestInit: { headers: target.headers },
@@ -133,7 +133,7 @@ async function openHttp(
 }
 
 async function openSse(
-  house: House,
+  services: Services,
   target: Target,
   options: LinkOptions,
   signal: AbortSignal,
@@ -142,7 +142,7 @@ async function openSse(
   const transport = new SSEClientTransport(target.url, {
     authProvider: options.auth,
     requestInit: { headers: target.headers },
-    fetch: fetchFor(house, hidden),
+    fetch: fetchFor(services, hidden),
   })
   cleanMessages(transport, hidden)
   const client = clientFor(options)
@@ -159,8 +159,8 @@ async function openSse(
   return linkOf(client, { era: 'legacy', transport: 'sse', hidden }, options, async () => {}).link
 }
 
-function fetchFor(house: House, hidden: Hidden): typeof globalThis.fetch {
-  const fetch = wireFetch(house.egress, Math.max(house.limits.maxResponseBytes, maxCatalogBytes))
+function fetchFor(services: Services, hidden: Hidden): typeof globalThis.fetch {
+  const fetch = wireFetch(services.egress, Math.max(services.limits.maxResponseBytes, maxCatalogBytes))
   return hidingCredentials(fetch, hidden)
 }
 

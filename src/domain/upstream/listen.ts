@@ -6,7 +6,7 @@ import type { McpSubscription } from '@modelcontextprotocol/client'
 import { onAbort } from '../../core/abort.ts'
 import type { Lease } from '../../core/pool.ts'
 import { query } from '../../store/db/database.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { borrowLink } from './borrow.ts'
 import { noticeChange } from './changes.ts'
 import type { Follower } from './follower.ts'
@@ -28,7 +28,7 @@ const longestPauseMs = 60_000
 const longLifeMs = 60_000
 const ackMs = 10_000
 
-export function createFollower(house: House): Follower & { stop(): void } {
+export function createFollower(services: Services): Follower & { stop(): void } {
   const name = randomUUID()
   const ears = new Map<string, Ear>()
   let stopped = false
@@ -40,22 +40,22 @@ export function createFollower(house: House): Follower & { stop(): void } {
     known.stop()
   }
   const follow = async (id: string) => {
-    const [row] = await loadRows(house.db, [id])
+    const [row] = await loadRows(services.db, [id])
     if (!row || stopped) return drop(id)
     if (ears.get(id)?.configVersion === row.configVersion) return
     drop(id)
     if (ears.size >= maxEars) return
-    const lease = await borrowLink(house, row, row.verdict).catch(() => null)
+    const lease = await borrowLink(services, row, row.verdict).catch(() => null)
     if (!lease) return
     if (stopped || ears.has(id)) return lease.release()
-    const ear: Ear | null = listenOver(house, row, lease, () => drop(id, ear ?? undefined))
+    const ear: Ear | null = listenOver(services, row, lease, () => drop(id, ear ?? undefined))
     if (ear) ears.set(id, ear)
     else lease.release()
   }
   const tidy = async () => {
     if (ears.size === 0) return
     const rows = await query<{ id: string }>(
-      house.db,
+      services.db,
       sql`select id from upstreams where id in ${[...ears.keys()]} and listener = ${name}`,
     )
     const ours = new Set(rows.map((row) => row.id))
@@ -75,12 +75,12 @@ export function createFollower(house: House): Follower & { stop(): void } {
 }
 
 /** Null when the upstream never tells of anything. `gone` is called when the ear is of no more use. */
-function listenOver(house: House, row: UpstreamRow, lease: Lease<Link>, gone: () => void): Ear | null {
+function listenOver(services: Services, row: UpstreamRow, lease: Lease<Link>, gone: () => void): Ear | null {
   const link = lease.thing
   const filter = filterOf(link)
   if (!filter) return null
   const stop = new AbortController()
-  const again = noticeChange(house, row.id)
+  const again = noticeChange(services, row.id)
   link.onDown(() => {
     if (stop.signal.aborted) return
     gone()

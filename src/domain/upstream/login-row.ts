@@ -1,6 +1,6 @@
 /** A login on its way: what its row seals, the form of its state, and what is written of how it goes. */
 import type { OAuthDiscoveryState } from '@modelcontextprotocol/client'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { record } from '../audit/index.ts'
 import { unseal } from '../secrets/index.ts'
 import type { Challenge } from './auth.ts'
@@ -18,8 +18,8 @@ export interface SealedLogin {
 }
 
 /** What was sealed for a login of that upstream. */
-export function opened(house: House, id: string, sealed: string): SealedLogin {
-  return JSON.parse(unseal(house.masterKey, sealed, sealContext(id))) as SealedLogin
+export function opened(services: Services, id: string, sealed: string): SealedLogin {
+  return JSON.parse(unseal(services.masterKey, sealed, sealContext(id))) as SealedLogin
 }
 
 /** Whether a text has the form of our states. */
@@ -29,12 +29,12 @@ export function isState(text: string): boolean {
 
 /** Records how a login goes, for the audit. */
 export async function note(
-  house: House,
+  services: Services,
   row: { id: string; projectId: string },
   principalId: string,
   outcome: LoginOutcome | 'confirmed',
 ): Promise<void> {
-  await record(house.db, {
+  await record(services.db, {
     projectId: row.projectId,
     principalId,
     action: 'tools:Connect',

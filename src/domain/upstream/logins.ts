@@ -4,7 +4,7 @@ import { AppError } from '../../core/errors.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
 import { atomically, nowPlus, query } from '../../store/db/database.ts'
 import { upstreamLogins } from '../../store/db/tables/upstreams.ts'
-import { assertMay, reachable, recordChange, type Ctx, type House } from '../access/index.ts'
+import { assertMay, reachable, recordChange, type Ctx, type Services } from '../access/index.ts'
 import { seal } from '../secrets/index.ts'
 import { runFlow, type Challenge } from './auth.ts'
 import { findChallenge } from './challenge.ts'
@@ -76,25 +76,25 @@ async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginLeg): Promise<
  * anybody. Idempotent in effect: a repeat is `expired`.
  */
 export async function finishLogin(
-  house: House,
+  services: Services,
   params: URLSearchParams,
   browser: string | null,
 ): Promise<LoginOutcome> {
   const state = params.get('state') ?? ''
   if (!isState(state)) return 'expired'
-  const taken = await takeLogin(house, state, browser)
-  if (!taken) return (await isOpen(house, state)) ? 'elsewhere' : 'expired'
-  const [row] = await loadRows(house.db, [taken.upstreamId])
+  const taken = await takeLogin(services, state, browser)
+  if (!taken) return (await isOpen(services, state)) ? 'elsewhere' : 'expired'
+  const [row] = await loadRows(services.db, [taken.upstreamId])
   if (!row || row.configVersion !== taken.configVersion) return 'expired'
   const code = params.get('code')
   if (!code) {
-    await note(house, row, taken.startedBy, 'refused')
+    await note(services, row, taken.startedBy, 'refused')
     return 'refused'
   }
-  const { verifier, discovery, challenge } = opened(house, row.id, taken.sealed)
-  const keeper = databaseKeeper(house, row.id, row.projectId)
+  const { verifier, discovery, challenge } = opened(services, row.id, taken.sealed)
+  const keeper = databaseKeeper(services, row.id, row.projectId)
   try {
-    await runFlow(house, row, await targetOf(house, row.projectId, row.config), {
+    await runFlow(services, row, await targetOf(services, row.projectId, row.config), {
       kept: await keeper.read(),
       save: (change) => keeper.save(change),
       challenge,
@@ -102,12 +102,12 @@ export async function finishLogin(
       returned: { code, iss: params.get('iss') ?? undefined },
     })
   } catch (error) {
-    house.log.warn({ err: error, id: row.id }, 'a login for an upstream failed')
-    await note(house, row, taken.startedBy, 'failed')
+    services.log.warn({ err: error, id: row.id }, 'a login for an upstream failed')
+    await note(services, row, taken.startedBy, 'failed')
     return 'failed'
   }
-  await startAnew(house, row)
-  await note(house, row, taken.startedBy, 'connected')
+  await startAnew(services, row)
+  await note(services, row, taken.startedBy, 'connected')
   return 'connected'
 }
 
@@ -134,9 +134,9 @@ async function findUpstream(ctx: Ctx, id: string): Promise<UpstreamRow> {
   return row
 }
 
-async function isOpen(house: House, state: string): Promise<boolean> {
+async function isOpen(services: Services, state: string): Promise<boolean> {
   const rows = await query(
-    house.db,
+    services.db,
     sql`select 1 from upstream_logins where state_hash = ${sha256Hex(state)} and expires_at > now()`,
   )
   return rows.length > 0
@@ -144,7 +144,7 @@ async function isOpen(house: House, state: string): Promise<boolean> {
 
 /** Takes the login out, once, for the browser that confirmed it. */
 async function takeLogin(
-  house: House,
+  services: Services,
   state: string,
   browser: string | null,
 ): Promise<{
@@ -161,7 +161,7 @@ async function takeLogin(
     startedBy: string
     valid: boolean
   }>(
-    house.db,
+    services.db,
     sql`delete from upstream_logins where state_hash = ${sha256Hex(state)}
         and browser_hash = ${sha256Hex(browser)}
       returning upstream_id as "upstreamId", config_version as "configVersion", sealed,
@@ -180,11 +180,11 @@ async function makeRoom(tx: Ctx['db'], id: string): Promise<void> {
 }
 
 /** Connections that were made with other tokens, or with none, are used no more; the upstream is looked at at once. */
-async function startAnew(house: House, row: UpstreamRow): Promise<void> {
+async function startAnew(services: Services, row: UpstreamRow): Promise<void> {
   await query(
-    house.db,
+    services.db,
     sql`update upstreams set config_version = config_version + 1, failures = 0, retry_at = null, wake_at = now()
       where id = ${row.id}`,
   )
-  house.bell.ring([{ kind: 'work', table: 'upstreams' }])
+  services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
 }

@@ -6,7 +6,7 @@ import {
   type OAuthClientProvider,
   type OAuthDiscoveryState,
 } from '@modelcontextprotocol/client'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { EgressError } from '../egress/index.ts'
 import { openSecretsAhead, SecretRefusedError } from '../secrets/index.ts'
 import type { UpstreamAuth } from './config.ts'
@@ -51,9 +51,13 @@ export interface AuthSecrets {
 }
 
 /** The secrets that the way to authorize needs; an UpstreamFault names one that is missing. */
-export async function authSecrets(house: House, projectId: string, auth: UpstreamAuth): Promise<AuthSecrets> {
+export async function authSecrets(
+  services: Services,
+  projectId: string,
+  auth: UpstreamAuth,
+): Promise<AuthSecrets> {
   const name = auth.kind === 'private_key_jwt' ? auth.privateKey : auth.clientSecret
-  const opened = await openSecretsAhead(house, projectId, name === null ? [] : [name])
+  const opened = await openSecretsAhead(services, projectId, name === null ? [] : [name])
   if (name === null || opened.values.has(name)) return opened
   throw new UpstreamFault('secret_missing', `The secret ${name} that this upstream needs does not exist.`)
 }
@@ -62,8 +66,11 @@ export async function authSecrets(house: House, projectId: string, auth: Upstrea
  * The guarded fetch for metadata, registrations and tokens: bounded in time and size, without the upstream's headers. What
  * is posted may prove who we are, so it goes only where the secrets may, and follows no redirect.
  */
-export function authFetch(house: House, secrets: Pick<AuthSecrets, 'assertMayGo'>): typeof globalThis.fetch {
-  const fetch = wireFetch(house.egress, maxMetadataBytes)
+export function authFetch(
+  services: Services,
+  secrets: Pick<AuthSecrets, 'assertMayGo'>,
+): typeof globalThis.fetch {
+  const fetch = wireFetch(services.egress, maxMetadataBytes)
   return async (input, init) => {
     const limit = AbortSignal.timeout(exchangeMs)
     const signal = init?.signal ? AbortSignal.any([limit, init.signal]) : limit

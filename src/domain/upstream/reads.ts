@@ -1,7 +1,7 @@
 /** What is relayed beside tools: resources, prompts and completions, as the upstream gives them. */
 import { z } from 'zod'
 import { jsonTooBig, type JsonObject } from '../../core/json.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { askUpstream, type Asking, type InputRequired } from './ask.ts'
 import { inputRequired, isInputRequired } from './call.ts'
 import { faultOf, UpstreamFault, type FaultCode } from './fault.ts'
@@ -17,29 +17,29 @@ const anything = z.looseObject({})
 const maxDepth = 64
 
 /** `resources/read` of the upstream's own URI. Never throws. */
-export function readResource(house: House, asking: Asking & { uri: string }): Promise<UpstreamReading> {
-  return read(house, asking, 'resources/read', { uri: asking.uri })
+export function readResource(services: Services, asking: Asking & { uri: string }): Promise<UpstreamReading> {
+  return read(services, asking, 'resources/read', { uri: asking.uri })
 }
 
 /** `prompts/get` by the upstream's own name. Never throws. */
 export function getPrompt(
-  house: House,
+  services: Services,
   asking: Asking & { name: string; arguments?: Record<string, string> },
 ): Promise<UpstreamReading> {
   const { name, arguments: args } = asking
-  return read(house, asking, 'prompts/get', { name, ...(args ? { arguments: args } : {}) })
+  return read(services, asking, 'prompts/get', { name, ...(args ? { arguments: args } : {}) })
 }
 
 /** `completion/complete`; `params` are the protocol's own. Never throws. */
 export function completeArgument(
-  house: House,
+  services: Services,
   asking: Asking & { params: JsonObject },
 ): Promise<UpstreamReading> {
-  return read(house, asking, 'completion/complete', asking.params)
+  return read(services, asking, 'completion/complete', asking.params)
 }
 
 async function read(
-  house: House,
+  services: Services,
   asking: Asking,
   method: string,
   params: JsonObject,
@@ -47,7 +47,7 @@ async function read(
   const { relay } = asking
   try {
     const answer = await askUpstream(
-      house,
+      services,
       asking,
       { mayHaveRun: false, mayStart: asking.mayStart },
       (link, { timeoutMs, signal }) => {
@@ -66,7 +66,7 @@ async function read(
       if (relay) return { inputRequired: inputRequired(answer) }
       throw new UpstreamFault('input_required', 'The server wants to ask its caller something.')
     }
-    const tooBig = jsonTooBig(answer, { maxBytes: house.limits.maxResponseBytes, maxDepth })
+    const tooBig = jsonTooBig(answer, { maxBytes: services.limits.maxResponseBytes, maxDepth })
     if (tooBig) throw new UpstreamFault('response_too_large', `The answer of the server ${tooBig}.`)
     return { result: answer as JsonObject }
   } catch (error) {

@@ -4,7 +4,7 @@ import { notFound } from '../../core/errors.ts'
 import { atomically, jsonb, nowPlus, query } from '../../store/db/database.ts'
 import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { compareCatalogs, type Catalog } from './catalog.ts'
 import { discover, type Discovery } from './discover.ts'
 import { faultOf, type FaultCode, type UpstreamFault } from './fault.ts'
@@ -33,26 +33,26 @@ const maxLooks = 4
  * the one that starts last writes. A server that is dead is a state, not an error; NOT_FOUND when there is no such
  * upstream.
  */
-export function refreshUpstream(house: House, id: string): Promise<UpstreamState> {
-  return house.connections.share(`refresh ${id}`, async () => {
+export function refreshUpstream(services: Services, id: string): Promise<UpstreamState> {
+  return services.connections.share(`refresh ${id}`, async () => {
     // A server that tells of a change while it is looked at has somebody else look anew.
-    for (let tries = 1; tries <= maxLooks && !(await lookNow(house, id)); tries++);
-    const [row] = await loadRows(house.db, [id])
+    for (let tries = 1; tries <= maxLooks && !(await lookNow(services, id)); tries++);
+    const [row] = await loadRows(services.db, [id])
     if (!row) throw notFound('upstream', id)
     return stateOf(row)
   })
 }
 
 /** False when somebody took the row meanwhile, to look at it later than we did. */
-async function lookNow(house: House, id: string): Promise<boolean> {
+async function lookNow(services: Services, id: string): Promise<boolean> {
   const [held] = await query<Held>(
-    house.db,
+    services.db,
     sql`update upstreams set epoch = epoch + 1, wake_at = ${nowPlus(leaseMs)} where id = ${id}
       returning id, epoch`,
   )
   if (!held) throw notFound('upstream', id)
   try {
-    await look(house, held, null)
+    await look(services, held, null)
     return true
   } catch (error) {
     if (error instanceof LeaseLostError) return false
@@ -61,28 +61,28 @@ async function lookNow(house: House, id: string): Promise<boolean> {
 }
 
 /** One look at a row that is held. Throws LeaseLostError when somebody else has it by now. */
-export async function look(house: House, held: Held, signal: AbortSignal | null): Promise<void> {
+export async function look(services: Services, held: Held, signal: AbortSignal | null): Promise<void> {
   const [row] = await query<UpstreamRow>(
-    house.db,
+    services.db,
     sql`select ${rowColumns} from upstreams where id = ${held.id} and epoch = ${held.epoch}`,
   )
   if (!row) throw new LeaseLostError(held.id)
-  const known = (await loadCatalogs(house.db, [row])).get(row.id)!
+  const known = (await loadCatalogs(services.db, [row])).get(row.id)!
   const limit = AbortSignal.timeout(lookMs)
   const stop = signal ? AbortSignal.any([limit, signal]) : limit
   let found: Discovery
   try {
-    found = await discover(house, row, known, stop)
+    found = await discover(services, row, known, stop)
   } catch (error) {
     if (signal?.aborted) throw error
-    return writeFailure(house, held, row, faultOf(error))
+    return writeFailure(services, held, row, faultOf(error))
   }
-  await writeSuccess(house, held, row, known, found)
-  await followerOf(house)?.follow(row.id)
+  await writeSuccess(services, held, row, known, found)
+  await followerOf(services)?.follow(row.id)
 }
 
 async function writeSuccess(
-  house: House,
+  services: Services,
   held: Held,
   row: UpstreamRow,
   known: Catalog,
@@ -91,8 +91,8 @@ async function writeSuccess(
   const isNew = catalog.hash !== row.catalogHash
   const text = isNew ? JSON.stringify(catalog) : null
   const wait = Math.min(Math.max(ttlMs ?? usualMs, shortestMs), longestMs)
-  const listener = followerOf(house)?.name ?? null
-  await write(house, held, {
+  const listener = followerOf(services)?.name ?? null
+  await write(services, held, {
     set: sql`status = 'CONNECTED', error = null, failures = 0, retry_at = null, verdict = ${jsonb(verdict)},
       verdict_at = case when ${probed} or verdict_at is null then now() else verdict_at end,
       last_seen_at = now(), refreshed_at = now(), wake_at = ${nowPlus(aroundMs(wait))},
@@ -108,20 +108,25 @@ async function writeSuccess(
   if (text !== null) remember(row.id, catalog, text.length)
 }
 
-async function writeFailure(house: House, held: Held, row: UpstreamRow, fault: UpstreamFault): Promise<void> {
+async function writeFailure(
+  services: Services,
+  held: Held,
+  row: UpstreamRow,
+  fault: UpstreamFault,
+): Promise<void> {
   const failures = row.failures + 1
   const wait = aroundMs(Math.min(firstRetryMs * 2 ** Math.min(row.failures, 20), longestRetryMs))
   const status = failedStatus(row, fault)
   const open = failures >= failuresToOpen && status !== 'AUTHORIZATION_REQUIRED'
   const error = { code: fault.code, message: fault.message }
-  await write(house, held, {
+  await write(services, held, {
     set: sql`status = ${status}, error = ${jsonb(error)}, failures = ${failures}, wake_at = ${nowPlus(wait)},
       retry_at = ${open ? nowPlus(wait) : sql`null`}`,
     events: statusEvents(row, status, fault.code),
     projectId: row.projectId,
     surface: false,
   })
-  house.log.debug({ id: row.id, code: fault.code, failures }, 'an upstream did not answer as it should')
+  services.log.debug({ id: row.id, code: fault.code, failures }, 'an upstream did not answer as it should')
 }
 
 /** What only somebody who configures it, logs in or grants rights can mend. */
@@ -139,12 +144,12 @@ function failedStatus(row: UpstreamRow, { code }: UpstreamFault): UpstreamStatus
 
 /** State and events together, under the proof that the row is still ours; the bell after the commit. */
 async function write(
-  house: House,
+  services: Services,
   held: Held,
   change: { set: SQL; events: NewEvent[]; projectId: string; surface: boolean },
 ): Promise<void> {
   const { projectId, events } = change
-  await atomically(house.db, async (tx) => {
+  await atomically(services.db, async (tx) => {
     const rows = await query(
       tx,
       sql`update upstreams set ${change.set} where id = ${held.id} and epoch = ${held.epoch} returning id`,
@@ -152,8 +157,8 @@ async function write(
     if (rows.length === 0) throw new LeaseLostError(held.id)
     if (events.length > 0) await appendProjectEvents(tx, projectId, events)
   })
-  if (events.length > 0) house.bell.ring([{ kind: 'news', projectId, generationId: null, seq: null }])
-  if (change.surface) house.bell.ring([{ kind: 'signal', name: 'surface', id: projectId }])
+  if (events.length > 0) services.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
+  if (change.surface) services.pubsub.publish([{ kind: 'signal', name: 'surface', id: projectId }])
 }
 
 function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | null): NewEvent[] {

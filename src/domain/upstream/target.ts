@@ -1,6 +1,6 @@
 /** Where an upstream is reached right now: its configuration with the secrets filled in. */
 import { hashJson } from '../../core/json.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
 import type { UpstreamConfig } from './config.ts'
 import { UpstreamFault } from './fault.ts'
@@ -16,13 +16,13 @@ export interface Target {
 
 /** Throws an UpstreamFault when a secret is missing, names other hosts, or fits in no URL or header. */
 export async function targetOf(
-  house: House,
+  services: Services,
   projectId: string,
   config: Pick<UpstreamConfig, 'url' | 'headers'>,
 ): Promise<Target> {
   const templates = [config.url, ...Object.values(config.headers)]
   const template = fillWith(config.url)
-  const values = await openSecrets(house, projectId, templates.flatMap(secretNames), template).catch(
+  const values = await openSecrets(services, projectId, templates.flatMap(secretNames), template).catch(
     (error: unknown) => {
       throw error instanceof SecretRefusedError ? new UpstreamFault('secret_refused', error.message) : error
     },

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { seal, unseal } from '../secrets/index.ts'
 import { UpstreamFault } from './fault.ts'
 
@@ -99,8 +99,8 @@ function contextOf(id: string): string {
 }
 
 /** The keeper of a saved upstream. */
-export function databaseKeeper(house: House, id: string, projectId: string): Keeper {
-  const { db, masterKey } = house
+export function databaseKeeper(services: Services, id: string, projectId: string): Keeper {
+  const { db, masterKey } = services
   const context = contextOf(id)
   const open = (row: TokenRow): Kept => ({
     ...nothing,

@@ -1,6 +1,6 @@
 /** Tries a configuration before it is saved. Writes nothing. */
 import { newId } from '../../core/ids.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { authFor } from './auth.ts'
 import { emptyCatalog } from './catalog.ts'
 import type { UpstreamConfig } from './config.ts'
@@ -26,13 +26,17 @@ export interface Trial {
 const trialMs = 20_000
 
 /** Connects, lists and closes. Never throws for a server; tokens that it needs are asked for and forgotten. */
-export async function testUpstream(house: House, projectId: string, config: UpstreamConfig): Promise<Trial> {
+export async function testUpstream(
+  services: Services,
+  projectId: string,
+  config: UpstreamConfig,
+): Promise<Trial> {
   const limit = AbortSignal.timeout(trialMs)
   const nothing = { era: null, transport: null, server: null, tools: [] }
   try {
-    const target = await targetOf(house, projectId, config)
-    const auth = authFor(house, { id: newId('tool'), projectId, config }, target, memoryKeeper())
-    const link = await openLink(house, target, { verdict: null, auth, timeoutMs: trialMs, signal: limit })
+    const target = await targetOf(services, projectId, config)
+    const auth = authFor(services, { id: newId('tool'), projectId, config }, target, memoryKeeper())
+    const link = await openLink(services, target, { verdict: null, auth, timeoutMs: trialMs, signal: limit })
     try {
       const { catalog } = await discoverOver(link, emptyCatalog, limit)
       const { era, transport } = link

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ProtocolError, type McpSubscription } from '@modelcontextprotocol/client'
 import { onAbort } from '../../core/abort.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { borrowLink, isStale } from './borrow.ts'
 import { faultOf } from './fault.ts'
 import type { Link } from './link.ts'
@@ -37,12 +37,12 @@ interface Watched {
   news(): Promise<void>
 }
 
-export function createResourceWatches(house: House): ResourceWatches {
+export function createResourceWatches(services: Services): ResourceWatches {
   const open = new Map<string, Watched>()
   const begin = (id: string): Watched => {
     const watched = newWatched()
     open.set(id, watched)
-    void keepWatching(house, id, watched)
+    void keepWatching(services, id, watched)
     return watched
   }
   const end = (id: string, watched: Watched) => {
@@ -58,7 +58,7 @@ export function createResourceWatches(house: House): ResourceWatches {
       const listener = calmed((changed) => over || updated(changed))
       const known = listeners.get(uri)
       if (!known && listeners.size >= maxUris) {
-        house.log.warn({ id, maxUris }, 'too many resources of an upstream are watched; one more is not')
+        services.log.warn({ id, maxUris }, 'too many resources of an upstream are watched; one more is not')
         return () => {}
       }
       if (known) {
@@ -97,13 +97,13 @@ function newWatched(): Watched {
   }
 }
 
-async function keepWatching(house: House, id: string, watched: Watched): Promise<void> {
+async function keepWatching(services: Services, id: string, watched: Watched): Promise<void> {
   const { signal } = watched.stop
   let pauseMs = firstPauseMs
   while (!signal.aborted) {
     const since = Date.now()
-    await watchOnce(house, id, watched).catch((error: unknown) =>
-      house.log.debug({ err: error, id }, 'resources of an upstream cannot be watched; it is tried again'),
+    await watchOnce(services, id, watched).catch((error: unknown) =>
+      services.log.debug({ err: error, id }, 'resources of an upstream cannot be watched; it is tried again'),
     )
     if (Date.now() - since > longestPauseMs) pauseMs = firstPauseMs
     await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {})
@@ -112,14 +112,14 @@ async function keepWatching(house: House, id: string, watched: Watched): Promise
 }
 
 /** Until the connection, the configuration or the watch is no more. */
-async function watchOnce(house: House, id: string, watched: Watched): Promise<void> {
-  const [row] = await loadRows(house.db, [id])
+async function watchOnce(services: Services, id: string, watched: Watched): Promise<void> {
+  const [row] = await loadRows(services.db, [id])
   if (!row || row.closedForMs > 0) return
-  const lease = await borrowLink(house, row, row.verdict)
+  const lease = await borrowLink(services, row, row.verdict)
   const link = lease.thing
   const down = new AbortController()
   link.onDown(() => down.abort())
-  const unlisten = link.onUpdated((uri) => tell(watched, uri))
+  const unsubscribe = link.onUpdated((uri) => tell(watched, uri))
   const subscriber = (link.era === 'modern' ? overListen : overSession)(link, watched)
   const over = Promise.race([ended(watched.stop.signal), ended(down.signal), subscriber.lost])
   const ends = over.then(() => 'over' as const)
@@ -130,14 +130,14 @@ async function watchOnce(house: House, id: string, watched: Watched): Promise<vo
       const heard = await Promise.race([ends, news, pause(tidyMs, 'tidy' as const, { ref: false })])
       if (heard === 'over' || watched.stop.signal.aborted) return
       if (heard !== 'tidy') continue
-      const [now] = await loadRows(house.db, [id])
+      const [now] = await loadRows(services.db, [id])
       if (now?.configVersion !== row.configVersion) return
     }
   } catch (error) {
-    if (isStale(faultOf(error), link)) house.connections.retire(link)
+    if (isStale(faultOf(error), link)) services.connections.retire(link)
     throw error
   } finally {
-    unlisten()
+    unsubscribe()
     if (!down.signal.aborted) subscriber.stop()
     lease.release()
   }

@@ -4,7 +4,7 @@ import { query } from '../../store/db/database.ts'
 import { createLeases } from '../../store/work/leases.ts'
 import { claim } from '../../store/work/work.ts'
 import { startWorker } from '../../store/work/worker.ts'
-import type { House } from '../access/index.ts'
+import type { Services } from '../access/index.ts'
 import { setFollower } from './follower.ts'
 import { createFollower } from './listen.ts'
 import { look } from './refresh.ts'
@@ -14,46 +14,46 @@ const slots = 8
 
 /** Refreshes upstreams in the background and follows what they tell. `stop` waits a moment for looks under way. */
 export function startUpstreams(
-  house: House,
+  services: Services,
   options: { sweepMs: number },
 ): { stop(graceMs: number): Promise<void> } {
-  const follower = createFollower(house)
-  setFollower(house, follower)
-  const { leaseMs } = house.limits
+  const follower = createFollower(services)
+  setFollower(services, follower)
+  const { leaseMs } = services.limits
   const leases = createLeases({
-    db: house.leaseDb,
+    db: services.leaseDb,
     table: 'upstreams',
     leaseMs,
-    onError: (error) => house.log.warn({ err: error }, 'the leases of upstreams could not be renewed'),
+    onError: (error) => services.log.warn({ err: error }, 'the leases of upstreams could not be renewed'),
   })
   const worker = startWorker({
-    db: house.leaseDb,
-    bell: house.bell,
+    db: services.leaseDb,
+    pubsub: services.pubsub,
     table: 'upstreams',
     slots,
     leases,
     sweepMs: options.sweepMs,
-    claim: (limits) => claim(house.leaseDb, 'upstreams', leaseMs, limits),
-    run: (held, { signal }) => look(house, held, signal),
+    claim: (limits) => claim(services.leaseDb, 'upstreams', leaseMs, limits),
+    run: (held, { signal }) => look(services, held, signal),
     onError: (error, id) =>
-      house.log.error({ err: error, id }, 'an upstream could not be looked at; it is taken up again'),
+      services.log.error({ err: error, id }, 'an upstream could not be looked at; it is taken up again'),
   })
   return {
     async stop(graceMs) {
-      setFollower(house, null)
+      setFollower(services, null)
       follower.stop()
       await worker.stop(Math.min(graceMs, 2000))
       leases.stop()
-      await giveUp(house, follower.name)
+      await giveUp(services, follower.name)
     },
   }
 }
 
 /** Another process looks at what this one followed, and follows it from then on. */
-async function giveUp(house: House, listener: string): Promise<void> {
+async function giveUp(services: Services, listener: string): Promise<void> {
   const rows = await query(
-    house.db,
+    services.db,
     sql`update upstreams set listener = null, wake_at = now() where listener = ${listener} returning id`,
   ).catch(() => [])
-  if (rows.length > 0) house.bell.ring([{ kind: 'work', table: 'upstreams' }])
+  if (rows.length > 0) services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
 }

@@ -1,6 +1,6 @@
 /** The hub of one process: reads each growing stream once and hands the events to every subscriber's bounded ring. */
 import { silentLog, type Log } from '../../core/log.ts'
-import type { Bell, Delta, Hint } from './bell.ts'
+import type { PubSub, Delta, Hint } from './pubsub.ts'
 import type { Database } from '../db/database.ts'
 import { lagOf, startNumbering, type Lag } from './numbering.ts'
 import type { EventPlace, Position } from './position.ts'
@@ -14,7 +14,7 @@ import {
   type EventPage,
   type Reached,
 } from './read.ts'
-import { Sink } from './sink.ts'
+import { Subscriber } from './subscriber.ts'
 
 /** One stream of events: a generation's or a project's. */
 export interface Source {
@@ -46,7 +46,7 @@ const readSize = 200
 
 interface Topic {
   source: Source
-  sinks: Set<Sink>
+  subscribers: Set<Subscriber>
   /** Where the next read starts; null until a subscriber has reached the end of the table. */
   at: Position | null
   /** Between here and `at` there is no event: whoever has come this far has missed nothing. */
@@ -57,8 +57,8 @@ interface Topic {
 }
 
 export interface Live {
-  attach(source: Source): Sink
-  detach(source: Source, sink: Sink): void
+  attach(source: Source): Subscriber
+  detach(source: Source, subscriber: Subscriber): void
   /** A subscriber has read the table to this place: the hub may go on from there. */
   caughtUp(source: Source, at: Position): void
   /** Streams with a subscriber, for tests and metrics. */
@@ -78,12 +78,12 @@ export interface LiveOptions {
  * Starts the hub, and with it the numbering of events in this process. With every hint lost an event is as late as the
  * backstop, never missing. An idle process sends one statement for all feeds and one for all generations in that time.
  */
-export function startLive(db: Database, bell: Bell, options: LiveOptions = {}): Live {
+export function startLive(db: Database, pubsub: PubSub, options: LiveOptions = {}): Live {
   const { backstopMs = 1000, log = silentLog } = options
   const topics = new Map<string, Topic>()
-  const numbering = startNumbering(db, bell, log)
+  const numbering = startNumbering(db, pubsub, log)
   const look = backstop(db, topics)
-  const stop = bell.listen((hint) => {
+  const stop = pubsub.subscribe((hint) => {
     onHint(topics, hint)
     if (hint.kind === 'news' && topics.has(hint.projectId)) numbering.poke()
     if (hint.kind === 'reconnected') numbering.poke()
@@ -102,16 +102,16 @@ export function startLive(db: Database, bell: Bell, options: LiveOptions = {}): 
     attach(source) {
       const topic = topics.get(source.key) ?? newTopic(source)
       topics.set(source.key, topic)
-      const sink = new Sink()
-      topic.sinks.add(sink)
+      const subscriber = new Subscriber()
+      topic.subscribers.add(subscriber)
       // What was committed before anybody followed may not have its place yet.
       if (source.generationId === null) numbering.poke()
-      return sink
+      return subscriber
     },
-    detach(source, sink) {
+    detach(source, subscriber) {
       const topic = topics.get(source.key)
-      topic?.sinks.delete(sink)
-      if (topic?.sinks.size === 0) topics.delete(source.key)
+      topic?.subscribers.delete(subscriber)
+      if (topic?.subscribers.size === 0) topics.delete(source.key)
     },
     caughtUp(source, at) {
       const topic = topics.get(source.key)
@@ -125,14 +125,14 @@ export function startLive(db: Database, bell: Bell, options: LiveOptions = {}): 
       stop()
       numbering.close()
       clearInterval(timer)
-      for (const topic of topics.values()) for (const sink of topic.sinks) sink.wake()
+      for (const topic of topics.values()) for (const subscriber of topic.subscribers) subscriber.wake()
       topics.clear()
     },
   }
 }
 
 function newTopic(source: Source): Topic {
-  return { source, sinks: new Set(), at: null, handed: 0, reading: false, again: false, deltas: [] }
+  return { source, subscribers: new Set(), at: null, handed: 0, reading: false, again: false, deltas: [] }
 }
 
 function onHint(topics: Map<string, Topic>, hint: Hint): void {
@@ -148,7 +148,7 @@ function onHint(topics: Map<string, Topic>, hint: Hint): void {
     if (!topic) return
     // A delta must not overtake the events before it, which a read may still be fetching.
     if (topic.reading) topic.deltas.push(hint)
-    else for (const sink of topic.sinks) sink.push({ delta: hint })
+    else for (const subscriber of topic.subscribers) subscriber.push({ delta: hint })
   } else if (hint.kind === 'reconnected') {
     for (const topic of topics.values()) void follow(topic)
   }
@@ -166,9 +166,9 @@ async function follow(topic: Topic): Promise<void> {
     do {
       topic.again = false
       const page = await topic.source.read(topic.at, readSize)
-      handRound(topic, page)
+      broadcast(topic, page)
       if (page.more) topic.again = true
-    } while (topic.again && topic.sinks.size > 0)
+    } while (topic.again && topic.subscribers.size > 0)
   } catch (error) {
     // Else the database is away: the backstop, or the bell when it is back, makes the next try.
     if (isExpired(error)) {
@@ -179,13 +179,13 @@ async function follow(topic: Topic): Promise<void> {
     topic.reading = false
     const deltas = topic.deltas
     topic.deltas = []
-    for (const delta of deltas) for (const sink of topic.sinks) sink.push({ delta })
+    for (const delta of deltas) for (const subscriber of topic.subscribers) subscriber.push({ delta })
   }
 }
 
 /** Each subscriber reads the table by itself: one whose own place is lost is told so, the others go on. */
 function lookAgain(topic: Topic): void {
-  for (const sink of topic.sinks) sink.look()
+  for (const subscriber of topic.subscribers) subscriber.fallBehind()
 }
 
 /** The log does not hold the event any more behind which was read. */
@@ -193,10 +193,10 @@ export function isExpired(error: unknown): boolean {
   return (error as { code?: unknown }).code === 'CURSOR_EXPIRED'
 }
 
-function handRound(topic: Topic, page: EventPage): void {
+function broadcast(topic: Topic, page: EventPage): void {
   for (const event of page.events) {
     const at = topic.source.positionOf(event)
-    for (const sink of topic.sinks) sink.push({ event, at, previous: topic.handed })
+    for (const subscriber of topic.subscribers) subscriber.push({ event, at, previous: topic.handed })
     topic.handed = at.at
   }
   topic.at = page.end

@@ -6,7 +6,7 @@
 import { sql } from 'drizzle-orm'
 import type { Log } from '../../core/log.ts'
 import { query, type Database } from '../db/database.ts'
-import type { Bell } from './bell.ts'
+import type { PubSub } from './pubsub.ts'
 
 /** Events that one statement numbers (the function number_events of the migrations). */
 const batch = 2000
@@ -40,19 +40,19 @@ async function numberEvents(db: Database, waits: boolean): Promise<Numbered> {
  * Numbers everything that was committed before this call. Resolves with the newest position: everything committed
  * before has this one or a smaller one. The subscribers are told as by any other numbering.
  */
-export async function numberAll(db: Database, bell: Bell): Promise<number> {
+export async function numberAll(db: Database, pubsub: PubSub): Promise<number> {
   for (;;) {
     const done = await numberEvents(db, true)
-    publish(bell, done)
+    publish(pubsub, done)
     if (done.count < batch) return done.newest
   }
 }
 
-function publish(bell: Bell, { projects }: Numbered): void {
+function publish(pubsub: PubSub, { projects }: Numbered): void {
   const hints = Object.entries(projects).map(
     ([projectId, position]) => ({ kind: 'numbered', projectId, position }) as const,
   )
-  if (hints.length > 0) bell.ring(hints)
+  if (hints.length > 0) pubsub.publish(hints)
 }
 
 /** Committed events without a position. */
@@ -83,7 +83,7 @@ export interface Numbering {
 }
 
 /** The numbering of one process. It never throws; while the database is away nothing happens until the next call. */
-export function startNumbering(db: Database, bell: Bell, log: Pick<Log, 'warn'>): Numbering {
+export function startNumbering(db: Database, pubsub: PubSub, log: Pick<Log, 'warn'>): Numbering {
   let running: Promise<number | null> | null = null
   let timer: NodeJS.Timeout | null = null
   let again = false
@@ -96,7 +96,7 @@ export function startNumbering(db: Database, bell: Bell, log: Pick<Log, 'warn'>)
     again = false
     try {
       const done = await numberEvents(db, false)
-      publish(bell, done)
+      publish(pubsub, done)
       // Whoever numbers now may have begun before our commit.
       if (done.busy || done.count === batch) again = true
       busyPause = done.busy ? Math.min(busyPause * 2, busyMs.longest) : busyMs.first

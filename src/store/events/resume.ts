@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { badCursor } from '../../core/page.ts'
 import { query, type Database } from '../db/database.ts'
-import type { Bell } from './bell.ts'
+import type { PubSub } from './pubsub.ts'
 import { numberAll } from './numbering.ts'
 import {
   beginning,
@@ -24,7 +24,7 @@ import { expired } from './read.ts'
  */
 export async function feedPosition(
   db: Database,
-  bell: Bell,
+  pubsub: PubSub,
   cursor: string,
   projectId: string,
 ): Promise<Position> {
@@ -34,7 +34,7 @@ export async function feedPosition(
   if (place.position !== null) return { at: place.position, event: markOf(place) }
   const found = await findEvent(db, place)
   if (found.position !== null) return positionOf(db, place, found.position)
-  await numberAll(db, bell)
+  await numberAll(db, pubsub)
   return positionOf(db, place, (await findEvent(db, place)).position!)
 }
 

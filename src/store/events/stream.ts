@@ -1,10 +1,10 @@
 /** One subscriber's stream: history after a position, then live, no gap and no duplicate. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Delta } from './bell.ts'
+import type { Delta } from './pubsub.ts'
 import { isExpired, type Live, type Source } from './live.ts'
 import type { Position } from './position.ts'
 import type { EventRow } from './read.ts'
-import type { LiveItem } from './sink.ts'
+import type { LiveItem } from './subscriber.ts'
 
 export interface StreamOptions {
   source: Source
@@ -31,7 +31,7 @@ const defaultPatience = { pauseMs: 250, tries: 240 }
  */
 export function openStream(live: Live, options: StreamOptions): AsyncIterableIterator<StreamItem> {
   const { source, types, patience = defaultPatience } = options
-  const sink = live.attach(source)
+  const subscriber = live.attach(source)
   let at = options.after
   let page: EventRow[] = []
   /** How far the page reached: with a filter beyond its last event. */
@@ -41,10 +41,10 @@ export function openStream(live: Live, options: StreamOptions): AsyncIterableIte
   let done = false
 
   const finish = () => {
-    if (!done) live.detach(source, sink)
+    if (!done) live.detach(source, subscriber)
     done = true
     page = []
-    sink.wake()
+    subscriber.wake()
   }
 
   const fillPage = async () => {
@@ -98,12 +98,12 @@ export function openStream(live: Live, options: StreamOptions): AsyncIterableIte
       if (event) item = fromPage(event)
       else if (catchingUp) await fillPage()
       else {
-        const live = sink.shift()
+        const live = subscriber.shift()
         if (live) item = fromRing(live)
-        else if (sink.behind) {
-          sink.behind = false
+        else if (subscriber.behind) {
+          subscriber.behind = false
           catchingUp = true
-        } else await sink.wait()
+        } else await subscriber.wait()
       }
       if (item) return { done: false, value: item }
     }

@@ -5,7 +5,7 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../db/database.ts'
 import { insertGenerationEvents, insertProjectEvents, type NewEvent } from '../events/log.ts'
-import type { Hint } from '../events/bell.ts'
+import type { Hint } from '../events/pubsub.ts'
 import { copiesForRoot, tellRoot } from './root.ts'
 import type { WorkTable } from './work.ts'
 
@@ -109,7 +109,7 @@ export function hintsOf({ owner }: Pick<Telling, 'owner'>, told: Told): Hint[] {
     ]
   return [
     { kind: 'news', projectId, generationId: id, seq: told.seq },
-    told.status === 'RUNNING' ? { kind: 'signal', name: 'look', id } : { kind: 'work', table },
+    told.status === 'RUNNING' ? { kind: 'signal', name: 'recheck', id } : { kind: 'work', table },
     ...(told.rootId ? [newsOf(told.rootId, projectId, told.rootSeq)] : []),
   ]
 }

@@ -1,7 +1,7 @@
 /** Runs due rows of one table in this process: claims on the bell and on a sweep, keeps the leases, stops cleanly. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { onAbort } from '../../core/abort.ts'
-import type { Bell } from '../events/bell.ts'
+import type { PubSub } from '../events/pubsub.ts'
 import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Database } from '../db/database.ts'
 import { allowanceOf } from './fairness.ts'
@@ -10,7 +10,7 @@ import { release, LeaseLostError, type Claimed, type ClaimLimits, type WorkTable
 
 export interface WorkerOptions<Row extends Claimed> {
   db: Database
-  bell: Bell
+  pubsub: PubSub
   table: WorkTable
   /** Rows worked on at once, and an eighth more for projects that have less than their share of them. */
   slots: number
@@ -24,7 +24,7 @@ export interface WorkerOptions<Row extends Claimed> {
    * Works on one row. The signal fires when the row was lost or the process stops, and with the reason `interrupted`
    * when what is under way should be cut off but the row stays ours.
    */
-  run(held: Row, reins: Reins): Promise<void>
+  run(held: Row, control: WorkControl): Promise<void>
   /** An error that `run` did not expect. The row is looked at again when its lease ends. */
   onError(error: unknown, id: string | null): void
 }
@@ -33,23 +33,23 @@ export interface WorkerOptions<Row extends Claimed> {
 export const interrupted = 'interrupt'
 
 /** How the work on a row hears of the world. */
-export interface Reins {
+export interface WorkControl {
   signal: AbortSignal
-  nudge: Nudge
+  recheck: Recheck
   lease: Lease
   /** Whether the process stops: what was begun is ended, and nothing new is begun. */
   isDraining(): boolean
 }
 
 /** Tells the work to look at its row again without cutting anything off. */
-export interface Nudge {
+export interface Recheck {
   /** Resolves at the next nudge from now on. */
   next(): Promise<void>
 }
 
 export interface Worker {
   /** Tells the work on a row of this process, if it is here, to look again. */
-  nudge(id: string): void
+  recheck(id: string): void
   /** Aborts the work on a row of this process, if it is here; the row stays ours. */
   interrupt(id: string): void
   /** Rows in hand. */
@@ -64,7 +64,7 @@ interface Task {
   held: Claimed
   lease: Lease
   abort: AbortController
-  nudge(): void
+  recheck(): void
   done: Promise<void>
 }
 
@@ -77,11 +77,11 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
 
   const start = (held: Row, since: Moment) => {
     const abort = new AbortController()
-    const bell = makeNudge()
+    const recheck = makeRecheck()
     const lease = leases.keep(held, since)
     const forget = onAbort(lease.signal, () => abort.abort())
     const done = options
-      .run(held, { signal: abort.signal, nudge: bell, lease, isDraining: () => stopping })
+      .run(held, { signal: abort.signal, recheck, lease, isDraining: () => stopping })
       .catch((error: unknown) => {
         if (!(error instanceof LeaseLostError) && !abort.signal.aborted) options.onError(error, held.id)
       })
@@ -91,13 +91,13 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
         // A row can be back here with a new epoch before the old task has unwound.
         if (tasks.get(held.id)?.held === held) tasks.delete(held.id)
         // What was left because all slots were taken may be taken now.
-        if (again || tasks.size >= options.slots - 1) void look()
+        if (again || tasks.size >= options.slots - 1) void poll()
       })
     tasks.get(held.id)?.abort.abort()
-    tasks.set(held.id, { held, lease, abort, done, nudge: bell.ring })
+    tasks.set(held.id, { held, lease, abort, done, recheck: recheck.fire })
   }
 
-  const look = async () => {
+  const poll = async () => {
     again = true
     if (claiming || stopping) return
     claiming = true
@@ -121,27 +121,27 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     }
   }
 
-  const unlisten = options.bell.listen((hint) => {
-    if ((hint.kind === 'work' && hint.table === table) || hint.kind === 'reconnected') void look()
+  const unsubscribe = options.pubsub.subscribe((hint) => {
+    if ((hint.kind === 'work' && hint.table === table) || hint.kind === 'reconnected') void poll()
   })
-  const sweepTimer = setInterval(() => void look(), options.sweepMs)
-  void look()
+  const sweepTimer = setInterval(() => void poll(), options.sweepMs)
+  void poll()
 
   const drain = () => {
     if (stopping) return
     stopping = true
-    unlisten()
+    unsubscribe()
     clearInterval(sweepTimer)
     // Whoever waits for a person or a model hears of it.
-    for (const task of tasks.values()) task.nudge()
+    for (const task of tasks.values()) task.recheck()
   }
 
   return {
     interrupt(id) {
       tasks.get(id)?.abort.abort(interrupted)
-      tasks.get(id)?.nudge()
+      tasks.get(id)?.recheck()
     },
-    nudge: (id) => tasks.get(id)?.nudge(),
+    recheck: (id) => tasks.get(id)?.recheck(),
     busy: () => tasks.size,
     drain,
     async stop(graceMs) {
@@ -164,14 +164,14 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
   }
 }
 
-function makeNudge(): Nudge & { ring(): void } {
-  let ring = () => {}
-  let next = new Promise<void>((resolve) => (ring = resolve))
+function makeRecheck(): Recheck & { fire(): void } {
+  let resolveNext = () => {}
+  let next = new Promise<void>((resolve) => (resolveNext = resolve))
   return {
     next: () => next,
-    ring() {
-      ring()
-      next = new Promise((resolve) => (ring = resolve))
+    fire() {
+      resolveNext()
+      next = new Promise((resolve) => (resolveNext = resolve))
     },
   }
 }

@@ -7,12 +7,12 @@ import { documentOf, schema, type RootField } from './minimal-input.ts'
 
 /** The answer to the key of that id; of a stream whether it opens. */
 export async function answerAs(
-  { house, models, ctxOf }: App,
+  { services, models, ctxOf }: App,
   keyId: string,
   root: RootField,
   variables: Record<string, unknown>,
 ): Promise<ExecutionResult> {
-  const principal = (await principalById(house.db, keyId, house.clock.now()))!
+  const principal = (await principalById(services.db, keyId, services.clock.now()))!
   const contextValue = makeContext(ctxOf(principal), models, 'test')
   const asked = { schema, document: parse(documentOf(root)), contextValue }
   if (root.kind !== 'subscription') return execute({ ...asked, variableValues: variables })

@@ -44,7 +44,7 @@ const own = (project = home) => ({ ids: project.ids, extras: extrasOf(project) }
 
 /** How many rows every table has: whatever was refused must not have left one. */
 async function rows(): Promise<string> {
-  const { db } = h.app.house
+  const { db } = h.app.services
   const tables = await query<{ name: string }>(
     db,
     sql`select table_name as name from information_schema.tables where table_schema = 'public' order by 1`,

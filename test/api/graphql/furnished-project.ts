@@ -57,7 +57,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
   )
   // Nobody looks at it by the clock, so that what the project holds stays as it is.
   await query(
-    h.app.house.db,
+    h.app.services.db,
     sql`update upstreams set wake_at = null, epoch = epoch + 1 where id = ${mcp['tool'].id}`,
   )
   const toolIds = [http['tool'].id, client['tool'].id]

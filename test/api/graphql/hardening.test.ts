@@ -257,7 +257,7 @@ describe('errors tell no internals', () => {
     const broken = await openHarness({}, { log })
     const socket = await openAcknowledged(broken.url, adminKey)
     await broken.gql('{ viewer { id } }')
-    await (broken.app.house.db as any).$client.close()
+    await (broken.app.services.db as any).$client.close()
     const seen = []
     const overHttp = await broken.gql('{ tools { nodes { id } } }')
     seen.push(overHttp.errors![0]!)

@@ -35,12 +35,12 @@ describe.each([
     for (let i = 0; i < total; i++) await h.mutate('createAgent', { name: `agent ${i}` }, 'agent { id }')
     // Two moments only, so that most neighbours have equal times and the id alone decides.
     await query(
-      h.app.house.db,
+      h.app.services.db,
       sql`update agents set created_at = case when name < 'agent 2' then timestamptz '2026-01-01 00:00:00.001Z'
         else timestamptz '2026-01-02 00:00:00.123Z' end`,
     )
     const rows = await query<{ id: string }>(
-      h.app.house.db,
+      h.app.services.db,
       sql`select id from agents order by created_at desc, id desc`,
     )
     newestFirst = rows.map((row) => row.id)

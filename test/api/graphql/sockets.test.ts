@@ -199,9 +199,9 @@ describe('an acknowledged socket', () => {
     socket.send(subscribe('4', feed))
     await newKey()
     await socket.next((m) => m.id === '4')
-    expect(h.app.house.live.topicCount()).toBe(1)
+    expect(h.app.services.live.topicCount()).toBe(1)
     socket.ws.terminate()
-    await expect.poll(() => h.app.house.live.topicCount()).toBe(0)
+    await expect.poll(() => h.app.services.live.topicCount()).toBe(0)
   })
 })
 

@@ -57,7 +57,7 @@ async function start(prompt: string): Promise<string> {
   return generation.id
 }
 
-const streams = () => h.app.house.live.topicCount()
+const streams = () => h.app.services.live.topicCount()
 
 test('a stream that is cut at any event goes on after its cursor without gap or double', async () => {
   const id = await start('hello\nthen\nagain')

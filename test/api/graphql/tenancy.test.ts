@@ -50,9 +50,9 @@ function missing(id: string): string {
 
 /** Everything that the foreign project has in any table. */
 async function holdings(): Promise<string> {
-  const { db, bell } = h.app.house
+  const { db, pubsub } = h.app.services
   // Events get their positions in the background.
-  await numberAll(db, bell)
+  await numberAll(db, pubsub)
   const tables = await query<{ name: string }>(
     db,
     sql`select table_name as name from information_schema.columns

@@ -116,7 +116,7 @@ export async function openWorld(kind: Kind): Promise<World> {
     databaseUrl: made?.url ?? null,
     readers,
     rows: (text) =>
-      (client ? client.unsafe(text) : query(replicas[0]!.app.house.db, sql.raw(text))) as Promise<never>,
+      (client ? client.unsafe(text) : query(replicas[0]!.app.services.db, sql.raw(text))) as Promise<never>,
     reachable: (wanted) => {
       const replica = wanted % replicas.length
       return cuts.standing() === replica ? (replica + 1) % replicas.length : replica

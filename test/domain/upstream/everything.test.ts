@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { hasPeers } from '../../support/peers.ts'
-import { saveTo, type Saved } from '../../support/upstream-house.ts'
+import { saveTo, type Saved } from '../../support/upstream-services.ts'
 import { startEverything, type RunningServer } from '../../support/upstream-servers.ts'
 
 let h: Harness
@@ -18,7 +18,7 @@ describe.skipIf(!hasPeers).each(['streamableHttp', 'sse'] as const)(
     let one: Saved
     beforeAll(async () => {
       server = await startEverything(transport)
-      one = await saveTo(h.app.house, server.url)
+      one = await saveTo(h.app.services, server.url)
     })
     afterAll(() => server.kill())
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLegacy, type LegacyServer } from '../../support/legacy-server.ts'
-import { saveTo, type Saved } from '../../support/upstream-house.ts'
+import { saveTo, type Saved } from '../../support/upstream-services.ts'
 
 let h: Harness
 let server: LegacyServer
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => h.stop())
 beforeEach(async () => {
   server = await startLegacy()
-  one = await saveTo(h.app.house, server.url, { ring: true })
+  one = await saveTo(h.app.services, server.url, { ring: true })
   await one.until((state) => state.status === 'CONNECTED')
   return () => server.close()
 })
@@ -88,7 +88,7 @@ it.each([400, 404, 405])(
   async (status) => {
     const silent = await startLegacy()
     silent.refuseStreams(status)
-    const two = await saveTo(h.app.house, silent.url)
+    const two = await saveTo(h.app.services, silent.url)
     expect(await two.refresh()).toMatchObject({ status: 'CONNECTED', era: 'legacy' })
     for (let calls = 1; calls <= 3; calls++)
       expect(await two.call('one')).toMatchObject({ result: { isError: false } })

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inputRequired } from '@modelcontextprotocol/server'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { saveTo, type Saved } from '../../support/upstream-house.ts'
+import { saveTo, type Saved } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 import { completeArgument, getPrompt, readResource } from '../../../src/domain/upstream/index.ts'
-import { projectId } from '../../support/upstream-house.ts'
+import { projectId } from '../../support/upstream-services.ts'
 
 /** On a busy machine. */
 const patience = { timeout: 10_000 }
@@ -25,20 +25,20 @@ beforeEach(async () => {
     tool: { name: 'echo', description: 'Says it again.' },
     run: (args) => text(String(args['message'])),
   })
-  one = await saveTo(h.app.house, server.url)
+  one = await saveTo(h.app.services, server.url)
   return () => server.kill()
 })
 
 /** When the project is told of something, and the list has that tool by then. */
 function hearsOf(upstream: Saved, name: string): Promise<number> {
-  const { bell } = h.app.house
+  const { pubsub } = h.app.services
   return new Promise((resolve) => {
-    const unlisten = bell.listen((hint) => {
+    const unsubscribe = pubsub.subscribe((hint) => {
       if (hint.kind !== 'signal' || hint.name !== 'surface' || hint.id !== projectId) return
       const at = Date.now()
       void upstream.state().then(({ catalog }) => {
         if (!catalog.tools.some((tool) => tool.name === name)) return
-        unlisten()
+        unsubscribe()
         resolve(at)
       })
     })
@@ -87,7 +87,7 @@ describe('discovery', () => {
 
   it('hears of a change at once, writes it down with its event and tells the project', async () => {
     const listens = () => server.seen.filter(({ method }) => method === 'subscriptions/listen').length
-    const followed = await saveTo(h.app.house, server.url, { ring: true })
+    const followed = await saveTo(h.app.services, server.url, { ring: true })
     await Promise.all(
       [one, followed].map((upstream) => upstream.until((state) => state.status === 'CONNECTED')),
     )
@@ -107,7 +107,7 @@ describe('discovery', () => {
   })
 
   it('follows the server again after it was killed and restarted', async () => {
-    const followed = await saveTo(h.app.house, server.url, { ring: true })
+    const followed = await saveTo(h.app.services, server.url, { ring: true })
     await followed.until((state) => state.status === 'CONNECTED')
     await server.kill()
     server.tools.set('third', { tool: { name: 'third' }, run: () => text('3') })
@@ -189,7 +189,7 @@ describe('calls', () => {
   })
 
   it('refuse a result that is larger than the house allows', async () => {
-    const size = h.app.house.limits.maxResponseBytes
+    const size = h.app.services.limits.maxResponseBytes
     server.tools.set('big', { tool: { name: 'big' }, run: () => text('x'.repeat(size + 1)) })
     const big = await one.call('big')
     expect(big).toMatchObject({
@@ -292,14 +292,16 @@ describe('calls', () => {
 describe('what is relayed beside tools', () => {
   it('reads resources and prompts as the server gives them, and its refusals with their codes', async () => {
     const asking = { id: one.id, projectId, timeoutMs: 5000 }
-    const { house } = h.app
-    expect(await readResource(house, { ...asking, uri: 'test://one' })).toMatchObject({
+    const { services } = h.app
+    expect(await readResource(services, { ...asking, uri: 'test://one' })).toMatchObject({
       result: { contents: [{ uri: 'test://one', text: 'the text' }] },
     })
-    expect(await getPrompt(house, { ...asking, name: 'greet', arguments: { who: 'Ada' } })).toMatchObject({
+    expect(await getPrompt(services, { ...asking, name: 'greet', arguments: { who: 'Ada' } })).toMatchObject({
       result: { messages: [{ content: { text: 'Hello Ada' } }] },
     })
     const params = { ref: { type: 'ref/prompt', name: 'greet' }, argument: { name: 'who', value: 'a' } }
-    expect(await completeArgument(house, { ...asking, params })).toMatchObject({ fault: { rpcCode: -32601 } })
+    expect(await completeArgument(services, { ...asking, params })).toMatchObject({
+      fault: { rpcCode: -32601 },
+    })
   })
 })

@@ -8,7 +8,7 @@ import {
   testUpstream,
   type UpstreamAuth,
 } from '../../../src/domain/upstream/index.ts'
-import type { Ctx, House } from '../../../src/domain/access/index.ts'
+import type { Ctx, Services } from '../../../src/domain/access/index.ts'
 import { policyOfRole } from '../../../src/domain/access/index.ts'
 import { query } from '../../../src/store/db/database.ts'
 import {
@@ -21,14 +21,14 @@ import {
 import { browse, confirmLogin, type Jar } from '../../support/browser.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { hasPeers } from '../../support/peers.ts'
-import { projectId, saveTo } from '../../support/upstream-house.ts'
+import { projectId, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
 /** On a busy machine. */
 const patience = { timeout: 10_000 }
 
 let h: Harness
-let house: House
+let services: Services
 let ctx: Ctx
 let issuer: AuthorizationServer
 let server: ModernServer
@@ -36,7 +36,7 @@ const echo = { message: 'x' }
 
 beforeAll(async () => {
   h = await openHarness()
-  house = h.app.house
+  services = h.app.services
   ctx = h.app.ctxOf({
     id: 'key_ada',
     name: 'Ada',
@@ -66,9 +66,9 @@ beforeEach(async () => {
 })
 
 async function setSecret(name: string, value: string): Promise<void> {
-  const sealed = seal(house.masterKey, value, `${projectId}/${name}`)
+  const sealed = seal(services.masterKey, value, `${projectId}/${name}`)
   await query(
-    house.db,
+    services.db,
     sql`insert into secrets (id, project_id, name, sealed) values (${`sec_${name}`}, ${projectId}, ${name}, ${sealed})`,
   )
 }
@@ -94,7 +94,7 @@ const withPeople = (more: object = {}): UpstreamAuth => ({
 describe.skipIf(!hasPeers)('without a person', () => {
   it('gets a token with its secret, for this server alone, by the metadata address of the challenge', async () => {
     protect(server, issuer.issuer)
-    const one = await saveTo(house, server.url, { auth: withSecret() })
+    const one = await saveTo(services, server.url, { auth: withSecret() })
     expect(await one.refresh()).toMatchObject({ status: 'CONNECTED', error: null })
     expect(await one.call('echo', echo)).toMatchObject({ result: { isError: false } })
     expect(issuer.granted).toEqual([
@@ -112,7 +112,7 @@ describe.skipIf(!hasPeers)('without a person', () => {
       issuer: issuer.issuer,
       scopes: ['mcp:read'],
     }
-    const one = await saveTo(house, server.url, { auth })
+    const one = await saveTo(services, server.url, { auth })
     expect(await one.refresh()).toMatchObject({ status: 'CONNECTED' })
     expect(issuer.granted).toMatchObject([{ client_id: 'jwt-client', resource: server.url }])
   })
@@ -133,7 +133,7 @@ describe.skipIf(!hasPeers)('without a person', () => {
           .end()
         return true
       }
-      const one = await saveTo(house, server.url, { auth: withSecret({ scopes: [] }) })
+      const one = await saveTo(services, server.url, { auth: withSecret({ scopes: [] }) })
       expect(await one.refresh()).toMatchObject({ status: 'CONNECTED' })
       expect(await one.call('echo', echo)).toMatchObject({ result: { isError: false } })
       expect(issuer.granted.map(({ scope }) => scope)).toEqual(['mcp:read', 'mcp:write mcp:read'])
@@ -151,7 +151,7 @@ describe.skipIf(!hasPeers)('without a person', () => {
         .end()
       return true
     }
-    const one = await saveTo(house, server.url, { auth: withSecret() })
+    const one = await saveTo(services, server.url, { auth: withSecret() })
     expect(await one.refresh()).toMatchObject({
       status: 'AUTHORIZATION_REQUIRED',
       error: { code: 'insufficient_scope' },
@@ -162,20 +162,20 @@ describe.skipIf(!hasPeers)('without a person', () => {
   it('is tried out before it is saved, and leaves nothing behind', async () => {
     protect(server, issuer.issuer)
     const config = { url: server.url, headers: {}, auth: withSecret() }
-    expect(await testUpstream(house, projectId, config)).toMatchObject({
+    expect(await testUpstream(services, projectId, config)).toMatchObject({
       ok: true,
       era: 'modern',
       tools: ['echo'],
     })
     const wrong = { ...config, auth: null }
-    expect(await testUpstream(house, projectId, wrong)).toMatchObject({
+    expect(await testUpstream(services, projectId, wrong)).toMatchObject({
       ok: false,
       status: 'AUTHORIZATION_REQUIRED',
       error: { code: 'authorization_required' },
     })
-    expect(await query(house.db, sql`select 1 from upstreams where config->>'url' = ${server.url}`)).toEqual(
-      [],
-    )
+    expect(
+      await query(services.db, sql`select 1 from upstreams where config->>'url' = ${server.url}`),
+    ).toEqual([])
   })
 
   it('never shows its secret to an authorization server that the upstream chose', async () => {
@@ -194,7 +194,7 @@ describe.skipIf(!hasPeers)('without a person', () => {
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(metadata))
       return true
     }
-    const one = await saveTo(house, server.url, { auth: withSecret() })
+    const one = await saveTo(services, server.url, { auth: withSecret() })
     expect(await one.refresh()).toMatchObject({
       status: 'AUTHORIZATION_REQUIRED',
       error: { code: 'issuer_mismatch' },
@@ -212,19 +212,19 @@ describe.skipIf(!hasPeers)('without a person', () => {
     const other = await startModern()
     protect(other, issuer.issuer)
     const { refused } = protect(server, issuer.issuer)
-    const theirs = await saveTo(house, other.url, { auth: withSecret() })
+    const theirs = await saveTo(services, other.url, { auth: withSecret() })
     await theirs.refresh()
-    const one = await saveTo(house, server.url, { auth: withSecret() })
+    const one = await saveTo(services, server.url, { auth: withSecret() })
     // The tokens of the other upstream, as if somebody had mixed them up.
     await query(
-      house.db,
+      services.db,
       sql`insert into upstream_tokens (upstream_id, project_id, sealed, version, updated_at)
         values (${one.id}, ${projectId}, ${await resealed(theirs.id, one.id)}, 1, now())`,
     )
     expect(await one.refresh()).toMatchObject({ status: 'AUTHORIZATION_REQUIRED' })
     expect(refused[0]).toMatch(/"aud"/)
     protect(server, issuer.issuer, { resource: other.url })
-    await query(house.db, sql`delete from upstream_tokens where upstream_id = ${one.id}`)
+    await query(services.db, sql`delete from upstream_tokens where upstream_id = ${one.id}`)
     expect(await one.refresh()).toMatchObject({ error: { code: 'authorization_failed' } })
     await other.kill()
   })
@@ -233,10 +233,14 @@ describe.skipIf(!hasPeers)('without a person', () => {
 async function resealed(from: string, to: string): Promise<string> {
   const { unseal } = await import('../../../src/domain/secrets/index.ts')
   const [row] = await query<{ sealed: string }>(
-    house.db,
+    services.db,
     sql`select sealed from upstream_tokens where upstream_id = ${from}`,
   )
-  return seal(house.masterKey, unseal(house.masterKey, row!.sealed, `upstream/${from}`), `upstream/${to}`)
+  return seal(
+    services.masterKey,
+    unseal(services.masterKey, row!.sealed, `upstream/${from}`),
+    `upstream/${to}`,
+  )
 }
 
 function tokenScope(authorization: string): string {
@@ -250,7 +254,7 @@ describe.skipIf(!hasPeers)('with a person', () => {
     ['as a client that is known', { clientId: 'people' }],
   ])('is connected with a browser, %s, and renewed without one', async (_how, more) => {
     protect(server, issuer.issuer)
-    const one = await saveTo(house, server.url, { auth: withPeople(more) })
+    const one = await saveTo(services, server.url, { auth: withPeople(more) })
     expect(await one.refresh()).toMatchObject({
       status: 'AUTHORIZATION_REQUIRED',
       error: { code: 'authorization_required' },
@@ -268,7 +272,7 @@ describe.skipIf(!hasPeers)('with a person', () => {
     await expect
       .poll(async () => {
         const rows = await query(
-          house.db,
+          services.db,
           sql`select 1 from upstream_tokens where upstream_id = ${one.id} and expires_at < now() - interval '1 second'`,
         )
         return rows.length
@@ -288,7 +292,7 @@ describe.skipIf(!hasPeers)('with a person', () => {
 
   it('asks for more rights only where they are allowed, and never by itself', async () => {
     protect(server, issuer.issuer)
-    const one = await saveTo(house, server.url, {
+    const one = await saveTo(services, server.url, {
       auth: withPeople({ clientId: 'people', allowedScopes: ['mcp:write'] }),
     })
     await browse((await connectUpstream(ctx, { toolId: one.id })).url)
@@ -321,7 +325,7 @@ describe.skipIf(!hasPeers)('with a person', () => {
     // One of its own: what other tests left behind renews its tokens whenever it likes.
     const own = await startAuthorizationServer(`${h.url}/oauth/callback`)
     protect(server, own.issuer)
-    const one = await saveTo(house, server.url, { auth: withPeople({ clientId: 'people' }) })
+    const one = await saveTo(services, server.url, { auth: withPeople({ clientId: 'people' }) })
     const made = await fetch(`${h.url}/oauth/callback?state=<script>&code=<b>&error_description=<i>evil`)
     expect(made.status).toBe(400)
     expect(await made.text()).not.toMatch(/script>|evil/)
@@ -347,7 +351,7 @@ describe.skipIf(!hasPeers)('with a person', () => {
   })
 
   it("is nobody else's to connect", async () => {
-    const one = await saveTo(house, server.url, { auth: withPeople() })
+    const one = await saveTo(services, server.url, { auth: withPeople() })
     const caller = { ...ctx, principal: { ...ctx.principal, policy: policyOfRole('caller') } }
     await expect(connectUpstream(caller, { toolId: one.id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
     const stranger = { ...ctx, principal: { ...ctx.principal, projectId: 'proj_other' } }

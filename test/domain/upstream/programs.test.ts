@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { hasPeers } from '../../support/peers.ts'
-import { saveTo } from '../../support/upstream-house.ts'
+import { saveTo } from '../../support/upstream-services.ts'
 import { startFastMcp, startFilesystem, type RunningServer } from '../../support/upstream-servers.ts'
 
 let h: Harness
@@ -23,7 +23,7 @@ it.skipIf(!hasPeers)('server-filesystem behind a proxy lists its tools and reads
   await writeFile(join(folder, 'note.txt'), 'remember the milk')
   const server = await startFilesystem(folder)
   servers.push(server)
-  const files = await saveTo(h.app.house, server.url)
+  const files = await saveTo(h.app.services, server.url)
   expect(await files.refresh()).toMatchObject({ status: 'CONNECTED', error: null })
   expect((await files.state()).catalog.tools.map((tool) => tool.name)).toContain('read_text_file')
   const read = await files.call('read_text_file', { path: join(folder, 'note.txt') })
@@ -44,7 +44,7 @@ it.skipIf(!hasPeers)(
   async () => {
     const server = await startFastMcp()
     servers.push(server)
-    const fast = await saveTo(h.app.house, server.url)
+    const fast = await saveTo(h.app.services, server.url)
     expect(await fast.refresh()).toMatchObject({ status: 'CONNECTED', error: null })
     expect((await fast.state()).catalog.tools.map((tool) => tool.name)).toEqual(['add', 'fail', 'picture'])
     const seen: number[] = []

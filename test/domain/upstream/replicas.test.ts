@@ -8,7 +8,7 @@ import { clientSecret, protect, startAuthorizationServer } from '../../support/a
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { hasPeers } from '../../support/peers.ts'
-import { projectId, savedOf, saveTo } from '../../support/upstream-house.ts'
+import { projectId, savedOf, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
 /** On a busy machine. */
@@ -32,7 +32,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     await server.kill()
     await database.drop()
   })
-  const [one, other] = [() => replicas[0]!.app.house, () => replicas[1]!.app.house]
+  const [one, other] = [() => replicas[0]!.app.services, () => replicas[1]!.app.services]
 
   it('look at an upstream once, both see its list, and both hear of a change', async () => {
     const saved = await saveTo(one(), server.url, { ring: true })
@@ -43,11 +43,11 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
       .poll(() => server.seen.some(({ method }) => method === 'subscriptions/listen'), patience)
       .toBe(true)
     const heard = [one(), other()].map(
-      (house) =>
+      (services) =>
         new Promise<void>((resolve) => {
-          const unlisten = house.bell.listen((hint) => {
+          const unsubscribe = services.pubsub.subscribe((hint) => {
             if (hint.kind !== 'signal' || hint.name !== 'surface') return
-            unlisten()
+            unsubscribe()
             resolve()
           })
         }),

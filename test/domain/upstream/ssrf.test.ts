@@ -8,7 +8,7 @@ import { query } from '../../../src/store/db/database.ts'
 import { seal } from '../../../src/domain/secrets/index.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { projectId } from '../../support/upstream-house.ts'
+import { projectId } from '../../support/upstream-services.ts'
 
 /** Every spelling of an address that is nobody's on the internet, as a URL may hold it. */
 const spellings = [
@@ -82,10 +82,10 @@ beforeAll(async () => {
       },
     },
   )
-  const { house } = h.app
-  const sealed = seal(house.masterKey, 'the client secret', `${projectId}/SECRET`)
+  const { services } = h.app
+  const sealed = seal(services.masterKey, 'the client secret', `${projectId}/SECRET`)
   await query(
-    house.db,
+    services.db,
     sql`insert into secrets (id, project_id, name, sealed) values ('sec_1', ${projectId}, 'SECRET', ${sealed})`,
   )
 })
@@ -110,7 +110,7 @@ const auth: UpstreamAuth = {
   scopes: [],
 }
 const trial = (url: string, more: Partial<{ auth: UpstreamAuth | null }> = {}) =>
-  testUpstream(h.app.house, projectId, { url, headers: {}, auth, ...more })
+  testUpstream(h.app.services, projectId, { url, headers: {}, auth, ...more })
 
 /** What a name means is not told: it is as one that does not exist. */
 const refusal = (target: string) => (/\.test\//.test(target) ? 'unreachable' : 'blocked_address')
@@ -118,7 +118,7 @@ const refusal = (target: string) => (/\.test\//.test(target) ? 'unreachable' : '
 describe.each(spellings)('%s', (target) => {
   it('is not connected to, and refused when it is saved where its text says enough', async () => {
     expect(await trial(target)).toMatchObject({ ok: false, error: { code: refusal(target) } })
-    const checked = checkUpstreamConfig(h.app.house, { url: target })
+    const checked = checkUpstreamConfig(h.app.services, { url: target })
     if (!/\.test\//.test(target)) expect(checked).toMatchObject({ faults: [{ path: ['url'] }] })
   })
 

@@ -11,7 +11,7 @@ import {
   saveUpstream,
 } from '../../../src/domain/upstream/index.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { projectId, saveTo } from '../../support/upstream-house.ts'
+import { projectId, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
 let h: Harness
@@ -28,17 +28,17 @@ beforeEach(async () => {
 
 describe('what is saved', () => {
   it('forgets what it found out when it is changed, but keeps its list while the URL is the same', async () => {
-    const one = await saveTo(h.app.house, server.url)
+    const one = await saveTo(h.app.services, server.url)
     await one.refresh()
     const { hash } = (await one.state()).catalog
-    await saveTo(h.app.house, server.url, { id: one.id })
+    await saveTo(h.app.services, server.url, { id: one.id })
     expect(await one.state()).toMatchObject({ status: 'CONNECTED' })
-    await saveTo(h.app.house, server.url, { id: one.id, headers: { 'x-a': '1' } })
+    await saveTo(h.app.services, server.url, { id: one.id, headers: { 'x-a': '1' } })
     expect(await one.state()).toMatchObject({ status: 'PENDING', era: null, catalogHash: hash })
-    await saveTo(h.app.house, `${server.url}?other`, { id: one.id })
+    await saveTo(h.app.services, `${server.url}?other`, { id: one.id })
     expect(await one.state()).toMatchObject({ status: 'PENDING', catalogHash: null, catalog: { tools: [] } })
-    await atomically(h.app.house.db, (tx) => dropUpstream(tx, one.id))
-    expect(await loadUpstreams(h.app.house.db, [one.id])).toEqual(new Map())
+    await atomically(h.app.services.db, (tx) => dropUpstream(tx, one.id))
+    expect(await loadUpstreams(h.app.services.db, [one.id])).toEqual(new Map())
     expect(await one.call('echo')).toMatchObject({
       sent: false,
       result: { structuredContent: { error: { code: 'upstream_unavailable' } } },
@@ -46,16 +46,16 @@ describe('what is saved', () => {
   })
 
   it('is reached with its secrets, as they are at the moment of the call', async () => {
-    const { house } = h.app
+    const { services } = h.app
     const setTo = (value: string) => {
-      const sealed = seal(house.masterKey, value, `${projectId}/KEY`)
+      const sealed = seal(services.masterKey, value, `${projectId}/KEY`)
       return query(
-        house.db,
+        services.db,
         sql`insert into secrets (id, project_id, name, sealed) values ('sec_key', ${projectId}, 'KEY', ${sealed})
           on conflict (project_id, name) do update set sealed = excluded.sealed`,
       )
     }
-    const one = await saveTo(house, `${server.url}?key={{secret:KEY}}`, {
+    const one = await saveTo(services, `${server.url}?key={{secret:KEY}}`, {
       headers: { 'x-key': '{{secret:KEY}}' },
     })
     expect(await one.refresh()).toMatchObject({ status: 'UNREACHABLE', error: { code: 'secret_missing' } })
@@ -65,7 +65,7 @@ describe('what is saved', () => {
     })
     for (const value of ['first', 'second']) {
       await setTo(value)
-      await query(house.db, sql`update upstreams set retry_at = null where id = ${one.id}`)
+      await query(services.db, sql`update upstreams set retry_at = null where id = ${one.id}`)
       expect(await one.call('echo')).toMatchObject({ result: { isError: false } })
       expect(server.seen.at(-1)!.headers['x-key']).toBe(value)
     }
@@ -73,7 +73,7 @@ describe('what is saved', () => {
   })
 
   it('is read in a few milliseconds, fifty with a hundred tools each', async () => {
-    const { db } = h.app.house
+    const { db } = h.app.services
     const tools = Array.from({ length: 100 }, (_, i) => ({
       name: `tool${i}`,
       title: null,
@@ -116,7 +116,7 @@ describe('what is saved', () => {
 
 describe('a configuration', () => {
   const faults = (input: unknown) => {
-    const checked = checkUpstreamConfig(h.app.house, input)
+    const checked = checkUpstreamConfig(h.app.services, input)
     return 'faults' in checked ? checked.faults.map(({ path }) => path.join('.')) : []
   }
   const url = 'https://mcp.example.com/mcp'

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, type Connection } from '../../../src/store/db/connect.ts'
 import { query } from '../../../src/store/db/database.ts'
 import { migrate } from '../../../src/store/db/migrate.ts'
-import { localBell, type Bell } from '../../../src/store/events/bell.ts'
+import { localPubSub, type PubSub } from '../../../src/store/events/pubsub.ts'
 import { feedSource, startLive, type Live } from '../../../src/store/events/live.ts'
 import { numberAll } from '../../../src/store/events/numbering.ts'
 import { beginning, type Position } from '../../../src/store/events/position.ts'
@@ -16,9 +16,9 @@ import { append, appendSlowly, makeGenerations, someEvents } from '../../support
 describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   let connection: Connection
   let drop: () => Promise<void>
-  let bell: Bell
+  let pubsub: PubSub
   let live: Live
-  const desk = () => ({ db: connection.db, bell })
+  const desk = () => ({ db: connection.db, pubsub })
 
   beforeAll(async () => {
     if (!hasPostgres) return
@@ -26,8 +26,8 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     drop = made.drop
     connection = await connect({ kind: 'postgres', url: made.url, poolSize: 12 })
     await migrate(connection)
-    bell = localBell()
-    live = startLive(connection.db, bell)
+    pubsub = localPubSub()
+    live = startLive(connection.db, pubsub)
   })
   afterAll(async () => {
     live?.close()
@@ -119,7 +119,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     let at: Position = beginning
     for (let more = true; writing || more;) {
       const finished = !writing
-      if (finished || Math.random() < 0.3) await numberAll(connection.db, bell)
+      if (finished || Math.random() < 0.3) await numberAll(connection.db, pubsub)
       const page = await readFeed(connection.db, projectId, at, 1 + Math.floor(Math.random() * 9))
       places.push(...page.events.map(placeOf))
       at = page.end

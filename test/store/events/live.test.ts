@@ -1,6 +1,6 @@
 /** What one process owes its subscribers: bounded memory, nobody delayed, nothing left behind, and ten thousand of them. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { localBell, type Bell, type Hint } from '../../../src/store/events/bell.ts'
+import { localPubSub, type PubSub, type Hint } from '../../../src/store/events/pubsub.ts'
 import {
   feedSource,
   generationSource,
@@ -22,13 +22,13 @@ vi.setConfig({ testTimeout: 120_000 })
 
 const projectId = 'proj_live'
 let connection: Connection
-let bell: Bell
+let pubsub: PubSub
 let live: Live
 
 beforeAll(async () => {
   connection = await connect(await memoryDatabase())
-  bell = localBell()
-  live = startLive(connection.db, bell)
+  pubsub = localPubSub()
+  live = startLive(connection.db, pubsub)
 })
 afterAll(async () => {
   live?.close()
@@ -53,7 +53,7 @@ async function numbersOf(stream: AsyncIterableIterator<StreamItem>): Promise<num
 /** The next hint of that kind. */
 function hintOf(kind: Hint['kind']): Promise<Hint> {
   return new Promise((resolve) => {
-    const stop = bell.listen((hint) => {
+    const stop = pubsub.subscribe((hint) => {
       if (hint.kind !== kind) return
       stop()
       resolve(hint)
@@ -64,7 +64,7 @@ function hintOf(kind: Hint['kind']): Promise<Hint> {
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
 
 test('a subscriber that stands still delays nobody, and gets everything when it goes on', async () => {
-  const desk = { db: connection.db, bell }
+  const desk = { db: connection.db, pubsub }
   const [id] = await makeGenerations(connection.db, projectId, 1)
   const still = open(id!)
   await append(desk, projectId, id!, someEvents(1))
@@ -84,7 +84,7 @@ test.each([
   'a subscriber of %s of a feed that falls behind again and again hears each once, in order',
   async (_name, types) => {
     const project = `proj_behind_${types ? 'some' : 'all'}`
-    const desk = { db: connection.db, bell }
+    const desk = { db: connection.db, pubsub }
     const [id] = await makeGenerations(connection.db, project, 1)
     const source = feedSource(connection.db, project)
     const stream = openStream(live, { source, after: beginning, types, deltas: false })
@@ -108,7 +108,7 @@ test.each([
         ])
         wanted.push(`TOOL_CREATED ${round}/${i}`)
       }
-      if (round % 2 > 0) await numberAll(connection.db, bell)
+      if (round % 2 > 0) await numberAll(connection.db, pubsub)
       await read(wanted.length - before - (round === 7 ? 0 : 1) + (round > 0 ? 1 : 0))
     }
     expect(told).toEqual(wanted)
@@ -117,10 +117,10 @@ test.each([
 )
 
 test('what waits for a subscriber that stands still is bounded, whatever is rung', async () => {
-  const desk = { db: connection.db, bell }
+  const desk = { db: connection.db, pubsub }
   const [id] = await makeGenerations(connection.db, projectId, 1)
   const source = generationSource(connection.db, id!)
-  const sink = live.attach(source)
+  const subscriber = live.attach(source)
   live.caughtUp(source, beginning)
   const delta: Hint = {
     kind: 'delta',
@@ -132,18 +132,18 @@ test('what waits for a subscriber that stands still is bounded, whatever is rung
     offset: 0,
     text: 'x',
   }
-  for (let i = 0; i < 5000; i++) bell.ring([delta])
+  for (let i = 0; i < 5000; i++) pubsub.publish([delta])
   let waiting = 0
-  while (sink.shift()) waiting++
+  while (subscriber.shift()) waiting++
   expect(waiting).toBeLessThanOrEqual(256)
-  expect(sink.behind, 'it knows that it must go back to the table').toBe(true)
+  expect(subscriber.behind, 'it knows that it must go back to the table').toBe(true)
   await append(desk, projectId, id!, someEvents(1))
-  live.detach(source, sink)
+  live.detach(source, subscriber)
   expect(live.topicCount()).toBe(0)
 })
 
 test('a text on its way never comes before the events that it follows, nor after a newer one', async () => {
-  const desk = { db: connection.db, bell }
+  const desk = { db: connection.db, pubsub }
   const [id] = await makeGenerations(connection.db, projectId, 1)
   const order: string[] = []
   const reading = (async () => {
@@ -153,7 +153,7 @@ test('a text on its way never comes before the events that it follows, nor after
   for (let seq = 1; seq <= 40; seq++) {
     await append(desk, projectId, id!, someEvents(1))
     const delta = { kind: 'delta', generationId: id!, projectId, after: seq } as const
-    bell.ring([{ ...delta, stepIndex: 1, attempt: 1, offset: 0, text: 'x' }])
+    pubsub.publish([{ ...delta, stepIndex: 1, attempt: 1, offset: 0, text: 'x' }])
   }
   await append(desk, projectId, id!, someEvents(1, true))
   await reading
@@ -167,10 +167,10 @@ test('a text on its way never comes before the events that it follows, nor after
 })
 
 test('subscribers of a quiet feed are handed a new event: none goes back to the table for it', async () => {
-  const desk = { db: connection.db, bell }
+  const desk = { db: connection.db, pubsub }
   const [id] = await makeGenerations(connection.db, 'proj_quiet', 1)
   const [elsewhere] = await makeGenerations(connection.db, 'proj_loud', 1)
-  const hub = startLive(connection.db, bell, { backstopMs: 5 })
+  const hub = startLive(connection.db, pubsub, { backstopMs: 5 })
   let reads = 0
   const streams = Array.from({ length: 20 }, (_, i) => {
     const source = feedSource(connection.db, 'proj_quiet')
@@ -191,7 +191,7 @@ test('subscribers of a quiet feed are handed a new event: none goes back to the 
     // The newest position moves on, although nothing happens in this project.
     const numbered = hintOf('numbered')
     await append(desk, 'proj_loud', elsewhere!, someEvents(1))
-    await numberAll(connection.db, bell)
+    await numberAll(connection.db, pubsub)
     expect(await numbered).toMatchObject({ projectId: 'proj_loud' })
     await append(desk, 'proj_quiet', id!, someEvents(1))
     await next
@@ -230,9 +230,9 @@ test('ten thousand subscribers of a thousand generations each get every event', 
   const made = hasPostgres ? await postgresDatabase() : null
   const own = made ? await connect({ kind: 'postgres', url: made.url, poolSize: 10 }) : connection
   if (made) await migrate(own)
-  const hub = startLive(own.db, bell)
+  const hub = startLive(own.db, pubsub)
   try {
-    const desk = { db: own.db, bell }
+    const desk = { db: own.db, pubsub }
     const ids = await makeGenerations(own.db, projectId, 1000)
     const began = performance.now()
     const streams = ids.flatMap((id) => Array.from({ length: 10 }, () => open(id, hub, own.db)))

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connect, type Connection } from '../../../src/store/db/connect.ts'
 import { query, type Database } from '../../../src/store/db/database.ts'
 import { migrate } from '../../../src/store/db/migrate.ts'
-import { localBell } from '../../../src/store/events/bell.ts'
+import { localPubSub } from '../../../src/store/events/pubsub.ts'
 import { beginIncarnation, openLog } from '../../../src/store/events/incarnation.ts'
 import { feedSource, generationSource, startLive } from '../../../src/store/events/live.ts'
 import { appendProjectEvents } from '../../../src/store/events/log.ts'
@@ -23,7 +23,7 @@ import { openStream } from '../../../src/store/events/stream.ts'
 import { hasPostgres, memoryDatabase, postgresDatabase } from '../../support/databases.ts'
 import { append, makeGenerations, someEvents } from '../../support/log-writer.ts'
 
-const bell = localBell()
+const pubsub = localPubSub()
 
 async function onPostgres(): Promise<Connection & { url: string }> {
   const { url, drop } = await postgresDatabase()
@@ -53,7 +53,7 @@ const firstVersion = (event: {
 describe.each(kinds)('on %s', (_kind, open) => {
   let connection: Connection
   let db: Database
-  const desk = () => ({ db, bell })
+  const desk = () => ({ db, pubsub })
   beforeAll(async () => {
     connection = await open()
     db = connection.db
@@ -75,7 +75,7 @@ describe.each(kinds)('on %s', (_kind, open) => {
     const [a, b] = await makeGenerations(db, projectId, 2)
     await append(desk(), projectId, a!, someEvents(30))
     await db.transaction(async (tx) => {
-      await append({ db: tx as unknown as Database, bell }, projectId, b!, someEvents(3))
+      await append({ db: tx as unknown as Database, pubsub }, projectId, b!, someEvents(3))
       const named = Array.from({ length: 20 }, (_, i) => ({
         type: 'TOOL_CREATED',
         data: { name: String(i) },
@@ -83,7 +83,7 @@ describe.each(kinds)('on %s', (_kind, open) => {
       await appendProjectEvents(tx as unknown as Database, projectId, named)
     })
     await append(desk(), projectId, a!, someEvents(30))
-    await numberAll(db, bell)
+    await numberAll(db, pubsub)
     const told = await eventsOf(projectId)
     for (const id of [a, b])
       expect(told.filter((one) => one.generationId === id).map((one) => one.seq)).toEqual(
@@ -96,18 +96,18 @@ describe.each(kinds)('on %s', (_kind, open) => {
   test('many sessions that number at the same moment give each event one position, without a gap', async () => {
     const projectId = 'proj_many'
     const ids = await makeGenerations(db, projectId, 5)
-    await numberAll(db, bell)
+    await numberAll(db, pubsub)
     await Promise.all(
       ids.flatMap((id) => [
         (async () => {
           for (let i = 0; i < 20; i++) await append(desk(), projectId, id, someEvents(3))
         })(),
         (async () => {
-          for (let i = 0; i < 20; i++) await numberAll(db, bell)
+          for (let i = 0; i < 20; i++) await numberAll(db, pubsub)
         })(),
       ]),
     )
-    await numberAll(db, bell)
+    await numberAll(db, pubsub)
     const given = (await positions(sql`project_id = ${projectId}`)).map(Number).sort((x, y) => x - y)
     expect(given).toEqual(Array.from({ length: 300 }, (_, i) => given[0]! + i))
   })
@@ -119,7 +119,7 @@ describe.each(kinds)('on %s', (_kind, open) => {
         select 'proj_bulk', 'TOOL_CREATED', '{}', 0 from generate_series(1, 5000)`,
     )
     expect((await lagOf(db)).events).toBe(5000)
-    await numberAll(db, bell)
+    await numberAll(db, pubsub)
     expect(await lagOf(db)).toEqual({ events: 0, seconds: 0 })
     const given = await positions(sql`project_id = 'proj_bulk'`)
     expect(given).toEqual(given.toSorted((x, y) => x! - y!))
@@ -143,7 +143,7 @@ describe.each(kinds)('on %s', (_kind, open) => {
     expect(told.map((one) => one.id)).toEqual(before.map((one) => one.id))
     expect(told).toHaveLength(7)
     for (const [i, event] of told.entries()) {
-      const at = await feedPosition(db, bell, firstVersion(event), projectId)
+      const at = await feedPosition(db, pubsub, firstVersion(event), projectId)
       expect((await eventsOf(projectId, at)).map((one) => one.id)).toEqual(
         told.slice(i + 1).map((one) => one.id),
       )
@@ -154,7 +154,7 @@ describe.each(kinds)('on %s', (_kind, open) => {
       expect(page.events.map((one) => one.seq)).toEqual(run.slice(i + 1).map((one) => one.seq))
     }
     const gone = { ...told[0]!, commitOrder: told[0]!.commitOrder + 1 }
-    await expect(feedPosition(db, bell, firstVersion(gone), projectId)).rejects.toMatchObject({
+    await expect(feedPosition(db, pubsub, firstVersion(gone), projectId)).rejects.toMatchObject({
       code: 'CURSOR_EXPIRED',
     })
   })
@@ -162,17 +162,17 @@ describe.each(kinds)('on %s', (_kind, open) => {
   test('what a replica of the release before had not told yet at its cursor is told, while both run', async () => {
     const projectId = 'proj_roll'
     await appendProjectEvents(db, projectId, someEvents(4))
-    await numberAll(db, bell)
+    await numberAll(db, pubsub)
     const [first, second, third, fourth] = await eventsOf(projectId)
     // The second was committed late in the order of transactions: that replica tells it last.
     await query(
       db,
       sql`update events set commit_order = ${fourth!.commitOrder + 5}::bigint where id = ${second!.id}::bigint`,
     )
-    const at = await feedPosition(db, bell, firstVersion(third!), projectId)
+    const at = await feedPosition(db, pubsub, firstVersion(third!), projectId)
     const told = (await eventsOf(projectId, at)).map((one) => one.id)
     expect(told).toEqual([second!.id, third!.id, fourth!.id])
-    expect((await feedPosition(db, bell, firstVersion(first!), projectId)).at).toBe(first!.position)
+    expect((await feedPosition(db, pubsub, firstVersion(first!), projectId)).at).toBe(first!.position)
   })
 
   test('a cursor of a generation works in the feed, also before its event has its position', async () => {
@@ -181,14 +181,14 @@ describe.each(kinds)('on %s', (_kind, open) => {
     await append(desk(), projectId, id!, someEvents(3))
     const { events } = await readGeneration(db, id!, beginning, 10)
     expect(events[0]!.position).toBeNull()
-    const at = await feedPosition(db, bell, encodeGenerationCursor(events[1]!), projectId)
+    const at = await feedPosition(db, pubsub, encodeGenerationCursor(events[1]!), projectId)
     expect((await eventsOf(projectId, at)).map((one) => one.seq)).toEqual([3])
   })
 
   test('another incarnation expires no cursor whose event is there, and gives positions nobody has seen', async () => {
     const projectId = 'proj_moved'
     await appendProjectEvents(db, projectId, someEvents(3))
-    await numberAll(db, bell)
+    await numberAll(db, pubsub)
     const told = await eventsOf(projectId)
     const cursors = told.map(encodeFeedCursor)
     const [{ name }] = (await query<{ name: string }>(
@@ -199,18 +199,18 @@ describe.each(kinds)('on %s', (_kind, open) => {
     await query(db, sql`update installation set fingerprint = 'another/1'`)
     await openLog(db)
     await appendProjectEvents(db, projectId, someEvents(1))
-    await numberAll(db, bell)
+    await numberAll(db, pubsub)
     const [, , , newest] = await eventsOf(projectId)
     expect(newest!.incarnation).not.toBe(name)
     expect(newest!.position! - told[2]!.position!).toBeGreaterThan(2 ** 31)
     for (const [i, cursor] of cursors.entries()) {
-      const at = await feedPosition(db, bell, cursor, projectId)
+      const at = await feedPosition(db, pubsub, cursor, projectId)
       expect(await eventsOf(projectId, at)).toHaveLength(3 - i)
     }
     // The next start finds nothing changed.
     await openLog(db)
     await appendProjectEvents(db, projectId, someEvents(1))
-    await numberAll(db, bell)
+    await numberAll(db, pubsub)
     expect((await eventsOf(projectId)).at(-1)).toMatchObject({
       incarnation: newest!.incarnation,
       position: newest!.position! + 1,
@@ -221,9 +221,9 @@ describe.each(kinds)('on %s', (_kind, open) => {
   test('an event that was lost and whose place another one has got expires its cursor, also for who listens', async () => {
     const projectId = 'proj_replaced'
     await appendProjectEvents(db, projectId, someEvents(2))
-    await numberAll(db, bell)
+    await numberAll(db, pubsub)
     const [first, lost] = await eventsOf(projectId)
-    const hub = startLive(db, bell, { backstopMs: 20 })
+    const hub = startLive(db, pubsub, { backstopMs: 20 })
     const streams = [first!, lost!].map((event) =>
       openStream(hub, {
         source: feedSource(db, projectId),
@@ -256,7 +256,7 @@ describe.each(kinds)('on %s', (_kind, open) => {
     const [id] = await makeGenerations(db, projectId, 1)
     await append(desk(), projectId, id!, someEvents(3, true))
     const { events } = await readGeneration(db, id!, beginning, 10)
-    const hub = startLive(db, bell)
+    const hub = startLive(db, pubsub)
     const open = (at: number) =>
       openStream(hub, {
         source: generationSource(db, id!),
@@ -281,9 +281,9 @@ describe.each(kinds)('on %s', (_kind, open) => {
         return typeof value === 'function' ? (value as () => unknown).bind(target) : value
       },
     })
-    await numberAll(db, bell)
+    await numberAll(db, pubsub)
     const ids = await makeGenerations(db, 'proj_idle', 50)
-    const hub = startLive(counted, bell, { backstopMs: 50 })
+    const hub = startLive(counted, pubsub, { backstopMs: 50 })
     const sources = [
       ...ids.map((id) => generationSource(db, id)),
       ...Array.from({ length: 50 }, (_, i) => feedSource(db, `proj_idle_${i}`)),
@@ -316,7 +316,7 @@ describe.each(kinds)('on %s', (_kind, open) => {
     })
     let now = performance.now()
     const clock = performance.now
-    const numbering = startNumbering(broken, bell, { warn: (fields) => void warnings.push(fields) })
+    const numbering = startNumbering(broken, pubsub, { warn: (fields) => void warnings.push(fields) })
     await appendProjectEvents(db, 'proj_stuck', someEvents(2))
     await query(
       db,
@@ -337,7 +337,7 @@ describe.each(kinds)('on %s', (_kind, open) => {
     const lag = await lagOf(db)
     expect(lag.events).toBe(2)
     expect(lag.seconds).toBeGreaterThan(8)
-    await numberAll(db, bell)
+    await numberAll(db, pubsub)
   })
 })
 
@@ -369,7 +369,7 @@ describe.skipIf(!hasPostgres)('a session that is ended while it numbers', () => 
       await cut
       await held`rollback`
       held.release()
-      await numberAll(connection.db, bell)
+      await numberAll(connection.db, pubsub)
       expect((await readFeed(connection.db, 'proj_victim', beginning, 10)).events).toHaveLength(5)
     } finally {
       await Promise.all([blocker.end({ timeout: 1 }), victim.end({ timeout: 1 })])

@@ -44,7 +44,7 @@ async function database() {
 
 /** Appends until every stream has its length. A failed commit is left as it is: the table says what became true. */
 async function writeAll(writer: Harness, projectId: string, ids: string[]): Promise<void> {
-  const desk = writer.app.house
+  const desk = writer.app.services
   await Promise.all(
     ids.map(async (id) => {
       for (let written = 0; written < eventsPerStream;) {
@@ -75,7 +75,7 @@ async function truthOf(h: Harness, id: string): Promise<string[]> {
 }
 
 async function cursorsInTable(h: Harness, id: string): Promise<string[]> {
-  const { events } = await readGeneration(h.app.house.db, id, beginning, 100_000)
+  const { events } = await readGeneration(h.app.services.db, id, beginning, 100_000)
   return events.map(encodeGenerationCursor)
 }
 
@@ -85,7 +85,7 @@ async function follow(writer: Harness, server: Harness, more: () => Promise<unkn
   closers.push(() => wire.close())
   const { data } = await server.gql('{ viewer { project { id } } }')
   const projectId = data['viewer'].project.id
-  const ids = await makeGenerations(writer.app.house.db, projectId, streams)
+  const ids = await makeGenerations(writer.app.services.db, projectId, streams)
   const abort = new AbortController()
   const following = ids.flatMap((generationId) =>
     readers.map(([, read]) => read({ url: wire.url, key: adminKey, generationId, signal: abort.signal })),
@@ -112,7 +112,7 @@ async function follow(writer: Harness, server: Harness, more: () => Promise<unkn
   }
   expect(cuts).toBeGreaterThan(3)
   await expect
-    .poll(() => server.app.house.live.topicCount(), { message: 'streams left behind', timeout: 5000 })
+    .poll(() => server.app.services.live.topicCount(), { message: 'streams left behind', timeout: 5000 })
     .toBe(0)
   return cuts
 }
@@ -126,8 +126,8 @@ test('a socket that does not read delays no other, and gets the exact sequence w
   const h = await harness({ role: 'api' })
   const { data } = await h.gql('{ viewer { project { id } } }')
   const projectId = data['viewer'].project.id
-  const [generationId] = await makeGenerations(h.app.house.db, projectId, 1)
-  const desk = h.app.house
+  const [generationId] = await makeGenerations(h.app.services.db, projectId, 1)
+  const desk = h.app.services
   const opened: WebSocket[] = []
   const still = h.client(adminKey, { on: { opened: (socket: WebSocket) => opened.push(socket) } })
   const cursors: string[] = []
@@ -179,7 +179,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL, written by one process and read th
     const server = hasRedis
       ? await harness({ databaseUrl: url, redisUrl: ownRedis() })
       : await harness({ databaseUrl: url })
-    if (!hasRedis) server.app.house.bell.listen = () => () => {}
+    if (!hasRedis) server.app.services.pubsub.subscribe = () => () => {}
     await follow(writer, server)
   })
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { check, text } from '../../../core/check.ts'
 import { invalid } from '../../../core/errors.ts'
-import type { House } from '../../access/index.ts'
+import type { Services } from '../../access/index.ts'
 import { checkUpstreamConfig } from '../../upstream/index.ts'
 import { gateInput } from '../gate.ts'
 import type { McpToolConfig } from '../tool.ts'
@@ -28,8 +28,8 @@ export function mcpInputOf(config: McpToolConfig): Record<string, unknown> {
 }
 
 /** The configuration in its stored shape. INVALID names every fault; nothing is connected to. */
-export function checkMcpConfig(house: Pick<House, 'egress'>, given: unknown): McpToolConfig {
-  const upstream = checkUpstreamConfig(house, given)
+export function checkMcpConfig(services: Pick<Services, 'egress'>, given: unknown): McpToolConfig {
+  const upstream = checkUpstreamConfig(services, given)
   if ('faults' in upstream)
     throw invalid(upstream.faults.map((fault) => ({ ...fault, path: [...root, ...fault.path] })))
   const { allow, deny, gates, relay, trustHints } = check(own, given, root)

@@ -1,7 +1,7 @@
 /** Runs a tool of a foreign MCP server: the upstream is asked, and whatever it says is the result. */
 import { errorResult } from '../../../core/content.ts'
 import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
-import type { House } from '../../access/index.ts'
+import type { Services } from '../../access/index.ts'
 import {
   callUpstream,
   getPrompt,
@@ -25,24 +25,24 @@ export interface McpRun {
   signal: AbortSignal
   /** Asked when the call is about to leave; with false nothing does. */
   mayStart(): boolean
-  caller: Caller | null
+  caller: CallerChannel | null
 }
 
 /** Somebody who waits for the call over MCP, and can hear and be asked while it runs. */
-export interface Caller {
+export interface CallerChannel {
   relay: Relay | null
   onProgress?(progress: UpstreamProgress): void
 }
 
 /** Never throws. What the upstream asks back is told only when there is a caller who can answer. */
 export async function runMcpTool(
-  house: House,
+  services: Services,
   run: McpRun,
 ): Promise<Sending | { inputRequired: InputRequired }> {
-  if (isReadAction(run.action)) return runRead(house, run, run.action)
+  if (isReadAction(run.action)) return runRead(services, run, run.action)
   const { toolId, action, args, caller, ...more } = run
   const onProgress = caller?.onProgress
-  return callUpstream(house, {
+  return callUpstream(services, {
     ...more,
     id: toolId,
     tool: action,
@@ -54,15 +54,15 @@ export async function runMcpTool(
 
 /** Reads a resource or prompt. What the protocol answers is the structured content, whole. */
 async function runRead(
-  house: House,
+  services: Services,
   run: McpRun,
   action: ReadAction,
 ): Promise<Sending | { inputRequired: InputRequired }> {
   const { toolId: id, projectId, timeoutMs, signal, mayStart, args, caller } = run
   const asking = { id, projectId, timeoutMs, signal, mayStart, relay: caller?.relay ?? null }
   const reading = await (action === readActions.resources
-    ? readResource(house, { ...asking, uri: asText(args['uri']) })
-    : getPrompt(house, {
+    ? readResource(services, { ...asking, uri: asText(args['uri']) })
+    : getPrompt(services, {
         ...asking,
         name: asText(args['name']),
         ...(args['arguments'] ? { arguments: args['arguments'] as Record<string, string> } : {}),

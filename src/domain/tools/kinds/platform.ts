@@ -2,7 +2,7 @@
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import { principalById, type House, type Requester } from '../../access/index.ts'
+import { principalById, type Services, type Requester } from '../../access/index.ts'
 import type { Sending } from '../outcome.ts'
 
 export interface PlatformRun {
@@ -24,8 +24,8 @@ export interface PlatformRun {
  * Never throws: a refusal, a fault of the arguments and a timeout are results with `isError`. `lost` after a timeout and
  * a fault of our own: what the operation wrote may stand.
  */
-export async function runPlatformTool(house: House, run: PlatformRun): Promise<Sending> {
-  const principal = await principalById(house.db, run.requestedBy, house.clock.now(), run.requester)
+export async function runPlatformTool(services: Services, run: PlatformRun): Promise<Sending> {
+  const principal = await principalById(services.db, run.requestedBy, services.clock.now(), run.requester)
   if (!principal)
     return {
       result: errorResult(
@@ -34,14 +34,17 @@ export async function runPlatformTool(house: House, run: PlatformRun): Promise<S
       ),
       lost: false,
     }
-  const ctx = { ...house, principal, requestId: run.callId, remoteAddress: null }
+  const ctx = { ...services, principal, requestId: run.callId, remoteAddress: null }
   if (!run.mayStart())
     return { result: errorResult('withheld', 'The operation was withheld; nothing was run.'), lost: false }
   try {
-    return await within(run.timeoutMs, house.actions.run(ctx, run.action, run.args))
+    return await within(run.timeoutMs, services.actions.run(ctx, run.action, run.args))
   } catch (error) {
     if (error instanceof AppError) return { result: refusalOf(error), lost: false }
-    house.log.error({ err: error, callId: run.callId }, 'a platform action failed by a fault of the server')
+    services.log.error(
+      { err: error, callId: run.callId },
+      'a platform action failed by a fault of the server',
+    )
     const result = errorResult('internal', 'The server made an unexpected mistake. It has been logged.')
     return { result, lost: true }
   }

@@ -43,7 +43,7 @@ export const generations = pgTable(
     stepCount: integer('step_count').notNull().default(0),
     /** Attempts made at the step in progress. */
     attempt: integer('attempt').notNull().default(0),
-    /** What holds for the next step only (see NextStep in domain/generations/next.ts). */
+    /** What holds for the next step only (see NextStep in domain/generations/decide.ts). */
     nextStep: jsonb('next_step'),
     stopReason: text('stop_reason'),
     truncated: boolean('truncated').notNull().default(false),

@@ -1,0 +1,49 @@
+/** What a person sees when the server has started. */
+import type { App } from './app.ts'
+import type { Config } from './config.ts'
+
+/** Addresses, the operator's key (once), a word about the model, and two commands to paste. */
+export function banner(app: App, config: Config): string {
+  const lines = [
+    '',
+    '  Gatehouse is open.',
+    '',
+    `  GraphQL    ${app.url}/graphql   (POST, SSE and WebSocket)`,
+    ...(config.graphiql ? [`  GraphiQL   ${app.url}/graphql   (in a browser)`] : []),
+    `  Health     ${app.url}/readyz`,
+    `  Database   ${config.databaseUrl ? 'PostgreSQL' : `embedded, in ${config.dataDir} (not safe against power loss; use DATABASE_URL in production)`}`,
+    '',
+    ...(app.adminKey ? ['  API key, shown this once:', `  ${app.adminKey}`, ''] : []),
+    ...(app.models.rehearses
+      ? [
+          '  No model key was found, so agents use the built-in rehearsal model. It is not an AI: it follows rules and',
+          '  "call tool {...}" lines. Set OPENAI_API_KEY, ANTHROPIC_API_KEY, GOOGLE_GENERATIVE_AI_API_KEY or OPENAI_BASE_URL.',
+          '',
+        ]
+      : []),
+    ...(app.demo ? commands(app, app.demo.agentId) : []),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function commands(app: App, agentId: string): string[] {
+  const key = app.adminKey ?? '$GATEHOUSE_KEY'
+  const post = (body: object) =>
+    `  curl -s ${app.url}/graphql -H 'content-type: application/json' -H "authorization: Bearer ${key}" -d '${JSON.stringify(body)}'`
+  const start =
+    'mutation($input: StartGenerationInput!) { startGeneration(input: $input) { __typename ' +
+    '... on StartGenerationPayload { generation { id status } } ... on Error { message } } }'
+  const watch =
+    '{ generations(first: 1) { nodes { id status requiredAction { toolCalls { id name arguments } } output { text } } } }'
+  const prompt = 'call get_weather {"city":"São Paulo"}\nthen\ncall read_local_file {"path":"/tmp/data.csv"}'
+  return [
+    '  Start a generation that calls an http tool and then pauses for a client tool:',
+    '',
+    post({ query: start, variables: { input: { agentId, prompt } } }),
+    '',
+    '  See where it stands, and which output it waits for:',
+    '',
+    post({ query: watch }),
+    '',
+  ]
+}

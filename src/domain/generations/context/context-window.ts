@@ -1,0 +1,148 @@
+/** What of a conversation is sent when not all of it fits: a view, the stored history never changes. */
+import type { Message, ToolResultPart } from '../model/message.ts'
+import { charactersOf, charactersOfTools, resultCharacters } from './message-size.ts'
+import type { ModelTool } from '../model/port.ts'
+
+export interface ContextRequest {
+  instructions: string | null
+  messages: Message[]
+  tools: ModelTool[]
+  /** Tokens the input may take; null trims nothing by size. */
+  budgetTokens: number | null
+  /** Most messages to send, rounded down to a whole turn; null sends all. */
+  maxContextMessages: number | null
+  /** Estimate of the ratio, see `defaultCharsPerToken`. */
+  charsPerToken: number
+}
+
+/** What was left out of the view, for the step's record. All zero: the view is the whole history. */
+export interface Elision {
+  toolResults: number
+  reasoningParts: number
+  turns: number
+  messages: number
+}
+
+export interface ContextView {
+  messages: Message[]
+  elided: Elision
+}
+
+/** A result shorter than this is not worth replacing by a marker. */
+const worthEliding = 200
+
+/**
+ * The messages to send. Always kept: the first user message and the current turn (everything from the last user
+ * message on) with its latest results. In this order, and only as far as needed: old tool results become markers
+ * (oldest first, the current turn's earlier steps last), reasoning of earlier turns is dropped, whole turns are dropped
+ * oldest first. A call is never separated from its results. When that is not enough, the view is over the budget and the
+ * caller's attempt will say so.
+ */
+export function viewOfHistory(request: ContextRequest): ContextView {
+  const elided: Elision = { toolResults: 0, reasoningParts: 0, turns: 0, messages: 0 }
+  const turns = turnsOf(request.messages)
+  if (request.maxContextMessages !== null)
+    dropTurns(turns, elided, overCount(turns, request.maxContextMessages))
+  if (request.budgetTokens !== null) {
+    const room =
+      request.budgetTokens * request.charsPerToken -
+      (request.instructions?.length ?? 0) -
+      charactersOfTools(request.tools)
+    fit(turns, elided, room)
+  }
+  return { messages: turns.flat(), elided }
+}
+
+/** Turns, oldest first. A turn begins with a user message that follows something else, so the last one is current. */
+function turnsOf(messages: Message[]): Message[][] {
+  const turns: Message[][] = []
+  messages.forEach((message, i) => {
+    const begins = i === 0 || (message.role === 'user' && messages[i - 1]!.role !== 'user')
+    if (begins) turns.push([message])
+    else turns.at(-1)!.push(message)
+  })
+  return turns
+}
+
+function fit(turns: Message[][], elided: Elision, room: number): void {
+  let over = turns.flat().reduce((sum, message) => sum + charactersOf(message), 0) - room
+  const replaceWhileOver = (change: (message: Message) => Message, last: number) => {
+    for (const turn of turns.slice(0, last))
+      for (let i = 0; i < turn.length && over > 0; i++) {
+        const before = turn[i]!
+        if (turn === turns.at(-1) && i >= firstOfLastStep(turn)) break
+        turn[i] = change(before)
+        over -= charactersOf(before) - charactersOf(turn[i]!)
+      }
+  }
+  replaceWhileOver((message) => withoutResults(message, elided), turns.length)
+  replaceWhileOver((message) => withoutReasoning(message, elided), turns.length - 1)
+  dropTurns(
+    turns,
+    elided,
+    () => over > 0,
+    (message) => (over -= charactersOf(message)),
+  )
+}
+
+/** Where the latest step of a turn begins: the results the model has not seen yet stay whole. */
+function firstOfLastStep(turn: Message[]): number {
+  const last = turn.findLastIndex((message) => message.role === 'assistant')
+  return last === -1 ? turn.length : last
+}
+
+function withoutResults(message: Message, elided: Elision): Message {
+  if (message.role !== 'tool') return message
+  const parts = message.parts.map((part) => withoutResult(part, elided))
+  return parts.every((part, i) => part === message.parts[i]) ? message : { ...message, parts }
+}
+
+function withoutResult(part: ToolResultPart, elided: Elision): ToolResultPart {
+  const size = resultCharacters(part)
+  if (size < worthEliding) return part
+  elided.toolResults++
+  const { structuredContent: _, ...rest } = part
+  return {
+    ...rest,
+    content: [{ type: 'text', text: `[result of ${part.name} left out: ${size} characters]` }],
+  }
+}
+
+function withoutReasoning(message: Message, elided: Elision): Message {
+  if (message.role !== 'assistant') return message
+  const parts = message.parts.filter((part) => part.type !== 'reasoning')
+  elided.reasoningParts += message.parts.length - parts.length
+  return parts.length === message.parts.length ? message : { ...message, parts }
+}
+
+/**
+ * Drops whole turns, oldest first and never the last, while `more()` says so. What stays of a dropped first turn is its
+ * first user message: it says what all of this is about.
+ */
+function dropTurns(
+  turns: Message[][],
+  elided: Elision,
+  more: () => boolean,
+  dropped: (message: Message) => void = () => {},
+): void {
+  const pinned = turns[0]?.[0]?.role === 'user' ? turns[0][0] : null
+  let pin: Message[] = []
+  while (turns.length > 1 && more()) {
+    const turn = turns.shift()!
+    const gone = turn.filter((message) => message !== pinned)
+    if (gone.length < turn.length) pin = [pinned!]
+    if (gone.length > 0) elided.turns++
+    elided.messages += gone.length
+    gone.forEach(dropped)
+  }
+  if (pin.length > 0) turns.unshift(pin)
+}
+
+function overCount(turns: Message[][], most: number): () => boolean {
+  const pinned = turns[0]?.[0]?.role === 'user' ? 1 : 0
+  const all = turns.length
+  return () => {
+    const left = turns.reduce((sum, turn) => sum + turn.length, 0)
+    return left + (turns.length < all ? pinned : 0) > most
+  }
+}

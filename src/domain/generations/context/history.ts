@@ -1,0 +1,98 @@
+/** What a model is shown of the past: the thread's earlier runs and the steps so far, as messages. */
+import { and, desc, eq, isNotNull, lte, ne, sql, type SQL } from 'drizzle-orm'
+import { textResult, type ToolResult } from '../../../core/content.ts'
+import { isJsonObject } from '../../../core/json.ts'
+import type { Database } from '../../../store/db/database.ts'
+import { maxWholeBytes } from '../../../store/db/keyset.ts'
+import { selectRows, selectRowsWithin } from '../../../store/db/rows.ts'
+import { generations, steps } from '../../../store/db/tables/generations.ts'
+import { loadCallsOf, type ToolCall } from '../../tools/index.ts'
+import { ownThreadId, stepOf, type Generation, type Step } from '../generation.ts'
+import { callsOf, type Message, type ToolCallPart, type ToolResultPart } from '../model/message.ts'
+
+/** Earlier runs of a thread that are looked at; older ones would not fit a context anyway. */
+const maxEarlier = 50
+
+/** The steps of some generations in order. Checks nothing. */
+export async function loadStepsOf(db: Database, generationIds: readonly string[]): Promise<Step[]> {
+  if (generationIds.length === 0) return []
+  const rows = await selectRows(db, steps, ofGenerations(generationIds))
+  return rows.map(stepOf)
+}
+
+/** The same for people who look: RESPONSE_TOO_LARGE when they have more than `maxWholeBytes`. */
+export async function showStepsOf(db: Database, generationIds: readonly string[]): Promise<Step[]> {
+  const rows = await selectRowsWithin(db, steps, ofGenerations(generationIds), maxWholeBytes)
+  return rows.map(stepOf)
+}
+
+function ofGenerations(ids: readonly string[]): SQL {
+  return sql`where generation_id in ${[...ids]} order by generation_id, step_index`
+}
+
+/**
+ * The messages of the runs of the thread that had ended when this one was made. The same answer however often it is
+ * asked: a run that ends later does not slip in.
+ */
+export async function loadEarlier(db: Database, generation: Generation): Promise<Message[]> {
+  if (generation.threadId === ownThreadId(generation.id)) return []
+  const g = generations
+  const rows = await db
+    .select({ id: g.id, input: g.input })
+    .from(g)
+    .where(
+      and(
+        eq(g.threadId, generation.threadId),
+        ne(g.id, generation.id),
+        isNotNull(g.finishedAt),
+        lte(g.finishedAt, generation.createdAt),
+      ),
+    )
+    .orderBy(desc(g.createdAt), desc(g.id))
+    .limit(maxEarlier)
+  const ids = rows.map((row) => row.id)
+  const [allSteps, allCalls] = await Promise.all([loadStepsOf(db, ids), loadCallsOf(db, ids)])
+  return rows.reverse().flatMap((row) => [
+    ...(row.input as Message[]),
+    ...messagesOf(
+      allSteps.filter((step) => step.generationId === row.id),
+      allCalls.filter((call) => call.generationId === row.id),
+    ),
+  ])
+}
+
+/** Steps and their results as messages. Every call has a result, in call order, whatever became of it. */
+export function messagesOf(done: Step[], calls: ToolCall[]): Message[] {
+  return done.flatMap((step) => {
+    const results = callsOf(step.parts).map((part) => resultPart(part, calls))
+    const messages: Message[] = [{ v: 1, role: 'assistant', parts: step.parts }]
+    if (results.length > 0) messages.push({ v: 1, role: 'tool', parts: results })
+    return messages
+  })
+}
+
+function resultPart(part: ToolCallPart, calls: ToolCall[]): ToolResultPart {
+  const call = calls.find((c) => c.id === part.callId)
+  const result: ToolResult =
+    call?.result ?? textResult(call ? 'No result: the generation ended first.' : 'Received.')
+  return {
+    type: 'tool-result',
+    callId: part.callId,
+    providerCallId: part.providerCallId,
+    name: part.name,
+    ...withNote(result, call?.editedKeys ?? null),
+  }
+}
+
+/** The model is told what ran in place of what it wrote. */
+function withNote(result: ToolResult, editedKeys: string[] | null): ToolResult {
+  if (!editedKeys || editedKeys.length === 0) return result
+  const note = `A person changed these arguments before the call ran: ${editedKeys.join(', ')}.`
+  const { structuredContent: value } = result
+  const error = isJsonObject(value) && isJsonObject(value['error']) ? { ...value['error'], note } : null
+  return {
+    ...result,
+    content: [...result.content, { type: 'text', text: note }],
+    ...(error ? { structuredContent: { error } } : {}),
+  }
+}

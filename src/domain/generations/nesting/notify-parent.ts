@@ -1,0 +1,120 @@
+/**
+ * The way up: what a commit of a run within a run writes in the rows above it, in the same transaction. Rows are locked
+ * from the bottom of the chain up (the run itself, its parent, the root), everywhere, so no two commits wait for each
+ * other.
+ */
+import { sql } from 'drizzle-orm'
+import type { ToolResult } from '../../../core/content.ts'
+import { jsonb, query, type Database } from '../../../store/db/database.ts'
+import type { Hint } from '../../../store/events/pubsub.ts'
+import type { NewEvent } from '../../../store/events/log.ts'
+import { hintsOf, lockOwners, telling, type Owner, type Told } from '../../../store/work/owner.ts'
+import { tellRoot } from '../../../store/work/root.ts'
+import { insertEntries } from '../../audit/index.ts'
+import { attemptEnds, codeOf, resourceOf } from '../../tools/index.ts'
+import type { ParentLink } from './limits.ts'
+
+/** How a run ended, for the call that waits for it. */
+export interface RunEnd {
+  status: 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'EXPIRED'
+  result: ToolResult
+}
+
+/** What a commit tells the rows above. */
+export interface News {
+  /** Of its events, what the root hears. */
+  copies: NewEvent[]
+  /** When it was its last. */
+  ends: RunEnd | null
+}
+
+/**
+ * Appends the copies to the root's log. When the run has ended, its parent's call is settled with its answer, and the
+ * parent woken unless it waits for others all the same. To be called once, in the transaction of the run's own commit and
+ * after it; answers what to ring. A row above that has ended hears nothing.
+ */
+export async function notifyParent(
+  tx: Database,
+  runId: string,
+  parent: ParentLink,
+  { copies, ends }: News,
+): Promise<Hint[]> {
+  const { projectId, parentId, rootId } = parent
+  await lockOwners(tx, [{ table: 'generations', id: ends ? parentId : rootId, projectId }])
+  const told = copies.length > 0 ? await appendToRoot(tx, rootId, copies) : null
+  const hints: Hint[] = told === null ? [] : [{ kind: 'news', projectId, generationId: rootId, seq: told }]
+  return ends ? [...hints, ...(await settleCall(tx, runId, parent, ends))] : hints
+}
+
+async function appendToRoot(tx: Database, rootId: string, copies: NewEvent[]): Promise<number | null> {
+  const rows = await query<{ seq: number }>(
+    tx,
+    sql`with g as (select ${rootId}::text as root_id), ${tellRoot(copies)} select last_seq as seq from r`,
+  )
+  return rows[0]?.seq ?? null
+}
+
+interface Waiting {
+  name: string
+  stepIndex: number
+  toolId: string
+  attempt: number
+  requestedBy: string
+  /** The parent has nothing else to wait for, or something to do now that a run has ended. */
+  wakes: boolean
+}
+
+/** The parent's call, when it still waits. The parent must be locked: what is read here cannot change meanwhile. */
+async function readCall(tx: Database, { parentId, callId }: ParentLink): Promise<Waiting | null> {
+  const others = sql`from tool_calls as o where o.generation_id = p.id and o.id <> c.id and o.settled_at is null`
+  const rows = await query<Waiting>(
+    tx,
+    sql`select c.runtime_name as name, c.step_index as "stepIndex", c.tool_id as "toolId", c.attempt,
+        c.requested_by as "requestedBy",
+        p.cancel_requested_at is not null or p.deadline_at <= now()
+          or exists (select 1 ${others} and (o.status = 'PROPOSED' or o.deadline_at <= now()))
+          or not exists (select 1 ${others} and o.status in ('EXECUTING', 'AWAITING_CLIENT', 'AWAITING_APPROVAL'))
+          as wakes
+      from tool_calls as c join generations as p on p.id = c.generation_id
+      where c.id = ${callId} and p.id = ${parentId} and p.finished_at is null and c.settled_at is null`,
+  )
+  return rows[0] ?? null
+}
+
+async function settleCall(
+  tx: Database,
+  id: string,
+  parent: ParentLink,
+  { status: endedAs, result }: RunEnd,
+): Promise<Hint[]> {
+  const call = await readCall(tx, parent)
+  if (!call) return []
+  const { projectId, parentId, callId } = parent
+  const owner: Owner = { table: 'generations', id: parentId, projectId }
+  const status = result.isError ? 'ERRORED' : 'SUCCEEDED'
+  const errorCode = codeOf(result)
+  const { name, stepIndex } = call
+  const events: NewEvent[] = [
+    { type: 'TOOL_CALL_SETTLED', data: { toolCallId: callId, name, stepIndex, status } },
+    { type: 'CHILD_ENDED', data: { childId: id, toolCallId: callId, name, status: endedAs } },
+  ]
+  const told = telling(owner, events, call.wakes ? 'now' : null)
+  const entry = {
+    projectId,
+    principalId: call.requestedBy,
+    action: 'tools:Call',
+    resource: resourceOf(call.toolId),
+    outcome: 'EXECUTED' as const,
+    details: { toolCallId: callId, status, attempt: call.attempt, childId: id },
+  }
+  const rows = await query<Told>(
+    tx,
+    sql`with ${told.parts},
+      c as (update tool_calls set status = ${status}, result = ${jsonb(result)}, is_error = ${result.isError}::boolean,
+        error_code = ${errorCode}::text, settled_at = now(),
+        attempts = ${attemptEnds(sql`${status}::text`, sql`${errorCode}::text`)}
+        where id = ${callId} and generation_id in (select id from g) and settled_at is null),
+      l as (${insertEntries([entry])}) ${told.answer}`,
+  )
+  return hintsOf(told, rows[0]!)
+}

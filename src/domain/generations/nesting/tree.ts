@@ -1,0 +1,81 @@
+/** Reading a run with all that stands under it. */
+import { sql, type SQL } from 'drizzle-orm'
+import { query, type Database } from '../../../store/db/database.ts'
+import { selectRows } from '../../../store/db/rows.ts'
+import { toolCalls } from '../../../store/db/tables/tools.ts'
+import { toolCallOf, type ToolCall } from '../../tools/index.ts'
+
+/** The recursive relation `tree(top, id)`: each of these generations with itself and all runs under it. */
+export function treeOf(tops: SQL): SQL {
+  return sql`tree as (${tops} union all
+    select tree.top, c.id from tree join generations as c on c.parent_id = tree.id)`
+}
+
+/** The open calls of clients and at the gate in the runs under each of these generations, oldest first. Checks nothing. */
+export async function loadAskedUnder(
+  db: Database,
+  ids: readonly string[],
+): Promise<{ top: string; call: ToolCall }[]> {
+  if (ids.length === 0) return []
+  const under = await query<{ top: string; id: string }>(
+    db,
+    sql`with recursive ${treeOf(sql`select id as top, id from generations where id in ${[...ids]}`)}
+      select tree.top, t.id from tree join tool_calls as t on t.generation_id = tree.id
+      where tree.id <> tree.top and t.settled_at is null and t.status in ('AWAITING_CLIENT', 'AWAITING_APPROVAL')`,
+  )
+  if (under.length === 0) return []
+  const callIds = [...new Set(under.map((row) => row.id))]
+  const rows = await selectRows(db, toolCalls, sql`where id in ${callIds} order by created_at, id`)
+  const calls = rows.map(toolCallOf)
+  return calls.flatMap((call) => under.flatMap(({ top, id }) => (id === call.id ? [{ top, call }] : [])))
+}
+
+/** Which of these generations own the calls of clients with these ids: the generation itself and all runs under it. */
+export async function ownersUnder(
+  db: Database,
+  id: string,
+  callIds: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await query<{ call: string; owner: string }>(
+    db,
+    sql`with recursive ${treeOf(sql`select id as top, id from generations where id = ${id}`)}
+      select t.id as call, tree.id as owner from tree join tool_calls as t on t.generation_id = tree.id
+      where t.id in ${[...callIds]} and t.kind = 'client'`,
+  )
+  return new Map(rows.map(({ call, owner }) => [call, owner]))
+}
+
+/** Tokens of a generation and all runs under it. */
+export interface TotalUsage {
+  id: string
+  inputTokens: number
+  outputTokens: number
+}
+
+/** Of each of these generations. Checks nothing. */
+export function loadTotalUsage(db: Database, ids: readonly string[]): Promise<TotalUsage[]> {
+  if (ids.length === 0) return Promise.resolve([])
+  return query<TotalUsage>(
+    db,
+    sql`with recursive ${treeOf(sql`select id as top, id from generations where id in ${[...ids]}`)}
+      select tree.top as id, sum(g.input_tokens)::float8 as "inputTokens", sum(g.output_tokens)::float8 as "outputTokens"
+      from tree join generations as g on g.id = tree.id group by tree.top`,
+  )
+}
+
+/**
+ * The budgets that hold for a generation of a chain, each with the tokens that count against it: its own and those of the
+ * runs above it, over everything under each.
+ */
+export function chainBudgets(db: Database, id: string): Promise<{ used: number; limit: number }[]> {
+  const limit = sql`(settings->'budget'->>'tokensPerGeneration')::float8`
+  return query(
+    db,
+    sql`with recursive up as (select id, parent_id, ${limit} as most from generations where id = ${id}
+        union all select p.id, p.parent_id, (p.settings->'budget'->>'tokensPerGeneration')::float8
+          from up join generations as p on p.id = up.parent_id),
+      ${treeOf(sql`select id as top, id from up where most is not null`)}
+      select sum(g.input_tokens + g.output_tokens)::float8 as used, max(up.most) as limit
+      from tree join up on up.id = tree.top join generations as g on g.id = tree.id group by tree.top`,
+  )
+}

@@ -1,0 +1,165 @@
+/** Our stored messages in the form the provider packages take. */
+import type {
+  LanguageModelV3FilePart,
+  LanguageModelV3Prompt,
+  LanguageModelV3TextPart,
+} from '@ai-sdk/provider'
+import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { readCallInput } from '../model/tool-input.ts'
+import type {
+  AssistantPart,
+  FilePart,
+  Message,
+  OpaquePart,
+  TextPart,
+  ToolCallPart,
+} from '../model/message.ts'
+import { isOwn, optionsOf, ownMeta } from './part-meta.ts'
+import { pairedSteps, type PairedMessage } from './paired-steps.ts'
+import type { Target } from './sdk-model.ts'
+import { isPicture, toToolOutput } from './tool-output.ts'
+
+type PromptMessage = LanguageModelV3Prompt[number]
+type AssistantContent = Extract<PromptMessage, { role: 'assistant' }>['content']
+type AssistantMessage = Extract<PairedMessage, { role: 'assistant' }>
+
+/** How much of arguments that are no JSON object the model is shown again, in characters. */
+const unreadableKept = 1_000
+
+/**
+ * The whole prompt. One tool message for each step, with the results in call order. Metadata and reasoning go back only
+ * to the model that made them; blank texts and empty answers are left out, since some wires refuse them.
+ */
+export function toPrompt(
+  instructions: string | null,
+  messages: Message[],
+  target: Target,
+): LanguageModelV3Prompt {
+  const prompt: LanguageModelV3Prompt = instructions ? [{ role: 'system', content: instructions }] : []
+  const paired = pairedSteps(messages, target.kind)
+  const currentTurn = paired.findLastIndex((message) => message.role === 'user')
+  paired.forEach((message, i) => {
+    if (message.role === 'user') prompt.push(userMessage(message.parts, target))
+    else prompt.push(...stepMessages(message, target, i > currentTurn))
+  })
+  return prompt
+}
+
+function userMessage(parts: (TextPart | FilePart)[], target: Target): PromptMessage {
+  const content = parts
+    .filter((part) => part.type === 'file' || part.text.trim() !== '')
+    .map((part) =>
+      part.type === 'text' ? { type: 'text' as const, text: part.text } : userFile(part, target),
+    )
+  return { role: 'user', content: content.length > 0 ? content : [{ type: 'text', text: '(no text)' }] }
+}
+
+function userFile(part: FilePart, target: Target): LanguageModelV3TextPart | LanguageModelV3FilePart {
+  const { images, files } = target.capabilities
+  if (/^(text\/|application\/json\b)/.test(part.mediaType)) {
+    const text = Buffer.from(part.data, 'base64').toString()
+    return { type: 'text', text: `[file ${part.filename ?? part.mediaType}]\n${text}` }
+  }
+  if ((isPicture(part.mediaType) && images) || (part.mediaType === 'application/pdf' && files))
+    return filePart(part, target)
+  const name = part.filename ? `${part.filename}, ` : ''
+  return { type: 'text', text: `[file ${name}${part.mediaType}: not shown, this model cannot take it]` }
+}
+
+function filePart(
+  part: { mediaType: string; data: string; filename?: string },
+  target: Target,
+): LanguageModelV3FilePart {
+  const { mediaType, filename } = part
+  const data = target.version === 'v4' ? ({ type: 'data', data: part.data } as never) : part.data
+  return { type: 'file', mediaType, data, ...(filename === undefined ? {} : { filename }) }
+}
+
+function stepMessages(message: AssistantMessage, target: Target, current: boolean): PromptMessage[] {
+  const content = message.parts.flatMap((part, i) => {
+    if (part.type === 'reasoning' && !sendable(message.parts, i, target, current)) return []
+    return assistantPart(part, message, target)
+  })
+  if (content.length === 0) return []
+  const step: PromptMessage[] = [{ role: 'assistant', content }]
+  if (message.calls.size === 0) return step
+  const following: LanguageModelV3FilePart[] = []
+  const results = [...message.calls].map(([call, { wireId, result }]) => {
+    const made = toToolOutput(result, target)
+    following.push(...made.following)
+    const named = { type: 'tool-result' as const, toolCallId: wireId, toolName: call.name }
+    return { ...named, output: made.output }
+  })
+  step.push({ role: 'tool', content: results })
+  if (following.length > 0)
+    step.push({ role: 'user', content: following.map((file) => filePart(file as never, target)) })
+  return step
+}
+
+function assistantPart(part: AssistantPart, message: AssistantMessage, target: Target): AssistantContent {
+  switch (part.type) {
+    case 'text':
+      return part.text.trim() === ''
+        ? []
+        : [{ type: 'text', text: part.text, ...optionsOf(part.meta, target) }]
+    case 'reasoning':
+      return [{ type: 'reasoning', text: part.text, ...optionsOf(part.meta, target) }]
+    case 'tool-call':
+      return [callPart(part, message.calls.get(part)!.wireId, target)]
+    case 'file':
+      // Only Gemini reads its own pictures again; the other wires have no place for a file in an answer.
+      if (target.kind !== 'google' || !isOwn(part.meta, target)) return []
+      return [{ ...filePart(part, target), ...optionsOf(part.meta, target) }]
+    case 'opaque':
+      return part.provider === target.kind ? opaquePart(part) : []
+  }
+}
+
+function callPart(part: ToolCallPart, wireId: string, target: Target): AssistantContent[number] {
+  const input = readCallInput(part.input) ?? { unreadable_arguments: part.input.slice(0, unreadableKept) }
+  return {
+    type: 'tool-call',
+    toolCallId: wireId,
+    toolName: part.name,
+    input,
+    ...optionsOf(part.meta, target),
+  }
+}
+
+/** Parts of the provider's own tools and its list of sources belong to the answer; no wire takes them as they are. */
+const answerOnly = new Set(['tool-call', 'tool-result', 'tool-approval-request', 'source'])
+
+function opaquePart(part: OpaquePart): AssistantContent {
+  if (!isJsonObject(part.value) || answerOnly.has(asText(part.value['type']))) return []
+  const { providerMetadata, ...rest } = part.value as JsonObject
+  const options = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
+  return [{ ...rest, ...options } as never]
+}
+
+/** Whether this wire would take the reasoning part back; each of them has its own way to refuse one. */
+function sendable(parts: AssistantPart[], index: number, target: Target, current: boolean): boolean {
+  const part = parts[index]!
+  if (part.type !== 'reasoning' || !isOwn(part.meta, target)) return false
+  const meta = ownMeta(part.meta, target)
+  switch (target.kind) {
+    case 'anthropic':
+      return typeof meta['signature'] === 'string' || typeof meta['redactedData'] === 'string'
+    case 'openai': {
+      // With store: false an item lives only in its encrypted content, and it must be followed by what it led to.
+      const sealed = parts.some((other) => {
+        const own = other.type === 'reasoning' ? ownMeta(other.meta, target) : {}
+        return own['itemId'] === meta['itemId'] && typeof own['reasoningEncryptedContent'] === 'string'
+      })
+      const leadsTo = (later: AssistantPart) =>
+        later.type === 'tool-call' || (later.type === 'text' && later.text.trim() !== '')
+      return sealed && parts.slice(index + 1).some(leadsTo)
+    }
+    case 'google':
+      return part.text !== ''
+    case 'compatible':
+      // Servers want their reasoning back within a turn of tool calls, and some refuse it after that.
+      return current && part.text !== ''
+    case 'builtin':
+      return false
+  }
+}

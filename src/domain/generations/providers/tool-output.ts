@@ -1,0 +1,126 @@
+/** A tool's result in the words of a provider: text, JSON, or text with pictures where the wire has room for them. */
+import type { LanguageModelV3FilePart, LanguageModelV3ToolResultOutput } from '@ai-sdk/provider'
+import type { ContentBlock } from '../../../core/content.ts'
+import { canonicalJson, isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
+import type { ToolResultPart } from '../model/message.ts'
+import type { Target } from './sdk-model.ts'
+
+/** The kinds of pictures that every provider takes; others are refused with a 400. */
+const picture = /^image\/(png|jpeg|gif|webp)$/
+
+export interface ToolOutput {
+  output: LanguageModelV3ToolResultOutput
+  /** Pictures that must follow in a user message, because inside this wire's tool results they would become text. */
+  following: LanguageModelV3FilePart[]
+}
+
+interface Piece {
+  mediaType: string
+  data: string
+}
+
+/**
+ * A failed result always has the value `{"error": {code, message, …}}`: only one of the wires has a flag for it. In a
+ * good one, the structured form is sent where the text does not already say the same. What the model cannot be shown is
+ * named in brackets, so that it knows that something is missing.
+ */
+export function toToolOutput(result: ToolResultPart, target: Target): ToolOutput {
+  if (result.isError) return { output: errorOutput(result, target), following: [] }
+  const shown: Piece[] = []
+  const texts = result.content.map((block) => textOf(block, target, shown)).filter((text) => text !== '')
+  const { structuredContent } = result
+  if (structuredContent !== undefined && texts.length === 0 && shown.length === 0)
+    return { output: { type: 'json', value: structuredContent }, following: [] }
+  if (structuredContent !== undefined && !says(result.content, structuredContent))
+    texts.push(JSON.stringify(structuredContent))
+  if (target.kind === 'compatible' && shown.length > 0)
+    texts.push('[the pictures follow in the next message]')
+  const text = texts.join('\n')
+  if (shown.length === 0 || target.kind === 'compatible')
+    return {
+      output: { type: 'text', value: text === '' ? '(no output)' : text },
+      following: shown.map((piece) => ({ type: 'file', ...piece })),
+    }
+  return { output: withPieces(text === '' ? '(see below)' : text, shown, target), following: [] }
+}
+
+/** Exactly one text, always first: older Gemini models get one function response for each text, and need one. */
+function withPieces(text: string, pieces: Piece[], target: Target): LanguageModelV3ToolResultOutput {
+  const files = pieces.map((piece) => {
+    if (target.version === 'v4')
+      return { type: 'file', mediaType: piece.mediaType, data: { type: 'data', data: piece.data } } as never
+    return { type: isPicture(piece.mediaType) ? ('image-data' as const) : ('file-data' as const), ...piece }
+  })
+  return { type: 'content', value: [{ type: 'text', text }, ...files] }
+}
+
+function errorOutput(result: ToolResultPart, target: Target): LanguageModelV3ToolResultOutput {
+  const value = errorValue(result, target)
+  // Version four wraps an error value in `error` once more, except where the wire has its own flag.
+  const flagged = target.version === 'v3' || target.kind === 'anthropic'
+  return flagged ? { type: 'error-json', value } : { type: 'json', value }
+}
+
+function errorValue(result: ToolResultPart, target: Target): JsonObject {
+  const given = result.structuredContent ?? soleJson(result.content)
+  if (isJsonObject(given) && isJsonObject(given['error'])) return given
+  const text = result.content.map((block) => textOf(block, { ...target, kind: 'builtin' }, [])).join('\n')
+  const message = text || (given === undefined ? 'The tool failed and said nothing.' : JSON.stringify(given))
+  return { error: { code: 'tool_error', message } }
+}
+
+function soleJson(content: ContentBlock[]): Json | undefined {
+  const [only] = content
+  return content.length === 1 && only?.type === 'text' ? tryParseJson(only.text) : undefined
+}
+
+function says(content: ContentBlock[], value: Json): boolean {
+  const wanted = canonicalJson(value)
+  return content.some((block) => {
+    const parsed = block.type === 'text' ? tryParseJson(block.text) : undefined
+    return parsed !== undefined && canonicalJson(parsed) === wanted
+  })
+}
+
+/** The text of a block; pictures and documents that can be shown go to `shown` instead. */
+function textOf(block: ContentBlock, target: Target, shown: Piece[]): string {
+  switch (block.type) {
+    case 'text':
+      return block.text
+    case 'image':
+      return (
+        show({ mediaType: block.mimeType, data: block.data }, target, shown) ??
+        leftOut('image', block.mimeType)
+      )
+    case 'audio':
+      return leftOut('audio', block.mimeType)
+    case 'resource_link': {
+      const about = [block.title ?? block.name, block.uri, block.mimeType, block.description]
+      return `[resource: ${about.filter(Boolean).join(', ')}]`
+    }
+    case 'resource': {
+      const { uri, mimeType = 'application/octet-stream', text, blob } = block.resource
+      if (text !== undefined) return `[resource: ${uri}]\n${text}`
+      const piece = blob === undefined ? null : show({ mediaType: mimeType, data: blob }, target, shown)
+      return piece === null ? leftOut(`resource ${uri}`, mimeType) : `[resource: ${uri}]`
+    }
+  }
+}
+
+function show(piece: Piece, target: Target, shown: Piece[]): '' | null {
+  const native = target.kind === 'openai' || target.kind === 'anthropic' || target.kind === 'google'
+  const asPicture = isPicture(piece.mediaType) && target.capabilities.images && target.kind !== 'builtin'
+  const asDocument = piece.mediaType === 'application/pdf' && target.capabilities.files && native
+  if (!asPicture && !asDocument) return null
+  shown.push(piece)
+  return ''
+}
+
+function leftOut(what: string, mediaType: string): string {
+  return `[${what} of type ${mediaType}: not shown, this model cannot take it here]`
+}
+
+/** Whether a media type is a picture that every provider takes. */
+export function isPicture(mediaType: string): boolean {
+  return picture.test(mediaType)
+}

@@ -1,0 +1,303 @@
+/** Commits a model's answer: the message, its calls after triage, and how the row is left, in one statement. */
+import { sql, type SQL } from 'drizzle-orm'
+import { atomically, nowPlus, jsonb, type Database } from '../../../store/db/database.ts'
+import type { NewEvent } from '../../../store/events/log.ts'
+import { lockOwners } from '../../../store/work/owner.ts'
+import { allows, principalById } from '../../access/index.ts'
+import {
+  covers,
+  findGrants,
+  insertApprovals,
+  newApproval,
+  requested,
+  takeUse,
+  type NewApproval,
+  type UsableGrant,
+} from '../../approvals/index.ts'
+import { gatesOf } from '../../agents/index.ts'
+import { asksAgent, gateOf, judgeGate, resourceOf, type Callable } from '../../tools/index.ts'
+import type { PreparedRequest } from './request.ts'
+import { completed, failed } from '../transaction/terminal.ts'
+import { commit, unlessCancelled, type Change, type NewCallRow } from '../transaction/commit.ts'
+import type { Generation } from '../generation.ts'
+import { judge, type Judgement } from './final-answer.ts'
+import { callsOf, type AssistantPart } from '../model/message.ts'
+import type { ModelAnswer, ModelPort } from '../model/port.ts'
+import { nestingLimits } from '../nesting/limits.ts'
+import { isStop, type StepPlan } from '../decide.ts'
+import { endAtStop, passed, triage, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
+import { lockOwn, maxParallelCalls, tell, write, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+
+/** Judges and commits the answer of one attempt. */
+export async function commitAnswer(
+  step: Turn,
+  plan: StepPlan,
+  port: ModelPort,
+  tools: Map<string, Callable>,
+  prepared: PreparedRequest,
+  answer: ModelAnswer,
+): Promise<TurnOutcome> {
+  const { services, generation } = step
+  const { settings } = generation
+  const judgement = judge({
+    ...answer,
+    plan,
+    outputSchema: settings.outputSchema,
+    toolNames: [...tools.keys()],
+    offersFinalAnswer: prepared.offersFinalAnswer,
+  })
+  const parts = answer.parts.map((part) => ({ ...part }))
+  const rules = judgement ? null : await triageRules(step, tools)
+  const calls = rules ? triageCalls(parts, rules) : []
+  const limited = await limitedOf(step, calls)
+  const made = { plan, port, tools, prepared, answer, parts, judgement, limited }
+  const grants = await usableGrants(step, calls)
+  if (grants.length === 0) {
+    const { change, outcome } = changeOf(step, made, endAtStop(calls, rules ?? never))
+    await write(step, change)
+    return outcome
+  }
+  // Uses are taken in the transaction of the call that they let pass, under the generation's lock.
+  const done = await atomically(services.db, async (tx) => {
+    // The root before the grants: it may hear of what they do not let pass, and uses grants itself.
+    if (step.held.parent)
+      await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
+    await lockOwn(tx, step.held)
+    const through = await takeGrants(tx, calls, grants)
+    const { change, outcome } = changeOf(step, made, endAtStop(through, rules ?? never))
+    return { made: await commit(tx, step.held, change), outcome }
+  })
+  tell(step, done.made)
+  return done.outcome
+}
+
+const never = { isStop: () => false }
+
+/** An answer on its way into the rows. */
+interface Made {
+  plan: StepPlan
+  port: ModelPort
+  tools: Map<string, Callable>
+  prepared: PreparedRequest
+  answer: ModelAnswer
+  parts: AssistantPart[]
+  judgement: Judgement | null
+  /** Tools with a limit: their calls ask it before they start. */
+  limited: ReadonlySet<string>
+}
+
+/** Everything that the commit of the answer writes. */
+function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Change; outcome: TurnOutcome } {
+  const { generation, services } = step
+  const { plan, port, tools, prepared, answer, parts, judgement } = made
+  const { settings } = generation
+  const questions = questionsOf(step, calls)
+  // A process that stops begins nothing: whoever takes the row sends them.
+  const started = step.isDraining()
+    ? new Set<string>()
+    : startNow(calls, settings.parallelToolCalls, made.limited)
+  for (const id of started) step.unsent.set(id, 1)
+  const rows = calls.map((call, i): NewCallRow => ({
+    ...call,
+    stepIndex: plan.stepIndex,
+    callIndex: i + 1,
+    starts: started.has(call.id),
+    approvalId: questions.find((question) => question.toolCallId === call.id)?.id ?? null,
+    timeoutMs: settings.clientTimeoutMs,
+  }))
+  const ending = endingOf(judgement, rows, settings.clientTimeoutMs, services.limits.leaseMs)
+  const { usage } = answer
+  const used = { model: port.name, usage, stepIndex: plan.stepIndex, attempt: generation.attempt + 1 }
+  const change: Change = {
+    ...ending,
+    set: [
+      sql`step_count = ${plan.stepIndex}::int`,
+      sql`attempt = 0`,
+      sql`model = ${port.name}`,
+      sql`model_kind = ${port.providerKind}`,
+      sql`input_tokens = input_tokens + ${usage.inputTokens}::bigint`,
+      sql`output_tokens = output_tokens + ${usage.outputTokens}::bigint`,
+      ...ending.set,
+    ],
+    events: [
+      { type: 'MESSAGE_COMMITTED', data: { stepIndex: plan.stepIndex } },
+      ...rows.flatMap((call) => callEvents(call)),
+      ...questions.map(requested),
+      ...ending.events,
+    ],
+    step: {
+      ...used,
+      modelKind: port.providerKind,
+      parts,
+      surface: [...tools].map(([name, tool]) => ({ name, toolId: tool.id, version: tool.version })),
+      toolChoice: prepared.request.toolChoice,
+      finishReason: answer.finishReason,
+      notice: plan.notice,
+      elided: prepared.elided === null ? null : { ...prepared.elided },
+    },
+    attempt: { ...used, totalTokens: usage.inputTokens + usage.outputTokens, errorCode: null },
+    newCalls: rows,
+    audit: rows.flatMap((call) => droppedPresets(generation, call)),
+    also: questions.length > 0 ? [insertApprovals(questions)] : [],
+  }
+  return { change, outcome: ending.outcome }
+}
+
+/** Who may call what, and what the gates of tool and agent ask. */
+async function triageRules(
+  { services, generation }: Turn,
+  tools: Map<string, Callable>,
+): Promise<TriageRules> {
+  const principal = await principalById(
+    services.db,
+    generation.requestedBy,
+    services.clock.now(),
+    generation.requester,
+  )
+  const gates = gatesOf(generation.settings)
+  return {
+    active: tools,
+    mayCall: (tool) =>
+      principal !== null &&
+      allows(
+        principal.policy,
+        tool.kind === 'agent' ? 'generations:Start' : 'tools:Call',
+        resourceOf(tool.id),
+      ),
+    atDepthLimit: generation.depth + 1 >= nestingLimits.chain,
+    gate: (tool, merged) => judgeGate([gateOf(tool), ...gates], merged),
+    isStop: (name) => isStop(generation.settings, name),
+  }
+}
+
+/** Judges the calls and writes our ids into the message that is stored. */
+function triageCalls(parts: AssistantPart[], rules: TriageRules): TriagedCall[] {
+  const callParts = callsOf(parts)
+  const calls = triage(callParts, rules)
+  callParts.forEach((part, i) => (part.callId = calls[i]!.id))
+  return calls
+}
+
+/** The tools of the calls whose use is limited. */
+async function limitedOf({ services, generation }: Turn, calls: TriagedCall[]): Promise<Set<string>> {
+  const ids = [...new Set(calls.flatMap((call) => (call.tool ? [call.tool.id] : [])))]
+  if (ids.length === 0) return new Set()
+  const isLimited = await services.rates.limitedTools(generation.projectId)
+  return new Set(ids.filter((id) => isLimited.has(id)))
+}
+
+/** Grants that may let some of the stopped calls pass. */
+async function usableGrants({ services, generation }: Turn, calls: TriagedCall[]): Promise<UsableGrant[]> {
+  const stopped = calls.filter((call) => call.stopped)
+  const grants = await findGrants(services.db, [...new Set(stopped.map((call) => call.tool!.id))], generation)
+  return grants.filter((grant) => stopped.some((call) => coversCall(grant, call)))
+}
+
+function coversCall(grant: UsableGrant, { tool, stopped }: TriagedCall): boolean {
+  return stopped !== null && covers(grant, { tool: tool!, ...stopped })
+}
+
+async function takeGrants(tx: Database, calls: TriagedCall[], grants: UsableGrant[]): Promise<TriagedCall[]> {
+  const through: TriagedCall[] = []
+  for (const call of calls) {
+    const fitting = grants.filter((grant) => coversCall(grant, call))
+    const grantId = fitting.length > 0 ? await takeUse(tx, fitting) : null
+    through.push(grantId ? passed(call, grantId) : call)
+  }
+  return through
+}
+
+function questionsOf({ services, generation }: Turn, calls: TriagedCall[]): NewApproval[] {
+  return calls.flatMap((call) => {
+    const { tool, stopped } = call
+    if (!tool || !stopped) return []
+    const isAnswer = tool.kind === 'client' && isStop(generation.settings, call.runtimeName)
+    const question = newApproval(services, {
+      toolCallId: call.id,
+      tool,
+      ...stopped,
+      onApprove: isAnswer ? 'SKIP' : tool.kind === 'client' ? 'CLIENT' : 'RUN',
+      clientTimeoutMs: generation.settings.clientTimeoutMs,
+      requestedBy: generation.requestedBy,
+    })
+    return [question]
+  })
+}
+
+/**
+ * The server calls that leave right after the commit; they are committed as sent. A call that asks an agent is started
+ * with its run, by a commit of its own.
+ */
+function startNow(calls: TriagedCall[], parallel: boolean, limited: ReadonlySet<string>): Set<string> {
+  const runnable = calls.filter((call) => call.status === 'PROPOSED')
+  const first = parallel ? runnable.filter((call) => !asksAgent(call.tool!)) : runnable.slice(0, 1)
+  const now = first
+    .filter((call) => !asksAgent(call.tool!) && !limited.has(call.tool!.id))
+    .slice(0, maxParallelCalls)
+  return new Set(now.map((call) => call.id))
+}
+
+function callEvents(call: NewCallRow): NewEvent[] {
+  const data = { toolCallId: call.id, name: call.runtimeName, stepIndex: call.stepIndex }
+  const events: NewEvent[] = [{ type: 'TOOL_CALL_PROPOSED', data }]
+  if (call.starts) events.push({ type: 'TOOL_CALL_STARTED', data: { ...data, attempt: 1 } })
+  if (call.result) events.push({ type: 'TOOL_CALL_SETTLED', data: { ...data, status: call.status } })
+  return events
+}
+
+function droppedPresets(generation: Generation, call: NewCallRow): NonNullable<Change['audit']> {
+  if (call.dropped.length === 0) return []
+  return [
+    {
+      projectId: generation.projectId,
+      principalId: generation.requestedBy,
+      action: 'tools:Call',
+      resource: resourceOf(call.tool?.id ?? ''),
+      outcome: 'DENIED',
+      details: { toolCallId: call.id, droppedPresetKeys: call.dropped },
+    },
+  ]
+}
+
+interface Ending {
+  set: SQL[]
+  wakeAt: SQL | null
+  release: boolean
+  events: NewEvent[]
+  outcome: TurnOutcome
+}
+
+/** How the commit of an answer leaves the row: terminal, waiting for the client, or in this worker's hands. */
+function endingOf(
+  judgement: Judgement | null,
+  calls: NewCallRow[],
+  clientTimeoutMs: number,
+  leaseMs: number,
+): Ending {
+  const goOn: Ending = {
+    set: [sql`next_step = null`],
+    wakeAt: nowPlus(leaseMs),
+    release: false,
+    events: [],
+    outcome: 'goOn',
+  }
+  if (judgement?.kind === 'repair') return { ...goOn, set: [sql`next_step = ${jsonb(judgement.nextStep)}`] }
+  if (judgement?.kind === 'fail') return { ...failed(judgement.code, judgement.message), outcome: 'terminal' }
+  if (judgement?.kind === 'complete') return { ...completed(judgement), outcome: 'terminal' }
+  const client = calls.filter((call) => call.status === 'AWAITING_CLIENT')
+  const asked = calls.some((call) => call.status === 'AWAITING_APPROVAL')
+  if (client.length === 0 && !asked) return goOn
+  const toolCallIds = client.map((call) => call.id)
+  const events = client.length > 0 ? [{ type: 'REQUIRES_ACTION', data: { toolCallIds } }] : []
+  if (calls.some((call) => call.status === 'PROPOSED')) return { ...goOn, events }
+  // Nothing runs here: the row is parked in the very commit that opens the calls, which nobody can have answered yet.
+  const wakeAt = client.length > 0 ? sql`least(deadline_at, ${nowPlus(clientTimeoutMs)})` : sql`deadline_at`
+  return {
+    ...goOn,
+    set: [...goOn.set, sql`status = 'WAITING'`],
+    wakeAt: unlessCancelled(wakeAt),
+    release: true,
+    events,
+    outcome: 'parked',
+  }
+}

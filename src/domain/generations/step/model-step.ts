@@ -1,0 +1,65 @@
+/** One model step: finds model, tools and history, asks, and commits the answer. */
+import { loadAgentCallables, loadCallables, loadTools, type Callable } from '../../tools/index.ts'
+import { commitAnswer } from './commit-answer.ts'
+import { prepareRequest } from './request.ts'
+import { failed } from '../transaction/terminal.ts'
+import { loadEarlier, loadStepsOf, messagesOf } from '../context/history.ts'
+import { withFiles } from '../context/message-files.ts'
+import { ModelError } from '../model/port.ts'
+import type { StepPlan } from '../decide.ts'
+import { withRetries } from './with-retries.ts'
+import { write, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+
+/** Makes the step of the plan. Throws an AbortError when the signal fires and LeaseLostError when another took over. */
+export async function modelStep(step: Turn, plan: StepPlan): Promise<TurnOutcome> {
+  const { services, models, generation } = step
+  try {
+    const port = await models.open(generation.projectId, generation.settings.model)
+    const tools = await activeTools(step, plan)
+    const sources = {
+      settings: generation.settings,
+      plan,
+      port,
+      active: tools,
+      messages: await history(step),
+    }
+    const made = await withRetries(step, plan, port, (tighter) => prepareRequest({ ...sources, tighter }))
+    if (made === 'requeued') return 'parked'
+    return await commitAnswer(step, plan, port, tools, made.prepared, made.answer)
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error
+    services.log.warn(
+      { generationId: generation.id, code: error.code, err: error.cause },
+      'a generation failed',
+    )
+    await write(step, failed(error.code, error.message))
+    return 'terminal'
+  }
+}
+
+async function history(step: Turn) {
+  const { services, generation } = step
+  const done = generation.stepCount > 0 ? await loadStepsOf(services.db, [generation.id]) : []
+  const messages = [...(await loadEarlier(services.db, generation)), ...generation.input]
+  return withFiles(services, [...messages, ...messagesOf(done, step.calls)])
+}
+
+/** The tools and agents of this step by runtime name, as they are now; of two with one name the first counts. */
+async function activeTools({ services, generation }: Turn, plan: StepPlan): Promise<Map<string, Callable>> {
+  const { toolIds, agentIds = [] } = generation.settings
+  const isActive = (id: string) => plan.activeToolIds?.includes(id) ?? true
+  const wanted = toolIds.filter(isActive)
+  const loaded = await loadTools(services.db, wanted)
+  const byId = new Map(
+    loaded.filter((tool) => tool.projectId === generation.projectId).map((tool) => [tool.id, tool]),
+  )
+  const active = new Map<string, Callable>()
+  const inOrder = wanted.flatMap((id) => byId.get(id) ?? [])
+  const all = [
+    ...(await loadCallables(services, inOrder)),
+    ...(await loadAgentCallables(services.db, generation.projectId, agentIds.filter(isActive))),
+  ]
+  for (const callable of all)
+    if (!active.has(callable.runtimeName)) active.set(callable.runtimeName, callable)
+  return active
+}

@@ -1,0 +1,95 @@
+/** Asks the model until it answers or nothing is left to try, and records every attempt that failed. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'drizzle-orm'
+import { nowPlus, query } from '../../../store/db/database.ts'
+import { attempt, type PreparedRequest } from './request.ts'
+import { sendDeltas } from './text-deltas.ts'
+import { ModelError, type ModelAnswer, type ModelPort } from '../model/port.ts'
+import type { StepPlan } from '../decide.ts'
+import { retryDelay } from './backoff.ts'
+import { write, type Turn } from '../transaction/turn.ts'
+import { zeroUsage } from '../model/usage.ts'
+
+/**
+ * The answer, or `requeued` when the provider asked for a long pause and the row was given back with a later wake time.
+ * `prepare(true)` builds a tighter request, once, after a context overflow. Throws the last ModelError when no attempt
+ * is left. Attempts count over restarts.
+ */
+export async function withRetries(
+  step: Turn,
+  plan: StepPlan,
+  port: ModelPort,
+  prepare: (tighter: boolean) => PreparedRequest,
+): Promise<{ answer: ModelAnswer; prepared: PreparedRequest } | 'requeued'> {
+  const { services, held, generation, signal } = step
+  let tightened = false
+  let prepared = prepare(false)
+  for (;;) {
+    const number = generation.attempt + 1
+    const place = { generationId: generation.id, projectId: generation.projectId, stepIndex: plan.stepIndex }
+    const deltas = sendDeltas(services.pubsub, { ...place, after: held.lastSeq, attempt: number })
+    try {
+      return { prepared, answer: await attempt(services, port, prepared, number, deltas, signal) }
+    } catch (error) {
+      if (!(error instanceof ModelError)) throw error
+      const overflow = error.code === 'CONTEXT_OVERFLOW' && !tightened
+      const failed = await countFailures(step, plan)
+      const plannedDelay = retryDelay({
+        attempt: failed + 1,
+        retryAfterMs: error.retryAfterMs,
+        random: Math.random,
+      })
+      const retry = overflow ? { delayMs: 0, requeue: false } : error.retryable ? plannedDelay : null
+      await commitFailedAttempt(step, plan, port, number, error, retry)
+      if (!retry) throw error
+      if (retry.requeue) return 'requeued'
+      if (overflow) {
+        tightened = true
+        prepared = prepare(true)
+      }
+      generation.attempt = number
+      await pause(retry.delayMs, undefined, { signal })
+    }
+  }
+}
+
+async function countFailures({ services, generation }: Turn, plan: StepPlan): Promise<number> {
+  const rows = await query<{ n: number }>(
+    services.db,
+    sql`select count(*)::int as n from model_attempts
+      where generation_id = ${generation.id} and step_index = ${plan.stepIndex} and error_code is not null`,
+  )
+  return rows[0]!.n
+}
+
+/** Records the failed attempt; when another follows, tells subscribers to drop what they have of this step. */
+async function commitFailedAttempt(
+  step: Turn,
+  plan: StepPlan,
+  port: ModelPort,
+  number: number,
+  error: ModelError,
+  retry: { delayMs: number; requeue: boolean } | null,
+): Promise<void> {
+  const { services } = step
+  const data = { stepIndex: plan.stepIndex, attempt: number + 1, reason: error.code }
+  await write(step, {
+    set: [
+      ...(retry ? [sql`attempt = ${number}::int`] : []),
+      ...(retry?.requeue ? [sql`status = 'QUEUED'`] : []),
+      sql`model = ${port.name}`,
+      sql`model_kind = ${port.providerKind}`,
+    ],
+    wakeAt: nowPlus(retry?.requeue ? retry.delayMs : services.limits.leaseMs),
+    release: retry?.requeue ?? false,
+    events: retry ? [{ type: 'STEP_RESET', data }] : [],
+    attempt: {
+      stepIndex: plan.stepIndex,
+      attempt: number,
+      model: port.name,
+      usage: { ...zeroUsage(), estimated: true },
+      totalTokens: 0,
+      errorCode: error.code,
+    },
+  })
+}

@@ -1,0 +1,34 @@
+/** Takes generations that are due: a claim is also the moment at which a run starts, goes on, or starts a step anew. */
+import { sql } from 'drizzle-orm'
+import type { Database } from '../../../store/db/database.ts'
+import { insertEvents } from '../../../store/events/log.ts'
+import { claim, type ClaimLimits } from '../../../store/work/work.ts'
+import type { StoredStatus } from '../generation.ts'
+import { parentLinkOf, type HeldRun } from './commit.ts'
+
+export interface HeldGeneration extends HeldRun {
+  projectId: string
+  /** The status before: RUNNING means that an earlier worker left in the middle. */
+  was: StoredStatus
+  lastSeq: number
+}
+
+/**
+ * Claims at most `limit` due generations and sets them RUNNING. One that was QUEUED gets its GENERATION_STARTED or
+ * GENERATION_RESUMED event in the same statement.
+ */
+export function claimGenerations(
+  db: Database,
+  leaseMs: number,
+  limits: ClaimLimits,
+): Promise<HeldGeneration[]> {
+  return claim<HeldGeneration>(db, 'generations', leaseMs, limits, {
+    keep: ['started_at'],
+    set: sql`status = 'RUNNING', started_at = coalesce(t.started_at, now()),
+      last_seq = t.last_seq + case when due.status = 'QUEUED' then 1 else 0 end`,
+    after: insertEvents(sql`select project_id, id as generation_id, last_seq as seq,
+      case when step_count = 0 and attempt = 0 then 'GENERATION_STARTED' else 'GENERATION_RESUMED' end as type,
+      '{}'::jsonb as data from g where was = 'QUEUED'`),
+    select: sql`last_seq as "lastSeq", ${parentLinkOf}`,
+  })
+}

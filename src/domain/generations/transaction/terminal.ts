@@ -1,0 +1,150 @@
+/** What a commit writes when a generation ends with questions still open. Pure. */
+import { sql, type SQL } from 'drizzle-orm'
+import { jsonb } from '../../../store/db/database.ts'
+import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
+import { isJsonObject, type Json } from '../../../core/json.ts'
+import type { NewEvent } from '../../../store/events/log.ts'
+import { voidPending, voided } from '../../approvals/index.ts'
+import { isOpen, unknownResult, type ToolCall } from '../../tools/index.ts'
+import type { RunEnd } from '../nesting/notify-parent.ts'
+import type { CallChange, Change } from './commit.ts'
+import type { FailureCode } from '../generation.ts'
+
+/**
+ * Settles every open call with a result that says why, voids what is asked, appends the closing event. What was not
+ * sent is CANCELLED; what was sent and not heard out is UNKNOWN.
+ */
+function closeOpenCalls(
+  calls: ToolCall[],
+  code: string,
+  message: string,
+  closingEvent: NewEvent,
+): { calls: CallChange[]; events: NewEvent[]; also: SQL[] } {
+  const open = calls.filter(isOpen)
+  const asked = open.filter((call) => call.status === 'AWAITING_APPROVAL')
+  const cancelled = { status: 'CANCELLED' as const, result: errorResult(code, message), errorCode: code }
+  const unknown = { status: 'UNKNOWN' as const, result: unknownResult(), errorCode: 'outcome_unknown' }
+  const endOf = (call: ToolCall) => (call.status === 'EXECUTING' && !call.childId ? unknown : cancelled)
+  return {
+    calls: open.map((call) => ({ id: call.id, ...endOf(call) })),
+    also: asked.length > 0 ? [voidPending()] : [],
+    events: [
+      ...asked.map((call) => voided(call, 'GENERATION_ENDED')),
+      ...open.map((call) => ({
+        type: 'TOOL_CALL_SETTLED',
+        data: {
+          toolCallId: call.id,
+          name: call.runtimeName,
+          stepIndex: call.stepIndex,
+          status: endOf(call).status,
+        },
+      })),
+      closingEvent,
+    ],
+  }
+}
+
+/** What a commit writes to cancel a generation with these calls. */
+export function cancelChange(calls: ToolCall[]): Change {
+  return {
+    set: [sql`status = 'CANCELLED'`, sql`finished_at = now()`],
+    wakeAt: null,
+    release: true,
+    ...closeOpenCalls(calls, 'cancelled', 'The generation was cancelled.', {
+      type: 'GENERATION_CANCELLED',
+      data: {},
+    }),
+    ends: {
+      status: 'CANCELLED',
+      result: errorResult('agent_cancelled', 'The run of the agent was cancelled.'),
+    },
+  }
+}
+
+/** What a commit writes when the generation's time is over. */
+export function expiry(calls: ToolCall[]): Change {
+  return {
+    set: [sql`status = 'EXPIRED'`, sql`finished_at = now()`],
+    wakeAt: null,
+    release: true,
+    ...closeOpenCalls(calls, 'expired', 'The generation expired before this call was answered.', {
+      type: 'GENERATION_EXPIRED',
+      data: {},
+    }),
+    ends: {
+      status: 'EXPIRED',
+      result: errorResult('agent_expired', 'The time of the run of the agent was over.'),
+    },
+  }
+}
+
+/** The part of a change that ends a generation. */
+interface Terminal {
+  set: SQL[]
+  wakeAt: null
+  release: true
+  events: NewEvent[]
+  calls?: CallChange[]
+  also?: SQL[]
+  ends: RunEnd
+}
+
+/** What a commit writes to complete a generation. */
+export function completed(end: {
+  stopReason: string
+  truncated: boolean
+  text: string | null
+  object: Json | null
+}): Terminal {
+  const object = end.object === null ? sql`null::jsonb` : sql`${jsonb(end.object)}`
+  return {
+    set: [
+      sql`status = 'COMPLETED'`,
+      sql`finished_at = now()`,
+      sql`stop_reason = ${end.stopReason}`,
+      sql`truncated = ${end.truncated}::boolean`,
+      sql`output_text = ${end.text}::text`,
+      sql`output_object = ${object}`,
+      sql`next_step = null`,
+    ],
+    wakeAt: null,
+    release: true,
+    events: [{ type: 'GENERATION_COMPLETED', data: { stopReason: end.stopReason } }],
+    ends: { status: 'COMPLETED', result: answerOf(end) },
+  }
+}
+
+/** The final answer as the result of a call: the text, and the object of an output schema. */
+function answerOf({
+  text,
+  object,
+  stopReason,
+}: {
+  text: string | null
+  object: Json | null
+  stopReason: string
+}): ToolResult {
+  const said =
+    text ?? (object === null ? `The agent ended without a text (${stopReason}).` : JSON.stringify(object))
+  return { ...textResult(said), ...(isJsonObject(object) ? { structuredContent: object } : {}) }
+}
+
+/** What a commit writes to fail a generation, with the calls that may still be open. */
+export function failed(code: FailureCode, message: string, calls: ToolCall[] = []): Terminal {
+  const closing = closeOpenCalls(calls, 'failed', 'The generation failed before this call was answered.', {
+    type: 'GENERATION_FAILED',
+    data: { code },
+  })
+  return {
+    ...closing,
+    set: [
+      sql`status = 'FAILED'`,
+      sql`finished_at = now()`,
+      sql`error_code = ${code}`,
+      sql`error_message = ${message.slice(0, 2000)}`,
+    ],
+    wakeAt: null,
+    release: true,
+    ends: { status: 'FAILED', result: errorResult(code.toLowerCase(), message.slice(0, 2000)) },
+  }
+}

@@ -1,0 +1,138 @@
+/** Sorts the calls of an answer: what runs here, what the client runs, what the gate stops, what is refused. Pure. */
+import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
+import type { JsonObject } from '../../../core/json.ts'
+import { newId } from '../../../core/ids.ts'
+import {
+  asksAgent,
+  maskedPaths,
+  maskedText,
+  prepareCall,
+  type Requirement,
+  type Callable,
+  type ToolCallStatus,
+} from '../../tools/index.ts'
+import { readCallInput } from '../model/tool-input.ts'
+import type { ToolCallPart } from '../model/message.ts'
+import { nestingLimits } from '../nesting/limits.ts'
+
+/** One call after triage, ready to be committed. */
+export interface TriagedCall {
+  id: string
+  providerCallId: string
+  runtimeName: string
+  tool: Callable | null
+  /** PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled: INVALID, ERRORED, SKIPPED. */
+  status: ToolCallStatus
+  arguments: JsonObject | null
+  rawArguments: string | null
+  result: ToolResult | null
+  errorCode: string | null
+  /** Preset keys that the model tried to set. */
+  dropped: string[]
+  masked: string[][] | null
+  /** What the gate asks for, with the merged arguments that it judged; null when it let the call pass. */
+  stopped: { requirement: Requirement; merged: JsonObject } | null
+  /** The grant that let it pass. */
+  grantId: string | null
+}
+
+export interface TriageRules {
+  /** By runtime name: the tools that were sent with this step. */
+  active: Map<string, Callable>
+  /** Whether the one who asked for the generation may call that tool. */
+  mayCall(tool: Callable): boolean
+  /** The chain of runs is as long as it may get. */
+  atDepthLimit: boolean
+  /** What the gate asks of a call with these merged arguments. */
+  gate(tool: Callable, merged: JsonObject): Requirement | null
+  isStop(runtimeName: string): boolean
+}
+
+const tooDeep = `This is run ${nestingLimits.chain} of a chain, the last one: it cannot ask another agent. Answer without.`
+
+/** At most so many names are told to a model that invented one. */
+const maxNamesTold = 20
+
+/** Judges each call by itself, in order. */
+export function triage(parts: ToolCallPart[], rules: TriageRules): TriagedCall[] {
+  return parts.map((part) => judge(part, rules))
+}
+
+/** A call that the gate had stopped, after a grant let it pass. */
+export function passed(call: TriagedCall, grantId: string): TriagedCall {
+  return { ...call, grantId, stopped: null, status: runnable(call.tool!) }
+}
+
+function runnable(tool: Callable): ToolCallStatus {
+  return tool.kind === 'client' ? 'AWAITING_CLIENT' : 'PROPOSED'
+}
+
+/** Lets a stop tool that nothing holds back end the step: the client is not asked for anything any more. */
+export function endAtStop(calls: TriagedCall[], rules: Pick<TriageRules, 'isStop'>): TriagedCall[] {
+  const stopped = calls.some((call) => rules.isStop(call.runtimeName) && isRunnable(call))
+  return stopped ? calls.map(skipClientCall) : calls
+}
+
+function isRunnable(call: TriagedCall): boolean {
+  return call.status === 'PROPOSED' || call.status === 'AWAITING_CLIENT'
+}
+
+function judge(part: ToolCallPart, rules: TriageRules): TriagedCall {
+  const tool = rules.active.get(part.name) ?? null
+  const base = {
+    id: newId('toolCall'),
+    providerCallId: part.providerCallId,
+    runtimeName: part.name.slice(0, 200),
+    tool,
+    arguments: null,
+    rawArguments: null,
+    dropped: [],
+    masked: null,
+    stopped: null,
+    grantId: null,
+  }
+  const refuse = (status: 'ERRORED' | 'INVALID', code: string, message: string, more: JsonObject = {}) => ({
+    ...base,
+    status,
+    errorCode: code,
+    result: errorResult(code, message, more),
+  })
+  if (!tool) {
+    const names = [...rules.active.keys()].slice(0, maxNamesTold)
+    return refuse(
+      'ERRORED',
+      'unknown_tool',
+      `There is no tool of that name. Available: ${names.join(', ') || 'none'}.`,
+    )
+  }
+  const value = readCallInput(part.input)
+  const prepared = value === null ? null : prepareCall(tool, value)
+  if (!prepared?.ok) {
+    const issues = prepared?.issues ?? [{ path: ['arguments'], message: 'must be a JSON object' }]
+    const where = issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')
+    return {
+      ...refuse('INVALID', 'invalid_arguments', `The arguments do not fit the tool's schema: ${where}`),
+      rawArguments: maskedText(tool.inputSchema, part.input).slice(0, 20_000),
+      dropped: prepared?.dropped ?? [],
+    }
+  }
+  const { arguments: own, merged, dropped } = prepared
+  const given = { arguments: own, dropped, masked: maskedPaths(tool.inputSchema, own) }
+  if (!rules.mayCall(tool))
+    return {
+      ...refuse('ERRORED', 'forbidden', 'The one who asked for this may not call this tool.'),
+      ...given,
+    }
+  if (rules.atDepthLimit && asksAgent(tool))
+    return { ...refuse('ERRORED', 'nesting_too_deep', tooDeep), ...given }
+  const requirement = rules.gate(tool, merged)
+  const stopped = requirement ? { requirement, merged } : null
+  const status = stopped ? 'AWAITING_APPROVAL' : runnable(tool)
+  return { ...base, ...given, stopped, status, result: null, errorCode: null }
+}
+
+/** The arguments of a stop tool are the answer, so nobody is asked for an output; the history still needs a result. */
+function skipClientCall(call: TriagedCall): TriagedCall {
+  if (call.status !== 'AWAITING_CLIENT') return call
+  return { ...call, status: 'SKIPPED', result: textResult('The generation ended with this step.') }
+}

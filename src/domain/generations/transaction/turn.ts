@@ -1,0 +1,63 @@
+/** One turn of the loop: what its acts share, and the write that every one of them ends with. */
+import { sql } from 'drizzle-orm'
+import { query, type Database } from '../../../store/db/database.ts'
+import type { Lease } from '../../../store/work/leases.ts'
+import { LeaseLostError } from '../../../store/work/work.ts'
+import type { Services } from '../../access/index.ts'
+import type { ToolCall } from '../../tools/index.ts'
+import type { InFlightCalls } from './in-flight-calls.ts'
+import type { HeldGeneration } from './claim.ts'
+import { commit, type Change, type Committed } from './commit.ts'
+import type { Generation } from '../generation.ts'
+import type { Models } from '../providers/provider-records.ts'
+
+/** Server calls of one generation that run at once. */
+export const maxParallelCalls = 8
+
+export interface Turn {
+  services: Services
+  models: Models
+  held: HeldGeneration
+  generation: Generation
+  /** All calls of the generation so far. */
+  calls: ToolCall[]
+  signal: AbortSignal
+  inFlight: InFlightCalls
+  lease: Lease
+  /** The process stops: what was begun is ended, and nothing new is begun. */
+  isDraining(): boolean
+  /**
+   * Calls that this worker has asked to be committed as EXECUTING and has not sent, each with the attempt. Whatever
+   * became of the commit, nobody has sent them: their outcome is never unknown.
+   */
+  unsent: Map<string, number>
+}
+
+/** `parked`: the row was given back in the same commit. */
+export type TurnOutcome = 'goOn' | 'parked' | 'terminal'
+
+/** Commits and rings. Keeps the newest event number for the deltas that follow. */
+export async function write(
+  turn: Pick<Turn, 'services' | 'held'>,
+  change: Change,
+  db: Database = turn.services.db,
+): Promise<void> {
+  const made = await commit(db, turn.held, change)
+  if (change.events?.length) tell(turn, made)
+}
+
+/** Rings for what a transaction of the turn has appended, to its own log and to those above. */
+export function tell({ services, held }: Pick<Turn, 'services' | 'held'>, { seq, hints }: Committed): void {
+  // Calls of one generation commit side by side.
+  held.lastSeq = Math.max(held.lastSeq, seq)
+  services.pubsub.publish([{ kind: 'news', generationId: held.id, projectId: held.projectId, seq }, ...hints])
+}
+
+/** Locks the row in a transaction and proves that it is still ours. */
+export async function lockOwn(tx: Database, held: HeldGeneration): Promise<void> {
+  const rows = await query(
+    tx,
+    sql`select 1 from generations where id = ${held.id} and epoch = ${held.epoch} for update`,
+  )
+  if (rows.length === 0) throw new LeaseLostError(held.id)
+}

@@ -1,0 +1,177 @@
+/** Opens the faces: who is asking, what they reach, and the server that all of them share. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'drizzle-orm'
+import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
+import { graphqlRoute } from './api/graphql/http-route.ts'
+import type { SocketLimits } from './api/graphql/socket-limits.ts'
+import { openSockets, type Sockets } from './api/graphql/sockets.ts'
+import { makeYoga, type Yoga } from './api/graphql/yoga.ts'
+import { maxAnonymousBodyBytes, maxBodyBytes } from './api/http/bodies.ts'
+import { makeFiles } from './api/http/files.ts'
+import { makeOauth } from './api/http/oauth.ts'
+import {
+  listen,
+  listenForMetrics,
+  usualServerLimits,
+  type HttpServer,
+  type MetricsRoute,
+  type ServerLimits,
+} from './api/http/server.ts'
+import { makeMcp, type Mcp } from './api/mcp/handler.ts'
+import type { Times } from './api/mcp/visit.ts'
+import { createCallers, type Address, type Callers } from './callers.ts'
+import type { Config } from './config.ts'
+import { hostFault } from './core/host-names.ts'
+import { sha256Hex } from './core/signing.ts'
+import type { Services } from './domain/access/index.ts'
+import type { Models, Workers } from './domain/generations/index.ts'
+import { query } from './store/db/database.ts'
+import type { Live } from './store/events/live.ts'
+import type { Lag } from './store/events/numbering.ts'
+
+/** Everything that listens, over one address. */
+export interface Faces {
+  server: HttpServer
+  sockets: Sockets | null
+  mcp: Mcp | null
+  /** Where the numbers are served, when that is an address of their own. */
+  metricsUrl: string | null
+}
+
+/** What tests put in place of the usual limits and times of the faces. */
+export interface ServerParts {
+  sockets?: Partial<SocketLimits>
+  /** How long the bridge holds requests. */
+  mcp?: Partial<Times>
+  /** How much the HTTP server holds. */
+  server?: Partial<ServerLimits>
+}
+
+/** Makes the faces and listens; `closers` gets what must be closed after them. */
+export async function openServers(
+  config: Config,
+  services: Services,
+  models: Models,
+  workers: Workers | null,
+  parts: ServerParts,
+  address: Address,
+  closers: (() => Promise<unknown>)[],
+  isDraining: () => boolean,
+): Promise<Faces> {
+  const serves = config.role !== 'worker'
+  const callers = createCallers(config, services, models, address, closers)
+  const { log } = services
+  const { corsOrigins, graphiql, production } = config
+  const yoga = serves ? makeYoga({ log, corsOrigins, graphiql, production }) : null
+  const { revocations } = services
+  const sockets = yoga
+    ? openSockets({ ...callers, log, corsOrigins, yoga, revocations, limits: parts.sockets })
+    : null
+  const allowedHosts = hostsOf(config)
+  const mcp = serves
+    ? makeMcp({
+        services,
+        contextOf: callers.ctxOf,
+        take: callers.take,
+        addressOf: callers.addressOf,
+        publicUrl: () => address.url,
+        issuer: config.oidc?.issuer ?? null,
+        guard: { allowedHosts, corsOrigins },
+        times: parts.mcp,
+      })
+    : null
+  const metrics = metricsRoute(metricsOf(services.live, sockets, workers), config.metricsToken)
+  const { metricsListen, maxConnections } = config
+  const apart = metricsListen ? await listenForMetrics(metrics, metricsListen.host, metricsListen.port) : null
+  if (apart) closers.push(() => apart.close(0))
+  const server = await listen(
+    {
+      graphql: yoga && routeOf(yoga, services, callers),
+      mcp,
+      files: serves ? makeFiles(services, callers) : null,
+      oauth: serves ? makeOauth(services) : null,
+      upgrade: sockets?.upgrade ?? null,
+      hostFault: (host) => hostFault(host, allowedHosts),
+      takeAnonymous: callers.takeAnonymous,
+      ready: async () => !isDraining() && (await answersInTime(services)),
+      metrics: apart ? null : metrics,
+    },
+    config.host,
+    config.port,
+    { ...usualServerLimits, maxConnections, ...parts.server },
+  )
+  address.url ||= server.url
+  return { server, sockets, mcp, metricsUrl: apart?.url ?? null }
+}
+
+function routeOf(yoga: Yoga, { log }: Services, { contextOf, addressOf }: Callers) {
+  const bodies = { known: maxBodyBytes, anonymous: maxAnonymousBodyBytes }
+  return graphqlRoute({ yoga, log, contextOf, addressOf, maxBodyBytes: bodies })
+}
+
+/** Whoever asks for readiness decides within a second; a database that takes longer is not ready. */
+const readinessMs = 900
+
+async function answersInTime({ leaseDb }: Services): Promise<boolean> {
+  const answer = query(leaseDb, sql`select 1 from installation`).then((rows) => rows.length > 0)
+  const late = pause(readinessMs, false, { ref: false })
+  return Promise.race([answer, late]).catch(() => false)
+}
+
+/** Names in the Host header that belong to us. */
+function hostsOf({ host, publicUrl, allowedHosts }: Config): string[] {
+  return [host, ...(publicUrl ? [new URL(publicUrl).hostname] : []), ...allowedHosts]
+}
+
+/** The numbers, to whoever has the token when there is one. */
+function metricsRoute(registry: Registry, token: string | null): MetricsRoute {
+  const expected = token === null ? null : sha256Hex(`Bearer ${token}`)
+  return async ({ headers }, response) => {
+    // Hashes are compared, so that the time tells nothing.
+    if (expected !== null && sha256Hex(headers.authorization ?? '') !== expected)
+      return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
+    response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics())
+  }
+}
+
+/** Events that wait for their place in the feed; NaN while the database is away. */
+function addLag(registry: Registry, live: Live): void {
+  const gauge = (name: string, help: string, read: (lag: Lag) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(await live.lag().then(read, () => Number.NaN))
+      },
+    })
+  gauge(
+    'gatehouse_events_lag_seconds',
+    'The age of the oldest committed event without a place in its feed; 0 when there is none.',
+    (lag) => lag.seconds,
+  )
+  gauge(
+    'gatehouse_events_unnumbered',
+    'Committed events without a place in their feed, counted up to 10,000.',
+    (lag) => lag.events,
+  )
+}
+
+function metricsOf(live: Live, sockets: Sockets | null, workers: Workers | null): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read())
+      },
+    })
+  gauge('gatehouse_generations_in_hand', 'Generations this process works on now.', () => workers?.busy() ?? 0)
+  gauge('gatehouse_streams', 'Streams of events with a subscriber in this process.', () => live.topicCount())
+  addLag(registry, live)
+  gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)
+  return registry
+}

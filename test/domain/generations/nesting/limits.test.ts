@@ -1,0 +1,117 @@
+/** Which calls of agents may start, and what a generation does while runs stand under it. */
+import { describe, expect, test } from 'vitest'
+import { checkSettings, gatesOf } from '../../../../src/domain/agents/agent.ts'
+import { shownStatus } from '../../../../src/domain/generations/generation.ts'
+import { nestingLimits, startable, waitsForRun } from '../../../../src/domain/generations/nesting/limits.ts'
+import { next, type Situation } from '../../../../src/domain/generations/decide.ts'
+import { asksAgent, type ToolCall } from '../../../../src/domain/tools/index.ts'
+
+const call = (id: string, more: Partial<ToolCall> = {}) =>
+  ({
+    id,
+    stepIndex: 1,
+    runtimeName: 'x',
+    kind: 'http',
+    action: null,
+    childId: null,
+    status: 'PROPOSED',
+    deadlineAt: null,
+    errorCode: null,
+    settledAt: null,
+    ...more,
+  }) as ToolCall
+const agent = (id: string, more: Partial<ToolCall> = {}) => call(id, { kind: 'agent', ...more })
+const running = (id: string) => agent(id, { status: 'EXECUTING', childId: `gen_${id}` })
+const situation = (calls: ToolCall[], more: Partial<Situation> = {}): Situation => ({
+  settings: checkSettings({}),
+  stepCount: 1,
+  cancelRequested: false,
+  now: 1000,
+  deadlineAt: 10_000,
+  calls,
+  nextStep: null,
+  usedTokens: 0,
+  chainBudgets: [],
+  usedTokensToday: 0,
+  inFlight: new Set(),
+  ...more,
+})
+const idsOf = (calls: ToolCall[]) => calls.map((one) => one.id)
+const none: ReadonlySet<string> = new Set()
+
+test('a platform call that starts a run is a call of an agent, its other actions are not', () => {
+  expect(asksAgent({ kind: 'platform', action: 'start-generation' })).toBe(true)
+  expect(asksAgent({ kind: 'platform', action: 'agents' })).toBe(false)
+  expect(asksAgent({ kind: 'http', action: 'start-generation' })).toBe(false)
+  expect(waitsForRun(agent('a'))).toBe(false)
+  expect(waitsForRun(running('a'))).toBe(true)
+})
+
+describe('what may start', () => {
+  const many = Array.from({ length: nestingLimits.openChildren + 2 }, (_, i) => agent(`a${i}`))
+
+  test('runs up to the limit, other calls without one', () => {
+    const due = [...many, call('b')]
+    expect(startable(due, due, none, true)).toHaveLength(nestingLimits.openChildren + 1)
+    const open = [running('r'), ...due]
+    expect(startable(due, open, none, true)).toHaveLength(nestingLimits.openChildren)
+  })
+
+  test('what this worker is about to start counts', () => {
+    expect(startable(many.slice(1), many, new Set(['a0']), true)).toHaveLength(nestingLimits.openChildren - 1)
+  })
+
+  test('without parallel calls nothing stands beside a run or overtakes one', () => {
+    const due = [call('a'), call('b'), agent('c'), call('d')]
+    expect(idsOf(startable(due, due, none, false))).toEqual(['a', 'b'])
+    expect(idsOf(startable(due.slice(2), due, none, false))).toEqual(['c'])
+    expect(startable([call('d')], [running('c'), call('d')], none, false)).toEqual([])
+    expect(idsOf(startable([call('d')], [call('d')], none, false))).toEqual(['d'])
+  })
+})
+
+describe('a generation with runs under it', () => {
+  test('waits for them, however long ago they were started, and never sends their calls again', () => {
+    expect(next(situation([running('a')]))).toEqual({ do: 'wait', until: 10_000 })
+  })
+
+  test('lets them end first when it is cancelled or its time is over', () => {
+    const calls = [running('a'), agent('b')]
+    const ends = { do: 'endRuns', calls: [{ id: 'a' }] }
+    expect(next(situation(calls, { cancelRequested: true }))).toMatchObject(ends)
+    expect(next(situation(calls, { now: 10_000 }))).toMatchObject(ends)
+    expect(next(situation([agent('b')], { cancelRequested: true }))).toEqual({ do: 'cancel' })
+  })
+
+  test('stops before the next step when the budget of any run above is used up', () => {
+    const settled = [agent('a', { status: 'SUCCEEDED', settledAt: new Date(1) })]
+    const chainBudgets = [
+      { used: 5, limit: 100 },
+      { used: 70, limit: 70 },
+    ]
+    expect(next(situation(settled, { chainBudgets }))).toMatchObject({ do: 'complete', stopReason: 'BUDGET' })
+    const one = chainBudgets.slice(0, 1)
+    expect(next(situation(settled, { chainBudgets: one }))).toMatchObject({ do: 'model' })
+  })
+
+  test('shows what is waited for below, and RUNNING while it is only the runs', () => {
+    const asked = (status: 'AWAITING_APPROVAL' | 'AWAITING_CLIENT') => call('x', { status })
+    expect(shownStatus('WAITING', [running('a')])).toBe('RUNNING')
+    expect(shownStatus('WAITING', [running('a'), asked('AWAITING_APPROVAL')])).toBe('AWAITING_APPROVAL')
+    expect(shownStatus('WAITING', [asked('AWAITING_APPROVAL'), asked('AWAITING_CLIENT')])).toBe(
+      'REQUIRES_ACTION',
+    )
+    expect(shownStatus('RUNNING', [asked('AWAITING_CLIENT')])).toBe('RUNNING')
+  })
+})
+
+test('the gates of all agents above hold beside the own one', () => {
+  const gate = checkSettings({ gate: { autoApprove: false } }).gate!
+  const above = { ...gate, quorum: 2 }
+  expect(gatesOf({ ...checkSettings({}), inheritedGates: [above] })).toEqual([above])
+  expect(gatesOf({ ...checkSettings({}), gate, inheritedGates: [above] })).toEqual([gate, above])
+  expect(
+    gatesOf(checkSettings({ inheritedGates: [above] } as never)),
+    'nobody sets them from outside',
+  ).toEqual([])
+})

@@ -1,0 +1,137 @@
+/** A generation's own time does not run while it, or a run under it, waits for a person. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { query } from '../../../src/store/db/database.ts'
+import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { asking, chainUnder, makeAgent, makeChain } from '../../support/nested-story.ts'
+import { makeCast, type Cast } from '../../support/story.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+})
+afterAll(async () => {
+  await cast?.close()
+  await h?.stop()
+})
+
+const rows = <Row>(statement: ReturnType<typeof sql>) => query<Row>(h.app.services.db, statement)
+
+/** As if it all had begun so many hours ago: the question was asked then, and the generation's time ended so long ago. */
+async function longAgo(id: string, hours: { asked: number; over: number }) {
+  const ago = (n: number) => sql`now() - ${n}::float8 * interval '1 hour'`
+  const family = sql`(select id from generations where id = ${id} or root_id = ${id})`
+  await rows(sql`update approvals set created_at = ${ago(hours.asked)} where generation_id in ${family}`)
+  await rows(sql`update generations set deadline_at = ${ago(hours.over)} where id in ${family}`)
+}
+
+/** Has the workers look at these now, and waits until they have. */
+async function lookAt(...ids: string[]) {
+  const before = await rows<{ n: number }>(
+    sql`update generations set wake_at = now() where id in ${ids} returning epoch as n`,
+  )
+  h.app.services.pubsub.publish([{ kind: 'work', table: 'generations' }])
+  const most = Math.max(...before.map(({ n }) => n))
+  for (;;) {
+    const open = await rows(
+      sql`select 1 from generations where id in ${ids} and finished_at is null
+        and (status <> 'WAITING' or wake_at <= now() or epoch < ${most}::int)`,
+    )
+    if (open.length === 0) return
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+const slowGate = { timeoutSeconds: 7 * 24 * 3600 }
+
+test('a generation whose day is over while it waits for a person goes on when the person has decided', async () => {
+  const tool = await gate.gated(slowGate)
+  const id = await gate.ask(tool)
+  const [approval] = await gate.pending(id)
+  await longAgo(id, { asked: 30, over: 6 })
+  await lookAt(id)
+  expect(await gate.approval(approval!['id'])).toMatchObject({ status: 'PENDING' })
+  await gate.decide(approval!['id'], 'APPROVE')
+  expect(await h.until(id, ['COMPLETED', 'EXPIRED'])).toMatchObject({ status: 'COMPLETED' })
+  expect(gate.paid(tool.name)).toHaveLength(1)
+})
+
+test('it is woken while it waits, but not without end', async () => {
+  const tool = await gate.gated(slowGate)
+  const id = await gate.ask(tool)
+  await gate.pending(id)
+  await longAgo(id, { asked: 30, over: 6 })
+  await lookAt(id)
+  const [row] = await rows<{ hours: number }>(
+    sql`select (extract(epoch from wake_at - now()) / 3600)::float8 as hours from generations where id = ${id}`,
+  )
+  expect(row!.hours).toBeGreaterThan(23)
+})
+
+test('time before and after the question counts', async () => {
+  const tool = await gate.gated(slowGate)
+  const other = await gate.gated(slowGate)
+  const agentId = await cast.agent({ toolIds: [tool.id, other.id, cast.tools.ask] })
+  const prompt = `call ${tool.name} {"amount":1}\ncall ask {"word":"x"}\nthen\nsay done`
+  const id = await cast.start(agentId, prompt)
+  const [approval] = await gate.pending(id)
+  await gate.decide(approval!['id'], 'APPROVE')
+  await h.until(id, ['REQUIRES_ACTION'], 'toolCalls { status }')
+  while (gate.paid(tool.name).length === 0) await new Promise((resolve) => setImmediate(resolve))
+  // Asked 30 hours ago, decided an hour after that; the time ended 6 hours ago.
+  await longAgo(id, { asked: 30, over: 6 })
+  await rows(
+    sql`update approvals set settled_at = created_at + interval '1 hour' where generation_id = ${id}`,
+  )
+  await lookAt(id)
+  expect(await h.until(id, ['EXPIRED', 'COMPLETED'])).toMatchObject({ status: 'EXPIRED' })
+})
+
+test('a question of a run three levels down stops the time of all above it', async () => {
+  const tool = await gate.gated(slowGate)
+  const chain = await makeChain(h, 3, (level) => (level === 3 ? { toolIds: [tool.id] } : {}))
+  const id = await cast.start(
+    chain.agents[0]!.id,
+    chain.prompt(`call ${tool.name} {"amount":1}\nthen\nsay paid`),
+  )
+  const [approval] = await gate.pending(id)
+  await longAgo(id, { asked: 30, over: 6 })
+  const family = await chainUnder(h, id)
+  await lookAt(...family.map((one) => one['id'] as string))
+  await gate.decide(approval!['id'], 'APPROVE')
+  expect(await h.until(id, ['COMPLETED', 'EXPIRED'])).toMatchObject({ status: 'COMPLETED' })
+  expect(gate.paid(tool.name)).toHaveLength(1)
+})
+
+test('a run that is asked after the wait has time of its own', async () => {
+  const tool = await gate.gated(slowGate)
+  const helper = await makeAgent(h, { name: 'helper' })
+  const agentId = await cast.agent({ toolIds: [tool.id], agentIds: [helper] })
+  const id = await cast.start(
+    agentId,
+    `call ${tool.name} {"amount":1}\nthen\n${asking('helper', 'say hello', 'heard')}`,
+  )
+  const [approval] = await gate.pending(id)
+  await longAgo(id, { asked: 30, over: 6 })
+  await gate.decide(approval!['id'], 'APPROVE')
+  const end = await h.until(id, ['COMPLETED', 'EXPIRED'], 'toolCalls { name status }')
+  expect(end).toMatchObject({ status: 'COMPLETED', output: { text: 'heard' } })
+  expect(end['toolCalls'].map((call: { status: string }) => call.status)).toEqual(['SUCCEEDED', 'SUCCEEDED'])
+})
+
+test('a run that waits for a person ends with the run above it, though its own day is over', async () => {
+  const tool = await gate.gated(slowGate)
+  const chain = await makeChain(h, 2, (level) => (level === 2 ? { toolIds: [tool.id] } : {}))
+  const id = await cast.start(chain.agents[0]!.id, chain.prompt(`call ${tool.name} {"amount":1}`))
+  const [approval] = await gate.pending(id)
+  await longAgo(id, { asked: 30, over: 6 })
+  await h.mutate('cancelGeneration', { generationId: id }, 'generation { id }')
+  expect(await h.until(id, ['CANCELLED', 'EXPIRED'])).toMatchObject({ status: 'CANCELLED' })
+  expect(await gate.approval(approval!['id'])).toMatchObject({ status: 'VOIDED' })
+})

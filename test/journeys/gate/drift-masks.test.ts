@@ -1,0 +1,67 @@
+/** An argument that a tool marks as secret from now on is hidden in what was asked before, too. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { makeCast, objectSchema, type Cast } from '../../support/story.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+})
+afterAll(async () => {
+  await cast?.close()
+  await h?.stop()
+})
+
+const secret = { type: 'string', writeOnly: true }
+const change = (tool: { id: string; name: string }, properties: object) =>
+  h.mutate(
+    'updateTool',
+    {
+      id: tool.id,
+      config: { http: { url: `${cast.upstream.url}/${tool.name}`, inputSchema: objectSchema(properties) } },
+    },
+    'tool { version }',
+  )
+
+test.each([
+  ['asked about again', { amount: { type: 'number' }, to: secret }, 'AWAITING_APPROVAL'],
+  ['refused because it does not fit any more', { amount: { type: 'string' }, to: secret }, 'ERRORED'],
+])('when a direct call is %s', async (_what, properties, status) => {
+  const tool = await gate.gated({ autoApprove: false })
+  const { id, approval } = await gate.call(tool.id, { amount: 5, to: 'account 7' })
+  await change(tool, properties)
+  await gate.decide(approval.id, 'APPROVE', { arguments: { amount: 6, to: 'account 8' } })
+  const types = '[APPROVAL_VOIDED]'
+  await h.collect(
+    `subscription { projectEvents(after: "0", types: ${types}) { ... on ApprovalVoidedEvent { approval { id } } } }`,
+    {},
+    (events) => events.some((event) => event.approval.id === approval.id),
+  )
+  const call = await gate.untilCall(id, [status])
+  const old = await gate.approval(approval.id)
+  expect(old).toMatchObject({ status: 'VOIDED' })
+  expect(JSON.stringify([call, old])).not.toMatch(/account [78]/)
+  expect(call['arguments']).toEqual({ amount: 6, to: '[masked]' })
+})
+
+test('when a call of a run is asked about again', async () => {
+  const tool = await gate.gated({ autoApprove: false })
+  const id = await gate.ask(tool, { amount: 5, to: 'account 7' })
+  const [approval] = await gate.pending(id)
+  await change(tool, { amount: { type: 'number' }, to: secret })
+  await gate.decide(approval!['id'], 'APPROVE')
+  await h.collect(
+    'subscription($id: ID!) { generationEvents(generationId: $id) { type } }',
+    { id },
+    (events) => events.filter(({ type }) => type === 'APPROVAL_REQUESTED').length === 2,
+  )
+  const { data } = await h.gql('query($id: ID!) { generation(id: $id) { toolCalls { arguments } } }', { id })
+  expect(data['generation'].toolCalls).toEqual([{ arguments: { amount: 5, to: '[masked]' } }])
+  expect(JSON.stringify(await gate.approval(approval!['id']))).not.toContain('account 7')
+})

@@ -1,0 +1,219 @@
+/** Drift: what was changed between the question and the run was agreed to by nobody. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { callFields, gateStory, type GateStory } from '../../support/gate-story.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { makeCast, objectSchema, type Cast } from '../../support/story.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+})
+afterAll(async () => {
+  await cast?.close()
+  await h?.stop()
+})
+
+const stopped = { autoApprove: false }
+type Tool = { id: string; name: string }
+const moveTo = (
+  tool: Tool,
+  path: string,
+  properties: object = { amount: { type: 'number' } },
+  more: object = {},
+) =>
+  h.mutate(
+    'updateTool',
+    {
+      id: tool.id,
+      config: { http: { url: `${cast.upstream.url}/${path}`, inputSchema: objectSchema(properties) } },
+      ...more,
+    },
+    'tool { version }',
+  )
+
+/** The next approval of a generation after the one that was voided. */
+async function askedAgain(id: string, than: string): Promise<string> {
+  const events = await h.collect(
+    `subscription($id: ID!) { generationEvents(generationId: $id) { type
+      ... on ApprovalRequestedEvent { approval { id } } } }`,
+    { id },
+    (all) => all.some((event) => event.type === 'APPROVAL_REQUESTED' && event.approval.id !== than),
+  )
+  return events.at(-1).approval.id
+}
+
+describe('a call of a model', () => {
+  test('is asked about again after its tool was changed, and runs once with the new version', async () => {
+    const tool = await gate.gated(stopped)
+    const id = await gate.ask(tool)
+    const [first] = await gate.pending(id)
+    await moveTo(tool, `${tool.name}_moved`)
+    await gate.decide(first!['id'], 'APPROVE')
+    const second = await askedAgain(id, first!['id'])
+    expect(await gate.approval(first!['id'])).toMatchObject({
+      status: 'VOIDED',
+      voidReason: 'TOOL_CHANGED',
+      decision: null,
+      votes: [{ verdict: 'APPROVE' }],
+    })
+    expect(await gate.approval(second)).toMatchObject({
+      status: 'PENDING',
+      toolVersion: 2,
+      arguments: { amount: 5 },
+      votes: [],
+    })
+    expect([...gate.paid(tool.name), ...gate.paid(`${tool.name}_moved`)]).toEqual([])
+    await gate.decide(second, 'APPROVE')
+    const end = await h.until(
+      id,
+      ['COMPLETED'],
+      `toolCalls { ${callFields} } events(first: 50) { nodes { type ... on ApprovalVoidedEvent { reason } } }`,
+    )
+    expect(end['toolCalls']).toMatchObject([
+      { status: 'SUCCEEDED', attempt: 1, toolVersion: 2, approval: { id: second } },
+    ])
+    expect(end['events'].nodes).toContainEqual({ type: 'APPROVAL_VOIDED', reason: 'TOOL_CHANGED' })
+    expect([gate.paid(tool.name).length, gate.paid(`${tool.name}_moved`).length]).toEqual([0, 1])
+  })
+
+  test('is asked about again also when the new gate would let it pass, and by the new rule when it is stricter', async () => {
+    for (const [changed, quorum] of [
+      [{ autoApprove: true }, 1],
+      [{ quorum: 2 }, 2],
+    ] as const) {
+      const tool = await gate.gated(stopped)
+      const id = await gate.ask(tool)
+      const [first] = await gate.pending(id)
+      await h.mutate('updateTool', { id: tool.id, gate: changed }, 'tool { version }')
+      await gate.decide(first!['id'], 'APPROVE')
+      const second = await gate.approval(await askedAgain(id, first!['id']))
+      expect(second['requirement'].quorum).toBe(quorum)
+      expect(gate.paid(tool.name)).toEqual([])
+      await gate.decide(second['id'], 'REJECT')
+      await h.until(id, ['COMPLETED'])
+    }
+  })
+
+  test('is told as changed when its arguments no longer fit, and not sent', async () => {
+    const tool = await gate.gated(stopped)
+    const id = await gate.ask(tool)
+    const [first] = await gate.pending(id)
+    await moveTo(tool, tool.name, { amount: { type: 'string' } })
+    await gate.decide(first!['id'], 'APPROVE')
+    const end = await h.until(id, ['COMPLETED'], `toolCalls { ${callFields} }`)
+    expect(end['toolCalls']).toMatchObject([
+      {
+        status: 'ERRORED',
+        errorCode: 'tool_changed',
+        isError: true,
+        approval: { voidReason: 'TOOL_CHANGED' },
+      },
+    ])
+    expect(end['output'].text).toBe('done')
+    expect(gate.paid(tool.name)).toEqual([])
+  })
+
+  test('is told as deleted when its tool is gone', async () => {
+    const tool = await gate.gated(stopped)
+    const id = await gate.ask(tool)
+    const [first] = await gate.pending(id)
+    await h.mutate('deleteTool', { id: tool.id }, 'tool { id }')
+    await gate.decide(first!['id'], 'APPROVE')
+    const end = await h.until(id, ['COMPLETED'], `toolCalls { ${callFields} }`)
+    expect(end['toolCalls']).toMatchObject([
+      {
+        status: 'ERRORED',
+        errorCode: 'tool_deleted',
+        approval: { status: 'VOIDED', voidReason: 'TOOL_DELETED' },
+      },
+    ])
+    expect(gate.paid(tool.name)).toEqual([])
+  })
+
+  test('is asked about with the arguments that an approver wrote', async () => {
+    const tool = await gate.gated(stopped)
+    const id = await gate.ask(tool, { amount: 500 })
+    const [first] = await gate.pending(id)
+    await moveTo(tool, `${tool.name}_moved`)
+    await gate.decide(first!['id'], 'APPROVE', { arguments: { amount: 50 } })
+    const second = await askedAgain(id, first!['id'])
+    expect((await gate.approval(second))['arguments']).toEqual({ amount: 50 })
+    await gate.decide(second, 'APPROVE')
+    const end = await h.until(id, ['COMPLETED'], 'toolCalls { editedArguments }')
+    expect(end['toolCalls']).toEqual([{ editedArguments: ['amount'] }])
+    expect(gate.paid(`${tool.name}_moved`).map((one) => one.body)).toEqual([{ amount: 50 }])
+  })
+})
+
+test('a client call is asked about again, too, before the client hears of it', async () => {
+  const tool = await gate.gatedClient(stopped)
+  const id = await gate.ask(tool)
+  const [first] = await gate.pending(id)
+  const inputSchema = objectSchema({ amount: { type: 'number', maximum: 10 } })
+  await h.mutate('updateTool', { id: tool.id, config: { client: { inputSchema } } }, 'tool { version }')
+  await gate.decide(first!['id'], 'APPROVE')
+  const second = await askedAgain(id, first!['id'])
+  expect(await gate.approval(first!['id'])).toMatchObject({ status: 'VOIDED', voidReason: 'TOOL_CHANGED' })
+  await gate.decide(second, 'APPROVE')
+  await cast.answer(id)
+  expect((await h.until(id, ['COMPLETED']))['output'].text).toBe('done')
+})
+
+describe('a direct call', () => {
+  const asked = async () => {
+    const tool = await gate.gated(stopped)
+    const call = await gate.call(tool.id)
+    return { tool, callId: call['id'] as string, approvalId: call['approval'].id as string }
+  }
+  const again = async (callId: string, than: string) => {
+    await gate.feed(
+      ['APPROVAL_REQUESTED'],
+      '... on ApprovalRequestedEvent { approval { id } toolCall { id } }',
+      (events) => events.some((event) => event['toolCall'].id === callId && event['approval'].id !== than),
+    )
+    return gate.toolCall(callId)
+  }
+
+  test('is asked about again, and runs once with the new version', async () => {
+    const { tool, callId, approvalId } = await asked()
+    await moveTo(tool, `${tool.name}_moved`)
+    await gate.decide(approvalId, 'APPROVE')
+    const call = await again(callId, approvalId)
+    expect(call).toMatchObject({
+      status: 'AWAITING_APPROVAL',
+      toolVersion: 2,
+      approval: { status: 'PENDING' },
+    })
+    expect(await gate.approval(approvalId)).toMatchObject({ status: 'VOIDED', voidReason: 'TOOL_CHANGED' })
+    await gate.decide(call['approval'].id, 'APPROVE')
+    expect(await gate.untilCall(callId, ['SUCCEEDED'])).toMatchObject({ attempt: 1 })
+    expect([gate.paid(tool.name).length, gate.paid(`${tool.name}_moved`).length]).toEqual([0, 1])
+  })
+
+  test('is told as changed or deleted when it cannot be asked any more', async () => {
+    const changed = await asked()
+    await moveTo(changed.tool, changed.tool.name, { amount: { type: 'string' } })
+    await gate.decide(changed.approvalId, 'APPROVE')
+    expect(await gate.untilCall(changed.callId, ['ERRORED'])).toMatchObject({ errorCode: 'tool_changed' })
+    const deleted = await asked()
+    await h.mutate('deleteTool', { id: deleted.tool.id }, 'tool { id }')
+    await gate.decide(deleted.approvalId, 'APPROVE')
+    expect(await gate.untilCall(deleted.callId, ['ERRORED'])).toMatchObject({ errorCode: 'tool_deleted' })
+    expect([...gate.paid(changed.tool.name), ...gate.paid(deleted.tool.name)]).toEqual([])
+  })
+})
+
+test('a tool that was not changed is not asked about twice', async () => {
+  const tool = await gate.gated(stopped)
+  const call = await gate.call(tool.id)
+  await gate.decide(call['approval'].id, 'APPROVE')
+  expect(await gate.untilCall(call['id'], ['SUCCEEDED', 'AWAITING_APPROVAL'])).toMatchObject({
+    status: 'SUCCEEDED',
+    approval: { id: call['approval'].id, status: 'APPROVED' },
+  })
+})

@@ -1,0 +1,163 @@
+/** What a schema marks as writeOnly or a password runs, and is shown nowhere: approvals, calls, events, audit, logs. */
+import { sql } from 'drizzle-orm'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Log } from '../../../src/core/log.ts'
+import { query } from '../../../src/store/db/database.ts'
+import { approvalFields, callFields, gateStory, type GateStory } from '../../support/gate-story.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { makeCast, objectSchema, type Cast } from '../../support/story.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+const logged: string[] = []
+const keep = (fields: object, message: string) => void logged.push(JSON.stringify({ ...fields, message }))
+const log: Log = { debug: keep, info: keep, warn: keep, error: keep }
+
+beforeAll(async () => {
+  h = await openHarness({}, { log })
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+})
+afterAll(async () => {
+  await cast?.close()
+  await h?.stop()
+})
+
+/** Stands in every value that must not be seen. */
+const secret = 'hunter2'
+
+const inputSchema = {
+  ...objectSchema({
+    amount: { type: 'number' },
+    pin: { type: 'string', writeOnly: true },
+    password: { type: 'string', format: 'password' },
+    token: { $ref: '#/$defs/token' },
+    card: { $ref: '#/$defs/card' },
+    key: { type: 'string', writeOnly: true },
+  }),
+  $defs: {
+    token: { anyOf: [{ type: 'string', format: 'password' }, { type: 'null' }] },
+    card: objectSchema({ number: { type: 'string', writeOnly: true }, holder: { type: 'string' } }),
+  },
+}
+const args = {
+  amount: 5,
+  pin: `${secret}-pin`,
+  password: `${secret}-password`,
+  token: `${secret}-token`,
+  card: { number: `${secret}-number`, holder: 'Ada' },
+}
+const shown = {
+  amount: 5,
+  pin: '[masked]',
+  password: '[masked]',
+  token: '[masked]',
+  card: { number: '[masked]', holder: 'Ada' },
+}
+
+let made = 0
+function furnished(): Promise<{ id: string; name: string }> {
+  const config = { http: { url: `${cast.upstream.url}/pay_${++made}`, inputSchema } }
+  return gate.gated({ autoApprove: false }, { config, presetParameters: { key: `${secret}-preset` } })
+}
+
+/** Everything that anybody may read of approvals, calls, runs, events and audits, as text. */
+async function everything(): Promise<string> {
+  const { data, errors } = await h.gql(`{
+    approvals(first: 20) { nodes { ${approvalFields} } }
+    toolCalls(first: 20) { nodes { ${callFields} rawArguments } }
+    generations(first: 10) { nodes { output { text object } steps { text reasoning notice }
+      events(first: 50) { nodes { type ... on ApprovalRequestedEvent { approval { arguments } }
+        ... on MessageCommittedEvent { step { text } } } } } }
+    auditEntries(first: 100) { nodes { action details } }
+    grants { nodes { toolName schema } } }`)
+  expect(errors).toBeUndefined()
+  return JSON.stringify(data)
+}
+
+afterEach(async () => {
+  expect(await everything()).not.toContain(secret)
+  const rows = await query(h.app.services.db, sql`select data::text as text from events`)
+  expect(rows.length).toBeGreaterThan(3)
+  expect(JSON.stringify(rows)).not.toContain(secret)
+  expect(logged.join('\n')).not.toContain(secret)
+})
+
+test('a direct call is asked about and shown masked, and runs with the real values', async () => {
+  const { id, name } = await furnished()
+  const call = await gate.call(id, args)
+  expect(call['arguments']).toEqual(shown)
+  const approval = await gate.approval(call['approval'].id)
+  expect(approval['arguments']).toEqual({ ...shown, key: '[masked]' })
+  await gate.decide(approval['id'], 'APPROVE')
+  const done = await gate.untilCall(call['id'], ['SUCCEEDED'])
+  expect(done['arguments']).toEqual(shown)
+  expect(gate.paid(name).map((one) => one.body)).toEqual([{ ...args, key: `${secret}-preset` }])
+})
+
+test('so is a call of a model, on the feed of the reviewers too', async () => {
+  const tool = await furnished()
+  const id = await gate.ask(tool, args)
+  const [approval] = await gate.pending(id)
+  expect(approval).toMatchObject({
+    arguments: { ...shown, key: '[masked]' },
+    originalArguments: { ...shown, key: '[masked]' },
+  })
+  const told = await gate.feed(
+    ['APPROVAL_REQUESTED'],
+    `... on ApprovalRequestedEvent { approval { id arguments } toolCall { arguments } }`,
+    (events) => events.some((event) => event['approval'].id === approval!['id']),
+  )
+  expect(JSON.stringify(told)).not.toContain(secret)
+  await gate.decide(approval!['id'], 'REJECT', { reason: 'no' })
+  const end = await h.until(id, ['COMPLETED'], `toolCalls { ${callFields} }`)
+  expect(end['toolCalls'][0].arguments).toEqual(shown)
+})
+
+test('what an approver writes is masked as well', async () => {
+  const { id, name } = await furnished()
+  const call = await gate.call(id, args)
+  const edited = { amount: 1, pin: `${secret}-edited` }
+  const decided = await gate.decide(call['approval'].id, 'APPROVE', { arguments: edited })
+  expect(decided['approval'].arguments).toEqual({ amount: 1, pin: '[masked]', key: '[masked]' })
+  const done = await gate.untilCall(call['id'], ['SUCCEEDED'])
+  expect(done['arguments']).toEqual({ amount: 1, pin: '[masked]' })
+  expect(gate.paid(name).map((one) => one.body)).toEqual([{ ...edited, key: `${secret}-preset` }])
+})
+
+test('arguments that a model got wrong are not shown in the raw', async () => {
+  const tool = await furnished()
+  const id = await gate.ask(tool, { ...args, amount: 'seven' })
+  const end = await h.until(id, ['COMPLETED'], 'toolCalls { status arguments rawArguments errorCode }')
+  expect(end['toolCalls']).toMatchObject([{ status: 'INVALID', arguments: null }])
+  expect(JSON.parse(end['toolCalls'][0].rawArguments)).toEqual({ ...shown, amount: 'seven' })
+})
+
+test('arguments that a caller or an approver got wrong are not echoed', async () => {
+  const { id } = await furnished()
+  const { approval } = await gate.call(id, args)
+  const faulty = { ...args, pin: 7, amount: `${secret}-amount`, card: `${secret}-card` }
+  const answers = [
+    await gate.call(id, faulty),
+    await gate.decide(approval.id, 'APPROVE', { arguments: faulty }),
+    await h.gql(
+      'query($id: ID!, $args: JSONObject) { evaluateGate(toolId: $id, arguments: $args) { stops } }',
+      {
+        id,
+        args: faulty,
+      },
+    ),
+  ]
+  expect(answers[0]).toMatchObject({ __typename: 'ValidationError' })
+  expect(JSON.stringify(answers)).not.toContain(secret)
+})
+
+test('a preset alone is masked in what is asked, and an edit cannot bring it to light', async () => {
+  const { id, name } = await furnished()
+  const call = await gate.call(id, {})
+  expect(await gate.approval(call['approval'].id)).toMatchObject({ arguments: { key: '[masked]' } })
+  await gate.decide(call['approval'].id, 'APPROVE', { arguments: { amount: 2, key: 'mine' } })
+  expect(await gate.untilCall(call['id'], ['SUCCEEDED'])).toMatchObject({ arguments: { amount: 2 } })
+  expect(gate.paid(name).map((one) => one.body)).toEqual([{ amount: 2, key: `${secret}-preset` }])
+})

@@ -1,0 +1,90 @@
+/** What a real wire carries of the gate: denials, silence and edits reach the model, and its history stays legal. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { makeCast, type Cast } from '../../support/story.ts'
+import { startStrictProvider, testKey, type StrictProvider } from '../../support/strict-provider.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+let provider: StrictProvider
+
+beforeAll(async () => {
+  provider = await startStrictProvider()
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+  await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
+})
+afterEach(() => expect(provider.clear()).toBe(0))
+afterAll(async () => {
+  await Promise.all([cast?.close(), provider?.close()])
+  await h?.stop()
+})
+
+describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (kind) => {
+  beforeAll(async () => {
+    const { baseUrl } = provider.settings(kind)
+    const input = {
+      name: `my-${kind}`,
+      kind: kind.toUpperCase(),
+      baseUrl,
+      secretName: 'KEY',
+      defaultModel: 'm',
+    }
+    await h.mutate('setProvider', input, 'provider { name }')
+  })
+
+  /** A step with two gated calls; answers the generation and the approvals of both, in call order. */
+  async function twoCalls() {
+    const tool = await gate.gated({ autoApprove: false })
+    const call = (amount: number) => ({ name: tool.name, arguments: JSON.stringify({ amount }) })
+    provider.script({ calls: [call(1), call(2)] })
+    const agent = await cast.agent({ toolIds: [tool.id], model: `my-${kind}/m` })
+    const id = await cast.start(agent, 'Go.')
+    const approvals = await gate.pending(id)
+    const of = (amount: number) =>
+      approvals.find((one) => one['arguments'].amount === amount)!['id'] as string
+    provider.script({ text: 'I see.' })
+    return { id, tool, of }
+  }
+
+  /** The last request as text, and that the provider had nothing to say against it. */
+  async function told(id: string): Promise<string> {
+    expect(await h.until(id, ['COMPLETED', 'FAILED'])).toMatchObject({
+      status: 'COMPLETED',
+      output: { text: 'I see.' },
+    })
+    const { fault, body } = provider.journal.at(-1)!
+    expect(fault).toBeNull()
+    return JSON.stringify(body).replaceAll('\\', '')
+  }
+
+  test('a denial and a silence are error results with their code, the reason among them', async () => {
+    const { id, of, tool } = await twoCalls()
+    await gate.decide(of(1), 'REJECT', { reason: 'the budget is spent', note: 'a secret note' })
+    await gate.bringForward(of(2), 'expiry')
+    const text = await told(id)
+    for (const word of ['approval_rejected', 'the budget is spent', 'approval_expired', 'in time'])
+      expect(text).toContain(word)
+    expect(text).not.toContain('a secret note')
+    expect(gate.paid(tool.name)).toEqual([])
+  })
+
+  test('an edit is told by the names of what was changed', async () => {
+    const { id, of, tool } = await twoCalls()
+    await gate.decide(of(1), 'APPROVE', { arguments: { amount: 7, to: 'x' } })
+    await gate.decide(of(2), 'APPROVE')
+    const text = await told(id)
+    expect(text.match(/A person changed these arguments before the call ran: [^."]*/g)).toEqual([
+      'A person changed these arguments before the call ran: amount, to',
+    ])
+    expect(
+      gate
+        .paid(tool.name)
+        .map((one) => one.body)
+        .sort((a, b) => b['amount'] - a['amount']),
+    ).toEqual([{ amount: 7, to: 'x' }, { amount: 2 }])
+  })
+})

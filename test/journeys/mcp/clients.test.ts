@@ -1,0 +1,97 @@
+/** Every client that people have: it lists, calls, hears of an error, and lives through a gate that takes its time. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { allPeers } from '../../support/all-peers.ts'
+import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { callThrough, textOf, type McpPeer, type OpenPeer } from '../../support/mcp-clients.ts'
+
+let h: Harness
+let agent: GatedAgent
+
+beforeAll(async () => {
+  // As long for these clients as minutes are for others: each must come back, or be told something, several times.
+  const mcp = { inlineHoldMs: 150, roundHoldMs: 150, progressMs: 50, taskAfterMs: 50, pollMs: 50 }
+  h = await openHarness({}, { mcp })
+  agent = await makeGatedAgent(h)
+})
+afterAll(async () => {
+  await agent?.close()
+  await h?.stop()
+})
+
+async function using(open: OpenPeer, work: (peer: McpPeer) => Promise<void>, seen?: (m: string) => void) {
+  const peer = await open(agent.url, agent.callerKey, seen)
+  try {
+    await work(peer)
+  } finally {
+    await peer.close()
+  }
+}
+
+/** Resolves when the client has sent or heard that many things of its waiting. */
+function patience(count: number): { seen(method: string): void; enough: Promise<void> } {
+  let left = count
+  let done = () => {}
+  const enough = new Promise<void>((resolve) => (done = resolve))
+  const waits = new Set(['tools/call', 'tasks/get', 'progress'])
+  return { enough, seen: (method) => void (waits.has(method) && --left === 0 && done()) }
+}
+
+describe.each(Object.entries(allPeers))('%s', (_name, open) => {
+  test('lists the tools, the agent and approval_wait, in this order', () =>
+    using(open, async (peer) => {
+      const names = (await peer.list()).map((tool) => tool.name)
+      expect(names).toEqual(['echo', 'fail', 'pay', 'teller', 'approval_wait'])
+    }))
+
+  test('calls a tool and reads its text', () =>
+    using(open, async (peer) => {
+      const result = await peer.call('echo', { word: 'hi' })
+      expect(result.isError ?? false).toBe(false)
+      expect(textOf(result)).toBe('done: /echo {"word":"hi"}')
+    }))
+
+  test('hears of a failing tool as a result with isError', () =>
+    using(open, async (peer) => {
+      const result = await peer.call('fail', { word: 'hi' })
+      expect(result.isError).toBe(true)
+      expect(textOf(result)).toContain('it broke')
+    }))
+
+  test('lives through a gate that is approved late, and the call runs once', async () => {
+    const before = agent.paid()
+    const { seen, enough } = patience(4)
+    await using(
+      open,
+      async (peer) => {
+        const call = callThrough(peer, 'pay', { word: `late ${before}` })
+        await enough
+        expect(agent.paid()).toBe(before)
+        await agent.decide()
+        const result = await call
+        expect(result.isError ?? false).toBe(false)
+        expect(textOf(result)).toBe(`done: /pay {"word":"late ${before}"}`)
+      },
+      seen,
+    )
+    expect(agent.paid()).toBe(before + 1)
+  })
+
+  test('is told when a person says no', async () => {
+    const before = agent.paid()
+    await using(open, async (peer) => {
+      const call = callThrough(peer, 'pay', { word: `no ${before}` })
+      await agent.decide('REJECT')
+      const result = await call
+      expect(result.isError).toBe(true)
+      expect(textOf(result)).toContain('approval_rejected')
+    })
+    expect(agent.paid()).toBe(before)
+  })
+
+  test('talks to the agent', () =>
+    using(open, async (peer) => {
+      const result = await callThrough(peer, 'teller', { message: 'call echo {"word":"deep"}' })
+      expect(textOf(result)).toContain('done: /echo')
+    }))
+})

@@ -1,0 +1,383 @@
+/** The gate over the bridge, seen from the wire: who waits how, who comes back, who hangs up, and who may not decide. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../../src/store/db/database.ts'
+import { callRaw, rpc, type RpcAnswer } from '../../support/bridge.ts'
+import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
+import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+
+let h: Harness
+let agent: GatedAgent
+let count = 0
+
+beforeAll(async () => {
+  const mcp = { inlineHoldMs: 50, roundHoldMs: 400, progressMs: 20, taskAfterMs: 20, graceMs: 300 }
+  h = await openHarness({}, { mcp })
+  agent = await makeGatedAgent(h)
+})
+afterAll(async () => {
+  await agent?.close()
+  await h?.stop()
+})
+
+/** Arguments that no other test uses: the same request would find the other test's call. */
+const fresh = () => ({ word: `w${++count}` })
+
+const newEra = { 'mcp-protocol-version': '2026-07-28', accept: 'application/json, text/event-stream' }
+
+/** A request of the new era with its envelope and headers. */
+function modern(method: string, params: Record<string, any>, options: Modern = {}): Promise<RpcAnswer> {
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': options.capabilities ?? {},
+    ...params['_meta'],
+  }
+  const headers = { ...newEra, 'mcp-method': method, 'mcp-name': params['taskId'] ?? params['name'] ?? '' }
+  const message = { jsonrpc: '2.0', id: 7, method, params: { ...params, _meta } }
+  return rpc(agent.url, options.key ?? agent.callerKey, message, headers)
+}
+
+interface Modern {
+  key?: string
+  capabilities?: object
+}
+
+const tasks = { capabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } } }
+
+async function callOf(id: string): Promise<Record<string, any>> {
+  const fields =
+    'id status source isError errorCode agent { id } attempts { attempt } approval { id status voidReason }'
+  const { data } = await h.gql(`query($id: ID!) { toolCall(id: $id) { ${fields} } }`, { id })
+  return data['toolCall']
+}
+
+/** Waits for an event of the project that this says yes to. */
+function eventOf(types: string, found: (event: any) => boolean): Promise<any[]> {
+  const query = `subscription { projectEvents(after: "0", types: [${types}]) { type ... on ToolCallSettledEvent { toolCall { id } } } }`
+  return h.collect(query, {}, (events) => events.some(found))
+}
+
+describe('a plain caller', () => {
+  test('gets a pending answer that is no error, and the same request brings the result, once', async () => {
+    const args = fresh()
+    const first = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    expect(first.body['result']).toMatchObject({
+      isError: false,
+      structuredContent: {
+        status: 'pending_approval',
+        call_id: expect.stringMatching(/^call_/),
+        approval_id: expect.stringMatching(/^apr_/),
+      },
+    })
+    const { call_id: id } = first.body['result'].structuredContent
+    const again = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    expect(again.body['result'].structuredContent.call_id).toBe(id)
+    const before = agent.paid()
+    await agent.decide()
+    const done = await callRaw(agent.url, agent.callerKey, 'approval_wait', { call_id: id })
+    const later = done.body['result'].structuredContent
+      ? await callRaw(agent.url, agent.callerKey, 'pay', args)
+      : done
+    expect(later.body['result'].content[0].text).toContain(`done: /pay {"word":"${args.word}"}`)
+    expect(agent.paid()).toBe(before + 1)
+    expect(await callOf(id)).toMatchObject({
+      source: 'BRIDGE',
+      status: 'SUCCEEDED',
+      agent: { id: agent.agentId },
+    })
+    // Its outcome was fetched: the same request is a new one now, and stops again.
+    const renewed = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    expect(renewed.body['result'].structuredContent.call_id).not.toBe(id)
+    await agent.decide('REJECT')
+  })
+
+  test('whose outcome nobody fetched for a day is asked about anew by the same request', async () => {
+    const args = fresh()
+    const first = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    const { call_id: id } = first.body['result'].structuredContent
+    await agent.decide()
+    const age = async (hours: number) => {
+      const { db } = h.app.services
+      await query(
+        db,
+        sql`update tool_calls set settled_at = now() - ${hours}::float8 * interval '1 hour' where id = ${id}`,
+      )
+    }
+    await eventOf('TOOL_CALL_SETTLED', (event) => event.toolCall.id === id)
+    await age(25)
+    const before = agent.paid()
+    const later = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    expect(later.body['result'].structuredContent).toMatchObject({ status: 'pending_approval' })
+    expect(later.body['result'].structuredContent.call_id).not.toBe(id)
+    await agent.decide('REJECT')
+    expect(agent.paid()).toBe(before)
+  })
+
+  test('another caller with the same request has a call of its own, and cannot see the first', async () => {
+    const args = fresh()
+    const mine = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    const other = await callRaw(agent.url, adminKey, 'pay', args)
+    const ids = [mine, other].map((answer) => answer.body['result'].structuredContent.call_id)
+    expect(ids[0]).not.toBe(ids[1])
+    const peek = await callRaw(agent.url, adminKey, 'approval_wait', { call_id: ids[0] })
+    expect(peek.body['error']).toMatchObject({ code: -32602, data: { type: 'not_found' } })
+    await agent.decide('REJECT')
+    await agent.decide('REJECT')
+  })
+
+  test('with a key finds its call again by the key, and other arguments are a conflict', async () => {
+    const args = { ...fresh(), idempotency_key: `key ${count}` }
+    const first = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    const again = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    expect(again.body['result'].structuredContent.call_id).toBe(
+      first.body['result'].structuredContent.call_id,
+    )
+    const other = await callRaw(agent.url, agent.callerKey, 'pay', { ...args, word: 'other' })
+    expect(other.body['error']).toMatchObject({ code: 409001, data: { type: 'idempotency_conflict' } })
+    await agent.decide('REJECT')
+    const told = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    expect(told.body['result']).toMatchObject({
+      isError: true,
+      structuredContent: { error: { type: 'approval_rejected' } },
+    })
+  })
+})
+
+describe('a client of the new era', () => {
+  test('is sent back with another sealed state in every round, until there is a result', async () => {
+    const params = { name: 'pay', arguments: fresh() }
+    const states = new Set<string>()
+    let answer = await modern('tools/call', params)
+    for (let round = 0; round < 3; round++) {
+      const { resultType, requestState, inputRequests } = answer.body['result']
+      expect([resultType, inputRequests]).toEqual(['input_required', undefined])
+      states.add(requestState)
+      answer = await modern('tools/call', { ...params, requestState })
+    }
+    expect(states.size).toBe(3)
+    const decided = agent.decide()
+    while (answer.body['result'].resultType === 'input_required')
+      answer = await modern('tools/call', { ...params, requestState: answer.body['result'].requestState })
+    await decided
+    expect(answer.body['result']).toMatchObject({ resultType: 'complete', isError: false })
+  })
+
+  test('a state of another caller, of another request, or changed by a letter is refused', async () => {
+    const params = { name: 'pay', arguments: fresh() }
+    const { requestState } = (await modern('tools/call', params)).body['result']
+    const changed =
+      requestState.slice(0, -2) + (requestState.at(-2) === 'A' ? 'B' : 'A') + requestState.at(-1)
+    const tries = [
+      modern('tools/call', { ...params, requestState }, { key: adminKey }),
+      modern('tools/call', { name: 'pay', arguments: fresh(), requestState }),
+      modern('tools/call', { ...params, requestState: changed }),
+    ]
+    for (const { body } of await Promise.all(tries)) expect(body['error'].code).toBe(-32602)
+    await agent.decide('REJECT')
+  })
+
+  test('that hangs up and does not come back has its call withdrawn, and nobody can approve it any more', async () => {
+    const params = { name: 'pay', arguments: fresh() }
+    const { requestState } = (await modern('tools/call', params)).body['result']
+    const hangUp = await hold({ ...params, requestState })
+    const pending = await h.gql('{ approvals(status: PENDING, first: 1) { nodes { id toolCall { id } } } }')
+    const [approval] = pending.data['approvals'].nodes
+    hangUp()
+    await eventOf('TOOL_CALL_SETTLED', (event) => event.toolCall?.id === approval.toolCall.id)
+    expect(await callOf(approval.toolCall.id)).toMatchObject({
+      status: 'CANCELLED',
+      approval: { status: 'VOIDED', voidReason: 'WITHDRAWN' },
+    })
+    const late = await h.mutate(
+      'decideApproval',
+      { approvalId: approval.id, verdict: 'APPROVE' },
+      'approval { id }',
+    )
+    expect(late['__typename']).toBe('ConflictError')
+  })
+})
+
+/** A round that is being held: the server has said so. The answer hangs up. */
+async function hold(params: Record<string, any>): Promise<() => void> {
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+    progressToken: 1,
+  }
+  const gone = new AbortController()
+  const response = await fetch(agent.url, {
+    method: 'POST',
+    signal: gone.signal,
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${agent.callerKey}`,
+      ...newEra,
+      'mcp-method': 'tools/call',
+      'mcp-name': 'pay',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { ...params, _meta } }),
+  })
+  const { value } = await response.body!.getReader().read()
+  expect(Buffer.from(value!).toString()).toContain('waiting for approval')
+  return () => gone.abort()
+}
+
+describe('a task', () => {
+  test('works while a person thinks, and completes with the result', async () => {
+    const made = (await modern('tools/call', { name: 'pay', arguments: fresh() }, tasks)).body['result']
+    expect(made).toMatchObject({ resultType: 'task', status: 'working', ttlMs: 86_400_000 })
+    expect(made.statusMessage).toMatch(/^Waiting for a person to approve, until \d{4}-/)
+    const { taskId } = made
+    const decided = agent.decide()
+    let seen = (await modern('tasks/get', { taskId }, tasks)).body['result']
+    while (seen.status === 'working') seen = (await modern('tasks/get', { taskId }, tasks)).body['result']
+    await decided
+    expect(seen).toMatchObject({ resultType: 'complete', status: 'completed', result: { isError: false } })
+  })
+
+  test('of another caller is unknown in the same words as one that never was', async () => {
+    const { taskId } = (await modern('tools/call', { name: 'pay', arguments: fresh() }, tasks)).body['result']
+    const words = []
+    for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel'])
+      for (const id of [taskId, 'call_nobody.nothing', 'x', taskId.replace('.', '.A')]) {
+        const key = id === taskId ? adminKey : agent.callerKey
+        words.push((await modern(method, { taskId: id }, { ...tasks, key })).body['error'])
+      }
+    expect(new Set(words.map((error) => JSON.stringify([error.code, error.message])))).toEqual(
+      new Set(['[-32602,"Unknown task"]']),
+    )
+    await modern('tasks/cancel', { taskId }, tasks)
+  })
+
+  test('that is cancelled withdraws its approval, and nothing runs', async () => {
+    const before = agent.paid()
+    const { taskId } = (await modern('tools/call', { name: 'pay', arguments: fresh() }, tasks)).body['result']
+    const ack = await modern('tasks/cancel', { taskId }, tasks)
+    expect(ack.body['result']).toMatchObject({ resultType: 'complete' })
+    const seen = await modern('tasks/get', { taskId }, tasks)
+    expect(seen.body['result'].status).toBe('cancelled')
+    expect((await modern('tasks/cancel', { taskId }, tasks)).body['error']).toBeUndefined()
+    expect(agent.paid()).toBe(before)
+    expect(await callOf(taskId.split('.')[0])).toMatchObject({ approval: { voidReason: 'WITHDRAWN' } })
+  })
+})
+
+describe('a client of the old era', () => {
+  test('that hangs up has cancelled nothing: the call is approved, runs, and is there when it comes back', async () => {
+    const args = fresh()
+    const before = agent.paid()
+    const gone = new AbortController()
+    const headers = {
+      'content-type': 'application/json',
+      'x-agent-api-key': agent.callerKey,
+      'mcp-protocol-version': '2025-11-25',
+      accept: 'application/json, text/event-stream',
+    }
+    const params = { name: 'pay', arguments: args, _meta: { progressToken: 1 } }
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
+    const response = await fetch(agent.url, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(message),
+      signal: gone.signal,
+    })
+    const reader = response.body!.getReader()
+    const heard = Buffer.from((await reader.read()).value!).toString()
+    expect(heard).toContain('waiting for approval')
+    gone.abort()
+    await agent.decide()
+    await eventOf('TOOL_CALL_SETTLED', () => agent.paid() === before + 1)
+    const { body } = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    expect(body['result'].content[0].text).toContain(args.word)
+    expect(agent.paid()).toBe(before + 1)
+  })
+
+  test('takes a request back with notifications/cancelled in its session', async () => {
+    const headers = { 'mcp-protocol-version': '2025-11-25', accept: 'application/json, text/event-stream' }
+    const started = await rpc(
+      agent.url,
+      agent.callerKey,
+      {
+        jsonrpc: '2.0',
+        id: 0,
+        method: 'initialize',
+        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } },
+      },
+      { accept: headers.accept },
+    )
+    const session = { ...headers, 'mcp-session-id': started.headers.get('mcp-session-id')! }
+    const params = { name: 'pay', arguments: fresh(), _meta: { progressToken: 1 } }
+    const held = rpc(
+      agent.url,
+      agent.callerKey,
+      { jsonrpc: '2.0', id: 9, method: 'tools/call', params },
+      session,
+    )
+    const asked = 'subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }'
+    const newest = async () =>
+      (await h.gql('{ approvals(first: 1, status: PENDING) { nodes { id toolCall { id arguments } } } }'))
+        .data['approvals'].nodes[0]
+    await h.collect(asked, {}, () => true)
+    let approval = await newest()
+    while (approval?.toolCall.arguments.word !== params.arguments.word) approval = await newest()
+    await rpc(
+      agent.url,
+      agent.callerKey,
+      { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } },
+      session,
+    )
+    await held
+    expect(await callOf(approval.toolCall.id)).toMatchObject({ status: 'CANCELLED' })
+  })
+})
+
+describe('the caller', () => {
+  test('finds nothing on either server that could approve', async () => {
+    for (const url of [agent.url, `${h.url}/mcp`]) {
+      const { body } = await rpc(url, adminKey, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
+      const names: string[] = body['result'].tools.map((tool: any) => tool.name)
+      expect(names.length).toBeGreaterThan(3)
+      expect(names.filter((name) => /decide|resolve|grant/.test(name))).toEqual([])
+    }
+    for (const name of ['decide-approval', 'decide-approvals', 'decideApproval']) {
+      const { body } = await callRaw(`${h.url}/mcp`, adminKey, name, { approvalId: 'x', verdict: 'APPROVE' })
+      expect(body['error'].data.type).toBe('unknown_tool')
+    }
+  })
+
+  test('cannot approve by what it sends back: not by tasks/update, not by inputResponses, not by arguments', async () => {
+    const before = agent.paid()
+    const args = fresh()
+    const yes = { approval: { action: 'accept', content: { approve: true } } }
+    const { taskId } = (await modern('tools/call', { name: 'pay', arguments: args }, tasks)).body['result']
+    await modern('tasks/update', { taskId, inputResponses: yes }, tasks)
+    expect((await modern('tasks/get', { taskId }, tasks)).body['result'].status).toBe('working')
+    const again = fresh()
+    const { requestState } = (await modern('tools/call', { name: 'pay', arguments: again })).body['result']
+    const params = { name: 'pay', arguments: again, requestState, inputResponses: yes }
+    expect((await modern('tools/call', params)).body['result'].resultType).toBe('input_required')
+    expect(agent.paid()).toBe(before)
+    await agent.decide('REJECT')
+    await agent.decide('REJECT')
+  })
+
+  test("an agent's own gate stops a tool that has none, and never loosens one that has", async () => {
+    const strict = await h.mutate(
+      'createAgent',
+      { name: 'strict', toolIds: [agent.tools.echo], gate: { autoApprove: false }, mcp: { enabled: true } },
+      'agent { id }',
+    )
+    const loose = await h.mutate(
+      'createAgent',
+      { name: 'loose', toolIds: [agent.tools.pay], gate: { autoApprove: true }, mcp: { enabled: true } },
+      'agent { id }',
+    )
+    for (const [id, name] of [
+      [strict['agent'].id, 'echo'],
+      [loose['agent'].id, 'pay'],
+    ]) {
+      const { body } = await callRaw(`${h.url}/mcp/${id}`, agent.callerKey, name, fresh())
+      expect(body['result'].structuredContent.status).toBe('pending_approval')
+    }
+  })
+})

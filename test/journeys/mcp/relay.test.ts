@@ -1,0 +1,257 @@
+/** What passes between upstreams and clients of the bridge: prompts, resources, questions, and who may see them. */
+import { Client } from '@modelcontextprotocol/client'
+import { inputRequired } from '@modelcontextprotocol/server'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
+import { gateStory, type GateStory } from '../../support/gate-story.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { transportV2 } from '../../support/mcp-clients.ts'
+import { rpc } from '../../support/bridge.ts'
+import { makeCast, type Cast } from '../../support/story.ts'
+import {
+  startEverything,
+  startModern,
+  type ModernServer,
+  type RunningServer,
+} from '../../support/upstream-servers.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+let modern: ModernServer
+let everything: RunningServer
+let agentId: string
+let toolId: string
+
+const everyThing = { resources: ['*'], prompts: ['*'] }
+const said = (text: string) => ({ content: [{ type: 'text', text }] })
+const question = {
+  method: 'elicitation/create',
+  params: {
+    mode: 'form',
+    message: 'Who are you?',
+    requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+  },
+}
+
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+  ;[everything, modern] = await Promise.all([startEverything('streamableHttp'), startModern()])
+  modern.tools.set('greet', {
+    tool: { name: 'greet' },
+    run: (_args, mcp) => {
+      const name = mcp.mcpReq.inputResponses?.user?.content?.name
+      return name ? said(`Hello, ${name}`) : inputRequired({ inputRequests: { user: question } as never })
+    },
+  })
+  const make = async (name: string, url: string) =>
+    (await h.mutate('createTool', { name, config: { mcp: { url, relay: everyThing } } }, 'tool { id }'))[
+      'tool'
+    ].id as string
+  toolId = await make('far', modern.url)
+  const toolIds = [toolId, await make('every', everything.url)]
+  agentId = await cast.agent({ toolIds, mcp: { enabled: true } })
+})
+afterAll(async () => {
+  await Promise.all([cast?.close(), everything?.kill(), modern?.kill()])
+  await h?.stop()
+})
+
+async function connected(
+  key: string,
+  capabilities: object = {},
+  url = `${h.url}/mcp/${agentId}`,
+): Promise<Client> {
+  const client = new Client(
+    { name: 't', version: '1' },
+    { capabilities, versionNegotiation: { mode: { pin: '2026-07-28' } } },
+  )
+  await client.connect(transportV2(url, key, () => {}))
+  return client
+}
+
+const callerKey = async () => (await gate.key({ role: 'CALLER' })).secret
+const ledger = async (name: string) => {
+  const query = '{ toolCalls(first: 1) { nodes { name status attempt attempts { outcome } } } }'
+  const { data } = await h.gql(query)
+  expect(data['toolCalls'].nodes[0].name).toBe(name)
+  return data['toolCalls'].nodes[0]
+}
+
+describe('prompts and resources', () => {
+  test('of all upstreams are listed under names of ours and read from whoever has them', async () => {
+    const client = await connected(await callerKey())
+    const { prompts } = await client.listPrompts()
+    expect(prompts.map((prompt) => prompt.name)).toEqual(
+      expect.arrayContaining(['far_greet', 'every_simple-prompt']),
+    )
+    const got = await client.getPrompt({ name: 'far_greet', arguments: { who: 'you all' } })
+    expect(got.messages[0]!.content).toMatchObject({ text: 'Hello you all' })
+    const { resources } = await client.listResources()
+    expect(resources.map((one) => one.uri)).toContain('test://one')
+    expect((await client.readResource({ uri: 'test://one' })).contents[0]).toMatchObject({ text: 'the text' })
+    expect((await client.readResource({ uri: 'test://any-other' })).contents[0]).toMatchObject({
+      text: 'the text',
+    })
+    await expect(client.readResource({ uri: 'nobody://has' })).rejects.toMatchObject({ code: -32602 })
+    await expect(client.getPrompt({ name: 'greet' })).rejects.toThrow()
+    await client.close()
+  })
+
+  test('do not exist for a key that may not call their tool', async () => {
+    const policy = {
+      statement: [
+        { effect: 'Allow', action: ['*'], resource: ['*'] },
+        { effect: 'Deny', action: ['tools:Call'], resource: [`tool/${toolId}`] },
+      ],
+    }
+    const { secret } = await gate.key({ policy })
+    const client = await connected(secret)
+    const { prompts } = await client.listPrompts()
+    expect(prompts.map((prompt) => prompt.name)).not.toContain('far_greet')
+    await expect(client.getPrompt({ name: 'far_greet' })).rejects.toThrow()
+    await expect(client.readResource({ uri: 'test://one' })).rejects.toMatchObject({ code: -32602 })
+    await client.close()
+  })
+})
+
+describe('a tool that asks its caller', () => {
+  test('gets the answer in the next round, as one call with two attempts', async () => {
+    const client = await connected(await callerKey(), { elicitation: {} })
+    client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Ada' } }))
+    const result = await client.callTool({ name: 'far_greet', arguments: {} })
+    expect(result.content).toEqual([{ type: 'text', text: 'Hello, Ada' }])
+    expect(await ledger('far_greet')).toMatchObject({
+      status: 'SUCCEEDED',
+      attempt: 2,
+      attempts: [{ outcome: 'AWAITING_CLIENT' }, { outcome: 'SUCCEEDED' }],
+    })
+    await client.close()
+  })
+
+  test('of another caller, or with a changed state, is not answered', async () => {
+    const url = `${h.url}/mcp/${agentId}`
+    const [mine, other] = [await callerKey(), await callerKey()]
+    const params = (more: object = {}) => ({
+      name: 'far_greet',
+      arguments: {},
+      ...more,
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+      },
+    })
+    const send = (key: string, more?: object) =>
+      rpc(
+        url,
+        key,
+        { jsonrpc: '2.0', id: 1, method: 'tools/call', params: params(more) },
+        {
+          accept: 'application/json, text/event-stream',
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': 'tools/call',
+          'mcp-name': 'far_greet',
+        },
+      )
+    const asked = (await send(mine)).body['result']
+    expect(asked).toMatchObject({ resultType: 'input_required', inputRequests: { user: question } })
+    const inputResponses = { user: { action: 'accept', content: { name: 'Eve' } } }
+    const { requestState } = asked
+    expect((await send(other, { requestState, inputResponses })).body['error']).toMatchObject({
+      code: -32602,
+    })
+    const changed = requestState.slice(0, -2) + (requestState.endsWith('A') ? 'BB' : 'AA')
+    expect((await send(mine, { requestState: changed, inputResponses })).body['error']).toMatchObject({
+      code: -32602,
+    })
+    expect(await ledger('far_greet')).toMatchObject({ status: 'AWAITING_CLIENT' })
+    const twice = await Promise.all([1, 2, 3].map(() => send(mine, { requestState, inputResponses })))
+    expect(twice.map(({ body }) => body['result'].content?.[0].text)).toEqual(Array(3).fill('Hello, Eve'))
+    expect(await ledger('far_greet')).toMatchObject({ status: 'SUCCEEDED', attempt: 2 })
+  })
+
+  test('is refused for a client that did not say that it can be asked, and in a run of the agent', async () => {
+    const client = await connected(await callerKey())
+    await expect(client.callTool({ name: 'far_greet', arguments: {} })).rejects.toMatchObject({
+      code: -32021,
+    })
+    await client.close()
+    const id = await cast.start(agentId, 'call far_greet {}')
+    const done = await h.until(id, ['COMPLETED'], 'toolCalls { status errorCode }')
+    expect(done['toolCalls']).toEqual([{ status: 'ERRORED', errorCode: 'upstream_error' }])
+  })
+})
+
+describe('a client of the old era', () => {
+  test('is asked on its own stream, by upstreams of both eras', async () => {
+    const client = new ClientV1({ name: 't', version: '1' }, { capabilities: { elicitation: {} } })
+    client.setRequestHandler(
+      ElicitRequestSchema,
+      () => ({ action: 'accept', content: { name: 'Bob' } }) as never,
+    )
+    const headers = { authorization: `Bearer ${await callerKey()}` }
+    const address = new URL(`${h.url}/mcp/${agentId}`)
+    await client.connect(new StreamableHTTPClientTransport(address, { requestInit: { headers } }) as never)
+    const modernOne = await client.callTool({ name: 'far_greet', arguments: {} })
+    expect(modernOne.content).toEqual([{ type: 'text', text: 'Hello, Bob' }])
+    const listed = (await client.listTools()).tools.map((tool) => tool.name)
+    const elicits = listed.find((name) => name.startsWith('every_') && name.includes('elicitation'))
+    if (elicits) {
+      const legacyOne = await client.callTool({ name: elicits, arguments: {} })
+      expect(JSON.stringify(legacyOne.content)).toContain('Bob')
+    }
+    await client.close()
+  })
+})
+
+describe.skipIf(!hasPostgres)('two replicas', () => {
+  let database: Awaited<ReturnType<typeof postgresDatabase>>
+  let pair: Harness[]
+
+  beforeAll(async () => {
+    database = await postgresDatabase()
+    pair = [
+      await openHarness({ databaseUrl: database.url }),
+      await openHarness({ databaseUrl: database.url }),
+    ]
+  })
+  afterAll(async () => {
+    await Promise.all(pair.map((one) => one.stop()))
+    await database.drop()
+  })
+
+  test('the answer of an old client may reach the other one', async () => {
+    const [first, second] = pair as [Harness, Harness]
+    const config = { mcp: { url: modern.url, relay: everyThing } }
+    const { tool } = await first.mutate('createTool', { name: 'far', config }, 'tool { id }')
+    const { agent } = await first.mutate(
+      'createAgent',
+      { name: 'a', toolIds: [tool.id], mcp: { enabled: true } },
+      'agent { id }',
+    )
+    const client = new ClientV1({ name: 't', version: '1' }, { capabilities: { elicitation: {} } })
+    client.setRequestHandler(
+      ElicitRequestSchema,
+      () => ({ action: 'accept', content: { name: 'Cy' } }) as never,
+    )
+    const { secret } = await first.mutate('createApiKey', { name: 'k', role: 'CALLER' }, 'secret')
+    const reroute: typeof fetch = (input, init) => {
+      const isAnswer = typeof init?.body === 'string' && init.body.includes('"result"')
+      return fetch(isAnswer ? String(input).replace(first.url, second.url) : input, init)
+    }
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(`${first.url}/mcp/${agent.id}`), {
+        requestInit: { headers: { authorization: `Bearer ${secret}` } },
+        fetch: reroute as never,
+      }) as never,
+    )
+    const result = await client.callTool({ name: 'far_greet', arguments: {} })
+    expect(result.content).toEqual([{ type: 'text', text: 'Hello, Cy' }])
+    await client.close()
+  })
+})
