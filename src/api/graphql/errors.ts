@@ -86,7 +86,7 @@ export function addErrorTypes(builder: Builder) {
     description: 'Stable codes of errors. Clients must expect new ones.',
     values: described(errorCodes, codeMeanings),
   })
-  const error = builder.interfaceRef<Refusal>('Error').implement({
+  const error = builder.interfaceRef<Pick<Refusal, 'code' | 'message'>>('Error').implement({
     description:
       'An expected refusal, as data. New members may come: spread `... on Error` to be ready for them.',
     fields: (t) => ({
@@ -132,7 +132,7 @@ export function addErrorTypes(builder: Builder) {
 }
 
 /** The refusal of a caught error when the mutation lists it, else the error is thrown on. */
-export function refusalOf(error: unknown, listed: readonly RefusalName[]): object {
+export function refusalOf(error: unknown, listed: readonly RefusalName[]): Refusal {
   const known = asAppError(error)
   if (known)
     for (const name of listed)

@@ -66,7 +66,7 @@ export function openSockets(options: SocketOptions): Sockets {
       onConnect: (ctx) => connect(options, ctx),
       onSubscribe: (ctx, _id, payload) => subscribe(options, limits, ctx, payload),
       onNext: (_ctx, _id, _payload, _args, result) =>
-        result.errors ? ({ ...result, errors: result.errors.map(withoutHttp) } as never) : undefined,
+        result.errors ? { ...result, errors: result.errors.map(withoutHttp) } : undefined,
       onError: (_ctx, _id, _payload, errors) => errors.map(withoutHttp),
       onClose: ({ extra }) => extra.forget?.(),
     },
@@ -193,13 +193,13 @@ async function subscribe(
     } = options.yoga.getEnveloped({
       prepared,
       params: payload,
-    } as never)
+    })
     const document = parse(payload.query)
     const faults = validate(schema, document)
     if (faults.length > 0) return faults.map((error: GraphQLError) => maskError(error, options.log))
     const contextValue = await contextFactory()
     const { operationName, variables: variableValues } = payload
-    return { schema, document, operationName, variableValues, contextValue, execute, subscribe: run } as never
+    return { schema, document, operationName, variableValues, contextValue, execute, subscribe: run }
   } catch (error) {
     return [maskError(error, options.log)]
   }

@@ -77,7 +77,7 @@ export async function proposeGateChange(ctx: Ctx, input: ProposeGateChangeInput)
         change,
         note: given.note ?? null,
         proposedBy,
-        expiresAt: nowPlus(lifetimeMs) as never,
+        expiresAt: nowPlus(lifetimeMs),
       })
       .returning()
     const details = { gateChangeId: id, proposed: true }

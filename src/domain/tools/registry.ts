@@ -24,7 +24,10 @@ import type { Tool } from './tool.ts'
 import { keepVersion, saveVersion, tellTool, toolOf } from './versions.ts'
 
 export type CreateToolInput = ToolInput & { projectId?: string | null }
-export type UpdateToolInput = Partial<ToolInput> & { id: string; expectedVersion?: number | null }
+export type UpdateToolInput = { [Field in keyof ToolInput]?: ToolInput[Field] | null } & {
+  id: string
+  expectedVersion?: number | null
+}
 
 /**
  * Saves a new tool as version 1. Action `tools:Create`. INVALID names every fault; NAME_TAKEN when the project has a
