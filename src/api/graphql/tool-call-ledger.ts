@@ -6,7 +6,7 @@ import {
   type ToolCall,
   type ToolCallAttempt,
   type ToolCallStatus,
-} from '../../domain/tools/index.ts'
+} from '../../domain/tool-calls/index.ts'
 import type { EnumOf } from './builder.ts'
 import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
