@@ -10,13 +10,13 @@ import { principalById, type Ctx, type Principal } from '../../access/index.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { goneResult, prepareCall, proposedCallable, refusalOf, type AgentMessage } from '../../tools/index.ts'
 import { callStarted, factsOfCall, inGeneration, startCall, type ToolCall } from '../../tool-calls/index.ts'
-import { endOfTime } from '../nesting/deadline.ts'
+import { ownDeadline } from '../nesting/deadline.ts'
 import { commit, type Change } from '../transaction/commit.ts'
 import { ownThreadId, type Generation } from '../generation.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { outcomeOf, settleCall } from '../transaction/settle-call.ts'
 import { prepareStart, type NewGeneration, type StartGenerationInput } from '../start.ts'
-import { tell, type Turn } from '../transaction/turn.ts'
+import { publishCommit, type Turn } from '../transaction/turn.ts'
 
 /**
  * Starts the run of a PROPOSED or APPROVED call of an agent, for whoever asked for this run. The call is EXECUTING from
@@ -26,7 +26,7 @@ import { tell, type Turn } from '../transaction/turn.ts'
 export async function startChild(turn: Turn, call: ToolCall): Promise<void> {
   if (turn.signal.aborted) return
   const { services, held, generation } = turn
-  const made = await prepareRun(turn, call)
+  const made = await prepareChild(turn, call)
   if ('content' in made) return settleCall(turn, call, made, 'ERRORED')
   const rootId = generation.rootId ?? generation.id
   const done = await atomically(services.db, async (tx) => {
@@ -39,7 +39,7 @@ export async function startChild(turn: Turn, call: ToolCall): Promise<void> {
     const full = under!.n >= nestingLimits.descendants
     return commit(tx, held, full ? outcomeOf(turn, call, tooMany, 'ERRORED') : beginning(turn, call, made))
   })
-  tell(turn, done)
+  publishCommit(turn, done)
   services.pubsub.publish([{ kind: 'work', table: 'generations' }])
 }
 
@@ -60,11 +60,11 @@ function beginning(turn: Turn, call: ToolCall, run: NewGeneration): Change {
       callStarted(call, call.attempt + 1),
       { type: 'CHILD_STARTED', data: { ...facts, childId: run.id, agentId: run.agent.id } },
     ],
-    also: insertRun(generation, call.id, run),
+    also: insertChild(generation, call.id, run),
   }
 }
 
-function insertRun(parent: Generation, callId: string, run: NewGeneration): SQL[] {
+function insertChild(parent: Generation, callId: string, run: NewGeneration): SQL[] {
   const { agent } = run
   const threadId = run.threadId ?? ownThreadId(run.id)
   const gates = gatesOf(parent.settings)
@@ -78,14 +78,14 @@ function insertRun(parent: Generation, callId: string, run: NewGeneration): SQL[
         requested_by, requester, parent_id, parent_call_id, root_id, depth, last_seq, deadline_at, wake_at)
       select ${run.id}, g.project_id, ${agent.id}, ${agent.version}::int, ${threadId}, 'QUEUED', ${jsonb(settings)},
         ${jsonb(run.messages)}, g.requested_by, g.requester, g.id, ${callId}, ${parent.rootId ?? parent.id},
-        ${parent.depth + 1}::int, 1, least(${endOfTime(sql`g.id`, sql`g.deadline_at`)}, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
+        ${parent.depth + 1}::int, 1, least(${ownDeadline(sql`g.id`, sql`g.deadline_at`)}, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
     insertEvents(sql`select g.project_id, ${run.id}::text as generation_id, 1 as seq, 'GENERATION_QUEUED' as type,
       ${queued} as data from g`),
   ]
 }
 
 /** The run as it would start, or why it cannot. The arguments were checked when the call was proposed, and are again. */
-async function prepareRun(
+async function prepareChild(
   { services, generation }: Turn,
   call: ToolCall,
 ): Promise<NewGeneration | ToolResult> {

@@ -21,13 +21,20 @@ import type { PreparedRequest } from './request.ts'
 import { completed, failed } from '../transaction/terminal.ts'
 import { commit, unlessCancelled, type Change } from '../transaction/commit.ts'
 import type { Generation } from '../generation.ts'
-import { judge, type Judgement } from './final-answer.ts'
+import { judgeFinalAnswer, type Judgement } from './final-answer.ts'
 import { callsOf, type AssistantPart } from '../model/message.ts'
 import type { ModelAnswer, ModelPort } from '../model/port.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { isStop, type StepPlan } from '../decide.ts'
 import { endAtStop, passed, triage, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
-import { lockOwn, maxParallelCalls, tell, write, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+import {
+  lockOwn,
+  maxParallelCalls,
+  publishCommit,
+  commitTurn,
+  type Turn,
+  type TurnOutcome,
+} from '../transaction/turn.ts'
 
 /** Judges and commits the answer of one attempt. */
 export async function commitAnswer(
@@ -40,7 +47,7 @@ export async function commitAnswer(
 ): Promise<TurnOutcome> {
   const { services, generation } = step
   const { settings } = generation
-  const judgement = judge({
+  const judgement = judgeFinalAnswer({
     ...answer,
     plan,
     outputSchema: settings.outputSchema,
@@ -55,7 +62,7 @@ export async function commitAnswer(
   const grants = await usableGrants(step, calls)
   if (grants.length === 0) {
     const { change, outcome } = changeOf(step, made, endAtStop(calls, rules ?? never))
-    await write(step, change)
+    await commitTurn(step, change)
     return outcome
   }
   // Uses are taken in the transaction of the call that they let pass, under the generation's lock.
@@ -68,7 +75,7 @@ export async function commitAnswer(
     const { change, outcome } = changeOf(step, made, endAtStop(through, rules ?? never))
     return { made: await commit(tx, step.held, change), outcome }
   })
-  tell(step, done.made)
+  publishCommit(step, done.made)
   return done.outcome
 }
 
