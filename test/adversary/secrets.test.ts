@@ -18,7 +18,7 @@ const value = 'sw0rdfish'
 
 beforeAll(async () => {
   h = await openHarness()
-  thief = await startLoopback((request, response) => {
+  thief = await startLoopback((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
   })
   friend = await startLoopback((request, response) => {
