@@ -24,10 +24,10 @@ export function connectionOf<Node>(node: NodeRef<Node>, name: string) {
 }
 
 interface ConnectionArgs {
-  first?: number | null
-  last?: number | null
-  after?: string | null
-  before?: string | null
+  first?: number | null | undefined
+  last?: number | null | undefined
+  after?: string | null | undefined
+  before?: string | null | undefined
 }
 
 /** One page by keyset: `load` gets limits and places, its rows are ordered newest first (or inverted for `last`). */

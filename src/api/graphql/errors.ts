@@ -191,16 +191,16 @@ export function documentFault(error: GraphQLError): GraphQLError {
   const told = (extensions['http'] as object | undefined) ?? { spec: true, status: 400 }
   const http = extensions['code'] === 'BAD_REQUEST' ? { ...told, spec: false } : told
   return new GraphQLError(message, {
-    nodes,
-    source,
-    positions,
-    path,
+    nodes: nodes ?? null,
+    source: source ?? null,
+    positions: positions ?? null,
+    path: path ?? null,
     extensions: path ? extensions : { ...extensions, http },
   })
 }
 
 function at(error: unknown, message: string, extensions: Record<string, unknown>): GraphQLError {
-  const { nodes, path } = error instanceof GraphQLError ? error : { nodes: undefined, path: undefined }
+  const { nodes = null, path = null } = error instanceof GraphQLError ? error : {}
   return new GraphQLError(message, { nodes, path, extensions })
 }
 

@@ -23,7 +23,7 @@ import { variableFaults } from './variables.ts'
 interface Operation {
   schema: GraphQLSchema
   document: DocumentNode
-  operationName?: string | null
+  operationName?: string | null | undefined
   variableValues?: Record<string, unknown> | null
   contextValue: GraphQLContext
 }

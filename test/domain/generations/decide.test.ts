@@ -36,7 +36,10 @@ const situation = (more: Partial<Situation> = {}): Situation => ({
 
 test('what was sent is heard out before a cancel, and nothing new is sent', () => {
   const calls = [call({ id: 'a', status: 'EXECUTING' }), call({ id: 'b', status: 'PROPOSED' })]
-  expect(decide(situation({ calls, cancelRequested: true }))).toMatchObject({ do: 'run', calls: [{ id: 'a' }] })
+  expect(decide(situation({ calls, cancelRequested: true }))).toMatchObject({
+    do: 'run',
+    calls: [{ id: 'a' }],
+  })
   expect(decide(situation({ calls }))).toMatchObject({ do: 'run', calls: [{ id: 'a' }, { id: 'b' }] })
 })
 
@@ -62,7 +65,9 @@ test('a budget with the reserve of an answer ends before a stop condition is loo
     stopConditions: [{ hasToolCall: 'look' }],
   })
   const calls = [call({})]
-  expect(decide(situation({ settings, calls, usedTokens: 70 }))).toMatchObject({ stopReason: 'STOP_CONDITION' })
+  expect(decide(situation({ settings, calls, usedTokens: 70 }))).toMatchObject({
+    stopReason: 'STOP_CONDITION',
+  })
   expect(decide(situation({ settings, calls, usedTokens: 71 }))).toMatchObject({ stopReason: 'BUDGET' })
 })
 
@@ -150,7 +155,10 @@ test('what is in hand is not run twice, and is heard out before a cancel or the 
   const calls = [call({ id: 'a', status: 'EXECUTING' }), call({ id: 'b', status: 'PROPOSED' })]
   expect(decide(situation({ calls, inFlight: hand('a', 'b') }))).toMatchObject({ do: 'waitForCalls' })
   for (const over of [{ cancelRequested: true }, { now: 20_000 }]) {
-    expect(decide(situation({ calls, inFlight: hand('a'), ...over }))).toEqual({ do: 'waitForCalls', forMs: null })
+    expect(decide(situation({ calls, inFlight: hand('a'), ...over }))).toEqual({
+      do: 'waitForCalls',
+      forMs: null,
+    })
     expect(decide(situation({ calls: [calls[1]!], ...over }))).toEqual({
       do: 'cancelRequested' in over ? 'cancel' : 'expire',
     })

@@ -2,7 +2,11 @@
 import { describe, expect, test } from 'vitest'
 import { checkSettings, gatesOf } from '../../../../src/domain/agents/agent.ts'
 import { shownStatus } from '../../../../src/domain/generations/generation.ts'
-import { nestingLimits, startableNow, waitsForChild } from '../../../../src/domain/generations/nesting/limits.ts'
+import {
+  nestingLimits,
+  startableNow,
+  waitsForChild,
+} from '../../../../src/domain/generations/nesting/limits.ts'
 import { decide, type Situation } from '../../../../src/domain/generations/decide.ts'
 import { asksAgent } from '../../../../src/domain/tools/index.ts'
 import { type ToolCall } from '../../../../src/domain/tool-calls/index.ts'
@@ -59,7 +63,9 @@ describe('what may start', () => {
   })
 
   test('what this worker is about to start counts', () => {
-    expect(startableNow(many.slice(1), many, new Set(['a0']), true)).toHaveLength(nestingLimits.openChildren - 1)
+    expect(startableNow(many.slice(1), many, new Set(['a0']), true)).toHaveLength(
+      nestingLimits.openChildren - 1,
+    )
   })
 
   test('without parallel calls nothing stands beside a run or overtakes one', () => {
@@ -90,7 +96,10 @@ describe('a generation with runs under it', () => {
       { used: 5, limit: 100 },
       { used: 70, limit: 70 },
     ]
-    expect(decide(situation(settled, { chainBudgets }))).toMatchObject({ do: 'complete', stopReason: 'BUDGET' })
+    expect(decide(situation(settled, { chainBudgets }))).toMatchObject({
+      do: 'complete',
+      stopReason: 'BUDGET',
+    })
     const one = chainBudgets.slice(0, 1)
     expect(decide(situation(settled, { chainBudgets: one }))).toMatchObject({ do: 'model' })
   })
