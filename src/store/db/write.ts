@@ -1,4 +1,4 @@
-/** Parts of statements that write: their lists of columns are derived from the table, so that none is aligned by hand. */
+/** Parts of statements that write; their lists of columns are derived from the table. */
 import { getTableColumns, getTableName, sql, SQL } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import { jsonb } from './database.ts'
