@@ -24,11 +24,11 @@ const mostTries = 5
 /**
  * Runs synchronous work for at most `ms` milliseconds and returns `ok: false` when it was stopped. The engine stops the
  * work wherever it is, inside a loop or a regular expression
- * (https://nodejs.org/api/vm.html#scriptrunincontextcontextifiedobject-options), so the work must own what it changes and
- * must be repeatable. The engine's limit is wall-clock time. When the process got less than three quarters of the limit
- * as CPU time, the work starts again with what is left, at most four times; all tries together use at most 1.25 times
- * `ms` of CPU time. Errors that the work throws are thrown. Costs about 70 microseconds. Inside other bounded work only
- * the outermost limit counts.
+ * (https://nodejs.org/api/vm.html#scriptrunincontextcontextifiedobject-options), so the work must own what it changes
+ * and must be repeatable. The engine's limit is wall-clock time. When the process got less than three quarters of the
+ * limit as CPU time, the work starts again with what is left, at most four times; all tries together use at most 1.25
+ * times `ms` of CPU time. Errors that the work throws are thrown. Costs about 70 microseconds. Inside other bounded
+ * work only the outermost limit counts.
  */
 export function bounded<Result>(
   ms: number,
@@ -69,8 +69,8 @@ let lostMs = 0
 let countedAt = 0
 
 /**
- * `bounded` for work that untrusted clients can request as often as they like. After stopped work, all further work gets
- * a shorter limit for a while, so that many requests together do not hold the event loop either.
+ * `bounded` for work that untrusted clients can request as often as they like. After stopped work, all further work
+ * gets a shorter limit for a while, so that many requests together do not hold the event loop either.
  */
 export function boundedTogether<Result>(ms: number, work: () => Result): Bounded<Result> {
   const start = performance.now()

@@ -9,7 +9,10 @@ export interface BucketRule {
 export interface Buckets {
   /** Takes the tokens and returns 0; when too few are left, takes none and returns the milliseconds to wait. */
   take(name: string, rule: BucketRule, tokens: number, now: number): number
-  /** Puts tokens back, up to the capacity. A negative number takes tokens, also below zero: later takes wait for the debt. */
+  /**
+   * Puts tokens back, up to the capacity. A negative number takes tokens, also below zero: later takes wait for the
+   * debt.
+   */
   giveBack(name: string, rule: BucketRule, tokens: number, now: number): void
   /** The tokens in the bucket now; a debt counts as zero. */
   left(name: string, rule: BucketRule, now: number): number

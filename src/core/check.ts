@@ -3,7 +3,10 @@ import { z } from 'zod'
 import { invalid, type Issue } from './errors.ts'
 import { isJsonObject, jsonTooBig, type JsonObject } from './json.ts'
 
-/** Returns the parsed value. Throws INVALID with at most 20 faults, each with its path under `root`; values are never echoed. */
+/**
+ * Returns the parsed value. Throws INVALID with at most 20 faults, each with its path under `root`; values are never
+ * echoed.
+ */
 export function check<Shape extends z.ZodType>(
   shape: Shape,
   value: unknown,

@@ -1,4 +1,7 @@
-/** The clock of this process, injectable for tests. It only measures and stamps: the database clock decides leases and deadlines. */
+/**
+ * The clock of this process, injectable for tests. It only measures and stamps: the database clock decides leases and
+ * deadlines.
+ */
 
 export interface Clock {
   /** Milliseconds since 1970. */

@@ -1,5 +1,6 @@
 /**
- * AppError is the only error whose message may reach a client. Each API layer maps its code; every other error is masked.
+ * AppError is the only error whose message may reach a client. Each API layer maps its code; every other error is
+ * masked.
  */
 
 /** Every error code that a client may see. A code keeps its meaning for ever. */

@@ -1,4 +1,6 @@
-/** Compiles JSON Schemas once, caches them and validates within time limits. Issues name paths and rules, never values. */
+/**
+ * Compiles JSON Schemas once, caches them and validates within time limits. Issues name paths and rules, never values.
+ */
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { bounded, boundedTogether, createCooldown, type Cooldown } from './bounded.ts'
 import type { Issue } from './errors.ts'

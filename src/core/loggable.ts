@@ -1,4 +1,7 @@
-/** The parts of an error that are logged: its type, its place in the code, and its message only when it holds no user data. */
+/**
+ * The parts of an error that are logged: its type, its place in the code, and its message only when it holds no user
+ * data.
+ */
 
 /** Error classes of Gatehouse whose messages contain no untrusted values. */
 const ownClasses = new Set([
@@ -27,8 +30,8 @@ const maxCauses = 4
 
 /**
  * The loggable parts of any thrown value. Errors of libraries carry user data: a model provider's error holds prompt,
- * response and API key, a query's its parameters. So only listed parts are taken: type, code, status, system call, stack
- * frames, and the same of up to four causes.
+ * response and API key, a query's its parameters. So only listed parts are taken: type, code, status, system call,
+ * stack frames, and the same of up to four causes.
  */
 export function loggable(error: unknown, depth = 0): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: error === null ? 'null' : typeof error }

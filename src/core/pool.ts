@@ -12,8 +12,8 @@ export interface Lease<Resource extends Pooled> {
 
 export interface Pool {
   /**
-   * The open resource of this key, opened with `open` when there is none. Concurrent calls for one key share one opening,
-   * and its error; the next call opens again.
+   * The open resource of this key, opened with `open` when there is none. Concurrent calls for one key share one
+   * opening, and its error; the next call opens again.
    */
   lease<Resource extends Pooled>(key: string, open: () => Promise<Resource>): Promise<Lease<Resource>>
   /** Leases this resource no more, and closes it when its last lease is released. Idempotent. */

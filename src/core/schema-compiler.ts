@@ -1,4 +1,6 @@
-/** Ajv for untrusted schemas: no code size that multiplies with references, no rule quadratic in the size of a value. */
+/**
+ * Ajv for untrusted schemas: no code size that multiplies with references, no rule quadratic in the size of a value.
+ */
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
@@ -9,7 +11,9 @@ import { canonicalJson, type JsonObject } from './json.ts'
 export interface Compiler {
   /** The first rule of the draft that a schema breaks; null when it is a valid schema. */
   fault(schema: JsonObject): ErrorObject | null
-  /** Throws when a reference cannot be resolved or a pattern is invalid. With `all` the function reports every error. */
+  /**
+   * Throws when a reference cannot be resolved or a pattern is invalid. With `all` the function reports every error.
+   */
   compile(schema: JsonObject, all: boolean): ValidateFunction
 }
 

@@ -3,8 +3,8 @@ import { isJsonObject, walkJson, type JsonObject } from './json.ts'
 
 export interface SchemaWeight {
   /**
-   * Rules that can apply to one part of a value: each counts once for each path of references that leads to it. Infinity
-   * when a path is circular or cannot be followed.
+   * Rules that can apply to one part of a value: each counts once for each path of references that leads to it.
+   * Infinity when a path is circular or cannot be followed.
    */
   rules: number
   /** Whether it has regular expressions, whose cost cannot be estimated. */
@@ -52,7 +52,9 @@ function target(schema: JsonObject, ref: string): unknown {
   return at
 }
 
-/** The parts of a value: its members and items at every level, and one for each eight characters. Stops above `most`. */
+/**
+ * The parts of a value: its members and items at every level, and one for each eight characters. Stops above `most`.
+ */
 export function weighValue(value: unknown, most: number): number {
   let parts = 0
   walkJson(value, (one, _depth, key) => {

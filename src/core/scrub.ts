@@ -1,4 +1,6 @@
-/** Removes hidden values from results: a server that received a secret may echo it, on purpose or in an error message. */
+/**
+ * Removes hidden values from results: a server that received a secret may echo it, on purpose or in an error message.
+ */
 import type { ContentBlock, ToolResult } from './content.ts'
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
 
@@ -13,8 +15,8 @@ const bytes = new Set(['data', 'blob'])
 
 /**
  * Returns a function that copies a JSON value and replaces every occurrence of these values: plain, URL-encoded, as a
- * JSON string or in base64, in texts, in names of members and as numbers. Members of objects and lists count one by one;
- * values with fewer than four characters are kept. Null when there is nothing to hide.
+ * JSON string or in base64, in texts, in names of members and as numbers. Members of objects and lists count one by
+ * one; values with fewer than four characters are kept. Null when there is nothing to hide.
  */
 export function scrubber(values: readonly Json[]): (<T>(value: T) => T) | null {
   const texts = [...new Set(leavesOf(values))].filter((text) => text.length >= shortest)

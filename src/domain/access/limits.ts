@@ -154,8 +154,8 @@ const newLimit = z.object({
 })
 
 /**
- * Sets the limit of a project, key, agent or tool, or removes it when `perMinute` is null. Action `limits:Set`. It holds
- * on every replica at once, or within 5 seconds when no bell rings. Limit and audit entry are written together.
+ * Sets the limit of a project, key, agent or tool, or removes it when `perMinute` is null. Action `limits:Set`. It
+ * holds on every replica at once, or within 5 seconds when no bell rings. Limit and audit entry are written together.
  */
 export async function setRateLimit(ctx: Ctx, input: z.input<typeof newLimit>): Promise<RateLimit | null> {
   const given = check(newLimit, input)
@@ -214,7 +214,9 @@ async function assertTarget(ctx: Ctx, projectId: string, scope: LimitScope, id: 
   if (rows.length === 0) throw notFound(scope.toLowerCase(), id)
 }
 
-/** The limits that were set in a project; there are at most as many as things that can have one. Action `limits:List`. */
+/**
+ * The limits that were set in a project; there are at most as many as things that can have one. Action `limits:List`.
+ */
 export async function listRateLimits(
   ctx: Ctx,
   input: { projectId?: string | null | undefined },

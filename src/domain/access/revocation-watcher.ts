@@ -5,7 +5,9 @@ import { apiKeys } from '../../store/db/tables/access.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Services, RevocationWatcher } from './context.ts'
 
-/** How often the keys are looked at when no bell rings, in milliseconds: as long as an authenticated key is believed. */
+/**
+ * How often the keys are looked at when no bell rings, in milliseconds: as long as an authenticated key is believed.
+ */
 const lookMs = 5000
 const lookBatch = 2000
 /** What a timer can hold, in milliseconds: some 24 days. */

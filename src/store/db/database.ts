@@ -38,10 +38,10 @@ const retryable = new Set(['40P01', '40001', '0A000', '25P02'])
 const maxTries = 3
 
 /**
- * Runs `work` in one transaction: all of it or nothing. Never wait for the network inside: the embedded database has one
- * connection for the whole process. `work` runs again, twice at most, when nothing of it was committed: after a deadlock,
- * a serialization failure, or a connection that was lost before COMMIT. Every failure of the database is a StorageError
- * or a DrizzleQueryError; CommitUnknownError when the transaction may have been committed.
+ * Runs `work` in one transaction: all of it or nothing. Never wait for the network inside: the embedded database has
+ * one connection for the whole process. `work` runs again, twice at most, when nothing of it was committed: after a
+ * deadlock, a serialization failure, or a connection that was lost before COMMIT. Every failure of the database is a
+ * StorageError or a DrizzleQueryError; CommitUnknownError when the transaction may have been committed.
  */
 export async function atomically<T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> {
   // A savepoint cannot be retried by itself: a deadlock ends the whole transaction.
@@ -84,8 +84,8 @@ function isRetryable(error: unknown): boolean {
 }
 
 /**
- * The value as a jsonb parameter. NUL and lone surrogates, which PostgreSQL refuses and models and tools do send, become
- * U+FFFD, so that no untrusted response can make a commit fail.
+ * The value as a jsonb parameter. NUL and lone surrogates, which PostgreSQL refuses and models and tools do send,
+ * become U+FFFD, so that no untrusted response can make a commit fail.
  */
 export function jsonb(value: unknown): SQL {
   const text = (JSON.stringify(value) ?? 'null').replace(/\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g, (found) =>

@@ -15,7 +15,9 @@ export class DirectoryInUseError extends Error {
   }
 }
 
-/** The pause between two tries while another process takes or clears the lock, and the most tries: about ten seconds. */
+/**
+ * The pause between two tries while another process takes or clears the lock, and the most tries: about ten seconds.
+ */
 const pauseMs = 10
 const mostTries = 1000
 /** A lock file without an owner is being written. When it is older than this, its writer has crashed. Milliseconds. */
@@ -23,8 +25,8 @@ const writingMs = 2000
 
 /**
  * Takes the lock of the directory, or throws DirectoryInUseError when another process holds it, also one in another
- * container that shares the directory. The lock of a crashed process is taken over, by exactly one of the processes that
- * try. Returns the function that releases the lock.
+ * container that shares the directory. The lock of a crashed process is taken over, by exactly one of the processes
+ * that try. Returns the function that releases the lock.
  */
 export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
   await mkdir(directory, { recursive: true })
@@ -85,8 +87,8 @@ function parse(text: string): Owner {
 }
 
 /**
- * Removes the lock of a dead owner, under a lock of its own: two processes at once could remove the new lock that one of
- * them has created. Returns false when another process is clearing it.
+ * Removes the lock of a dead owner, under a lock of its own: two processes at once could remove the new lock that one
+ * of them has created. Returns false when another process is clearing it.
  */
 async function clear(path: string, dead: Owner): Promise<boolean> {
   const guard = `${path}.clearing`

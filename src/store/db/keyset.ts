@@ -13,8 +13,9 @@ export const maxPageBytes = 8 * 1024 * 1024
 export const maxWholeBytes = 64 * 1024 * 1024
 
 /**
- * At most `page.limit` rows after and before the given positions. `inverted` reads from the other end, for `last`. Throws
- * RESPONSE_TOO_LARGE when the rows have more than `maxPageBytes`. Needs an index on (project_id, created_at, id).
+ * At most `page.limit` rows after and before the given positions. `inverted` reads from the other end, for `last`.
+ * Throws RESPONSE_TOO_LARGE when the rows have more than `maxPageBytes`. Needs an index on (project_id, created_at,
+ * id).
  */
 export async function listPage<Table extends Listable>(
   db: Database,

@@ -1,7 +1,7 @@
 /**
- * Whether the owner of a lock file is alive. Process ids are not comparable between containers that share a directory, so
- * the owner listens on a socket file beside the lock: a connection attempt succeeds from any container of the machine,
- * also while the owner is suspended. An owner on another machine is alive while it touches the lock file.
+ * Whether the owner of a lock file is alive. Process ids are not comparable between containers that share a directory,
+ * so the owner listens on a socket file beside the lock: a connection attempt succeeds from any container of the
+ * machine, also while the owner is suspended. An owner on another machine is alive while it touches the lock file.
  */
 import { randomBytes } from 'node:crypto'
 import { open, readFile, rm, stat, utimes } from 'node:fs/promises'
@@ -112,7 +112,9 @@ async function isListening(path: string): Promise<boolean | null> {
   }
 }
 
-/** The path as the address of a socket. On Linux a path that is too long goes through the file descriptor of its folder. */
+/**
+ * The path as the address of a socket. On Linux a path that is too long goes through the file descriptor of its folder.
+ */
 async function addressOf(path: string): Promise<{ address: string; done(): Promise<void> }> {
   if (Buffer.byteLength(path) <= maxPath) return { address: path, done: async () => {} }
   if (process.platform !== 'linux')

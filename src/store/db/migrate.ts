@@ -21,9 +21,9 @@ const maxRetries = 60
 const retryMs = 500
 
 /**
- * Applies the missing migrations, then opens the event log in this cluster. On PostgreSQL this holds an advisory lock on
- * a connection of its own: without it, all but one of the replicas that start together fail. A migration waits at most
- * two seconds for a lock, because other statements queue behind it, and then tries again.
+ * Applies the missing migrations, then opens the event log in this cluster. On PostgreSQL this holds an advisory lock
+ * on a connection of its own: without it, all but one of the replicas that start together fail. A migration waits at
+ * most two seconds for a lock, because other statements queue behind it, and then tries again.
  */
 export async function migrate(connection: Connection): Promise<void> {
   const options = { migrationsFolder: migrationsFolder() }

@@ -18,8 +18,8 @@ const nothing = sql``
 const shapes = new WeakMap<PgTable, Shape>()
 
 /**
- * The rows of the table that the tail (`where … order by … limit …`) selects, as Drizzle would return them. The tail uses
- * the column names of the database; `also` selects more (`, now() as …`).
+ * The rows of the table that the tail (`where … order by … limit …`) selects, as Drizzle would return them. The tail
+ * uses the column names of the database; `also` selects more (`, now() as …`).
  */
 export async function selectRows<Table extends PgTable, More extends object = object>(
   db: Database,
@@ -69,7 +69,9 @@ export function writtenRows<Table extends PgTable>(
   return readRows(db, table, sql`with ${sql.join([...parts], sql`, `)} select ${columns} from g`)
 }
 
-/** The rows that the tail selects, in its order, as one JSON value inside a larger statement. Read it with `rowsOfJson`. */
+/**
+ * The rows that the tail selects, in its order, as one JSON value inside a larger statement. Read it with `rowsOfJson`.
+ */
 export function rowsAsJson(table: PgTable, tail: SQL): SQL {
   const { columns, from } = shapeOf(table)
   return sql`(select coalesce(json_agg(x), '[]'::json) from (select ${columns} ${from} ${tail}) as x)`

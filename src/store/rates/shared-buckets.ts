@@ -1,4 +1,7 @@
-/** Token buckets that all replicas share: each takes a chunk from the shared place, and the next requests from its chunk. */
+/**
+ * Token buckets that all replicas share: each takes a chunk from the shared place, and the next requests from its
+ * chunk.
+ */
 import { createBuckets, type BucketRule } from '../../core/buckets.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'

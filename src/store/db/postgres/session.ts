@@ -1,7 +1,8 @@
 /**
- * One connection to PostgreSQL, from its opening to its end. It never reconnects: postgres.js 3.4.9 loses its place when
- * a connection that is in use ends (it writes to a socket that is gone, or keeps half a message for the next server), so
- * every connection here is a client of its own that is thrown away with its socket. See docs/decisions/0016.
+ * One connection to PostgreSQL, from its opening to its end. It never reconnects: postgres.js 3.4.9 loses its place
+ * when a connection that is in use ends (it writes to a socket that is gone, or keeps half a message for the next
+ * server), so every connection here is a client of its own that is thrown away with its socket. See
+ * docs/decisions/0016.
  */
 import { connect as connectSocket, type Socket } from 'node:net'
 import { drizzle } from 'drizzle-orm/postgres-js'

@@ -9,7 +9,9 @@ export const approvals = pgTable(
     id: text('id').primaryKey(),
     projectId: projectId(),
     toolCallId: text('tool_call_id').notNull(),
-    /** The generation that is locked first, gets the events and is woken; null for a call outside one. Never changes. */
+    /**
+     * The generation that is locked first, gets the events and is woken; null for a call outside one. Never changes.
+     */
     generationId: text('generation_id'),
     agentId: text('agent_id'),
     threadId: text('thread_id'),

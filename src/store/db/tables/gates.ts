@@ -9,7 +9,9 @@ export const gateChanges = pgTable(
     projectId: projectId(),
     /** The id of the tool or agent whose gate is changed, or of the project whose rule for gate changes is. */
     target: text('target').notNull(),
-    /** The version of the tool or agent when the change was proposed; 0 for a project. Another version voids the change. */
+    /**
+     * The version of the tool or agent when the change was proposed; 0 for a project. Another version voids the change.
+     */
     targetVersion: integer('target_version').notNull(),
     /** The new values, a GateEdit of domain/gates. */
     change: jsonb('change').notNull(),

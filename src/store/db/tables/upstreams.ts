@@ -11,7 +11,9 @@ export const upstreams = pgTable(
     projectId: projectId(),
     /** URL, headers and authorization, with names of secrets and never their values. */
     config: jsonb('config').notNull(),
-    /** Raised by every change of the configuration and every new or lost login; older connections are not used again. */
+    /**
+     * Raised by every change of the configuration and every new or lost login; older connections are not used again.
+     */
     configVersion: integer('config_version').notNull().default(1),
     /** PENDING CONNECTED DEGRADED UNREACHABLE AUTHORIZATION_REQUIRED */
     status: text('status').notNull().default('PENDING'),
@@ -76,7 +78,10 @@ export const upstreamLogins = pgTable(
     configVersion: integer('config_version').notNull(),
     /** The PKCE verifier and the metadata of the authorization server, encrypted. */
     sealed: text('sealed').notNull(),
-    /** SHA-256 of the cookie of the browser that confirmed the login, hex; null before. Only that browser may complete it. */
+    /**
+     * SHA-256 of the cookie of the browser that confirmed the login, hex; null before. Only that browser may complete
+     * it.
+     */
     browserHash: text('browser_hash'),
     startedBy: text('started_by').notNull(),
     expiresAt: moment('expires_at').notNull(),
