@@ -60,8 +60,8 @@ export interface App {
   sockets: Sockets | null
   workers: Workers | null
   /**
-   * Drains and closes everything; idempotent. From now on nothing new is begun, and /readyz answers 503; after the drain
-   * of the configuration no request is taken any more, and what was begun has `graceMs` to end.
+   * Drains and closes everything; idempotent. From now on nothing new is begun, and /readyz answers 503; after the
+   * drain of the configuration no request is taken any more, and what was begun has `graceMs` to end.
    */
   stop(graceMs?: number): Promise<void>
 }
