@@ -2,9 +2,9 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { notFound } from '../../core/errors.ts'
 import { atomically, jsonb, nowPlus, query } from '../../store/db/database.ts'
-import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
+import { appendProjectEvents, upstreamChanged, upstreamStatus, type DomainEvent } from '../events/index.ts'
 import { compareCatalogs, type Catalog } from './catalog.ts'
 import { discover, type Discovery } from './discover.ts'
 import { faultOf, type FaultCode, type UpstreamFault } from './fault.ts'
@@ -146,7 +146,7 @@ function failedStatus(row: UpstreamRow, { code }: UpstreamFault): UpstreamStatus
 async function write(
   services: Services,
   held: Held,
-  change: { set: SQL; events: NewEvent[]; projectId: string; surface: boolean },
+  change: { set: SQL; events: DomainEvent[]; projectId: string; surface: boolean },
 ): Promise<void> {
   const { projectId, events } = change
   await atomically(services.db, async (tx) => {
@@ -161,14 +161,14 @@ async function write(
   if (change.surface) services.pubsub.publish([{ kind: 'signal', name: 'surface', id: projectId }])
 }
 
-function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | null): NewEvent[] {
+function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | null): DomainEvent[] {
   if (row.status === status && (row.error?.code ?? null) === code) return []
-  return [{ type: 'UPSTREAM_STATUS', data: { toolId: row.id, status, code } }]
+  return [upstreamStatus({ toolId: row.id, status, code })]
 }
 
-function changeEvent(toolId: string, before: Catalog, after: Catalog): NewEvent {
+function changeEvent(toolId: string, before: Catalog, after: Catalog): DomainEvent {
   const { added, removed, changed } = compareCatalogs(before, after)
-  return { type: 'UPSTREAM_CHANGED', data: { toolId, added, removed, changed } }
+  return upstreamChanged({ toolId, added, removed, changed })
 }
 
 /** A fifth more or less, so that upstreams that were saved together are not looked at together for ever. */

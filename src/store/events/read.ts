@@ -15,9 +15,10 @@ import {
   type Position,
 } from './position.ts'
 
-export interface EventRow extends EventPlace {
-  type: string
-  data: JsonObject
+/** An event as it is stored. Whoever knows the names of events says which `Type` goes with which `Data`. */
+export interface EventRow<Type extends string = string, Data = JsonObject> extends EventPlace {
+  type: Type
+  data: Data
   at: Date
 }
 
