@@ -1,6 +1,6 @@
 /**
- * The row that a question belongs to: a generation, or a tool call outside any. Whoever answers locks it before
- * everything else, so that answers, deadlines and the worker follow each other and never deadlock.
+ * The row that owns a tool call and its approval: a generation, or the call itself outside any. Whoever changes them locks it
+ * before everything else, so that decisions, deadlines and the worker follow each other and never deadlock.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../db/database.ts'
@@ -24,8 +24,8 @@ export function ownerOf(call: { id: string; generationId: string | null; project
 }
 
 /**
- * Locks the rows in one order for everybody: generations from the bottom of their chains up, each root with its
- * descendants (it hears of them), then calls. Call it first in the transaction.
+ * Locks the rows in one order for everybody: generations from the bottom of their chains up, each root with its descendants
+ * (its log gets copies of their events), then calls. Call it first in the transaction.
  */
 export async function lockOwners(tx: Database, owners: readonly Owner[]): Promise<void> {
   const idsOf = (table: WorkTable) => [
