@@ -88,7 +88,7 @@ async function serveModern(
   if (mismatch) return { response: mismatch }
   const message = isJsonObject(knock.body) ? knock.body : {}
   const asked = message['method'] === 'subscriptions/listen' ? askedFor(message, surface.offers) : null
-  if (asked) changes.assertRoom()
+  if (asked) changes.assertQuota()
   const bus = changes.busOf(agentId, (tell) => subscriptions.watch(ctx, agentId, asked?.uris ?? [], tell))
   const body = asked?.body ?? knock.body
   const leg = modernLeg({ make: () => agentServer(visit), bus, log }, { request, body })
@@ -124,7 +124,7 @@ async function serveLegacy(
   if (request.method === 'GET') {
     if (!visit.streams)
       return { response: refusedMethod('A GET asks for a stream: accept text/event-stream.') }
-    changes.assertRoom()
+    changes.assertQuota()
     const follow: Updates = (tell) => (session ? subscriptions.follow(ctx, agentId, session, tell) : () => {})
     const ended = new AbortController()
     streams.keep(ctx.principal, () => ended.abort(), over)

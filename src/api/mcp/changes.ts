@@ -21,7 +21,7 @@ export interface Changes {
   /** A stream of server-sent events for a client of the old era, until `gone`. */
   stream(agentId: string, gone: AbortSignal, updates: Updates): Response
   /** Throws UNAVAILABLE when too many listen. */
-  assertRoom(): void
+  assertQuota(): void
 }
 
 export function createChanges(surfaces: Surfaces): Changes {
@@ -60,7 +60,7 @@ export function createChanges(surfaces: Surfaces): Changes {
       }
       return eventStream(listen, gone)
     },
-    assertRoom() {
+    assertQuota() {
       if (listeners < maxListeners) return
       const details = { retryAfterMs: keepAliveMs }
       throw new AppError(

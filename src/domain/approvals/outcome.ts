@@ -8,18 +8,15 @@ import {
   toolCallSettled,
   type GenerationEvent,
 } from '../events/index.ts'
-import type { ToolCallStatus } from '../tools/index.ts'
 import type { Approval, ApprovalStatus, Vote } from './approval.ts'
 
 export interface Outcome {
   status: ApprovalStatus
-  /** What becomes of the call; null while votes are missing. */
-  call: {
-    status: ToolCallStatus
-    result: ToolResult | null
-    errorCode: string | null
-    waitMs: number | null
-  } | null
+  /** What becomes of the call; null while votes are missing. `waitMs`: how long the client's output is waited for. */
+  call:
+    | { status: 'APPROVED' | 'AWAITING_CLIENT'; waitMs: number | null }
+    | { status: 'REJECTED' | 'SKIPPED'; result: ToolResult }
+    | null
   events: GenerationEvent[]
   /** When the owner is woken; null: not because of this. */
   wake: 'now' | SQL | null
@@ -34,7 +31,7 @@ export function outcomeOf(approval: Approval, votes: readonly Vote[]): Outcome {
     const result = rejectedResult(last.reason)
     return {
       status: 'REJECTED',
-      call: { status: 'REJECTED', result, errorCode: 'approval_rejected', waitMs: null },
+      call: { status: 'REJECTED', result },
       events: [approvalDecided(facts), toolCallSettled({ ...call, status: 'REJECTED' })],
       wake: 'now',
     }
@@ -46,14 +43,13 @@ export function outcomeOf(approval: Approval, votes: readonly Vote[]): Outcome {
 
 function approved(approval: Approval, decided: GenerationEvent): Outcome {
   const { toolCallId, runtimeName: name } = approval
-  const call = (status: ToolCallStatus) => ({ status, result: null, errorCode: null, waitMs: null })
   if (approval.onApprove === 'RUN')
-    return { status: 'APPROVED', call: call('APPROVED'), events: [decided], wake: 'now' }
+    return { status: 'APPROVED', call: { status: 'APPROVED', waitMs: null }, events: [decided], wake: 'now' }
   if (approval.onApprove === 'SKIP') {
     const result = textResult('The generation ended with this step.')
     return {
       status: 'APPROVED',
-      call: { ...call('SKIPPED'), result },
+      call: { status: 'SKIPPED', result },
       events: [decided, toolCallSettled({ toolCallId, name, status: 'SKIPPED' })],
       wake: 'now',
     }
@@ -62,7 +58,7 @@ function approved(approval: Approval, decided: GenerationEvent): Outcome {
   const until = sql`now() + ${waitMs}::float8 * interval '1 millisecond'`
   return {
     status: 'APPROVED',
-    call: { ...call('AWAITING_CLIENT'), waitMs },
+    call: { status: 'AWAITING_CLIENT', waitMs },
     events: [decided, requiresAction({ toolCallIds: [toolCallId] })],
     wake: sql`least(wake_at, ${until})`,
   }

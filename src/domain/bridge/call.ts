@@ -4,9 +4,10 @@ import { invalid, notFound } from '../../core/errors.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
-import { attachTo, findCall, noteBack, placeCall, runPlaced, type Order } from '../calls/index.ts'
+import { attachTo, createCall, noteBack, runCreated, type CallRequest } from '../calls/index.ts'
 import { inCallersWords } from './callers-words.ts'
-import { findCallable, findTool, prepareCall, type Caller, type ToolCall } from '../tools/index.ts'
+import { findDirectCall, type ToolCall } from '../tool-calls/index.ts'
+import { findCallable, findTool, prepareCall, type Caller } from '../tools/index.ts'
 
 export interface BridgeCall {
   agentId: string
@@ -54,31 +55,31 @@ export async function callThroughAgent(
     arguments: prepared.arguments,
     ...(attachments ? { attachments } : {}),
   }
-  const order: Order = {
+  const allowed: CallRequest = {
     tool: callable,
     prepared,
     attachments,
-    memory: key === null ? null : { operation: `mcp:${agent.id}`, key, request },
+    idempotency: key === null ? null : { operation: `mcp:${agent.id}`, key, request },
     caller: input.caller,
     via: { agentId: agent.id, agentGate: agent.gate ?? null, threadId: input.threadId },
   }
-  return placeThrough(ctx, order)
+  return placeThrough(ctx, allowed)
 }
 
 /** Places a call that has been checked, and runs it when nothing holds it back. */
 export async function placeThrough(
   ctx: Ctx,
-  order: Order,
+  request: CallRequest,
 ): Promise<{ call: ToolCall; running: Promise<ToolCall> | null }> {
-  const placed = await placeCall(ctx, order)
+  const placed = await createCall(ctx, request)
   if (placed.joined && placed.call.callerGoneAt) await noteBack(ctx, placed.call)
   const fresh = !placed.joined && placed.call.status === 'EXECUTING'
-  return { call: placed.call, running: fresh ? runPlaced(ctx, order, placed) : null }
+  return { call: placed.call, running: fresh ? runCreated(ctx, request, placed) : null }
 }
 
 /** A call over the bridge that the caller itself asked for; anybody else's does not exist. Action `tools:Call`. */
 export async function findOwnCall(ctx: Ctx, id: string): Promise<ToolCall> {
-  const call = await findCall(ctx, id)
+  const call = await findDirectCall(ctx, id)
   if (call.requestedBy !== ctx.principal.id || call.source !== 'BRIDGE') throw notFound('tool call', id)
   await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
   return call

@@ -12,8 +12,8 @@ import {
   type Caller,
   type ReadAction,
   type Tool,
-  type ToolCall,
 } from '../tools/index.ts'
+import { type ToolCall } from '../tool-calls/index.ts'
 import { completeArgument, type Relay, type UpstreamReading } from '../upstream/index.ts'
 import { placeThrough } from './call.ts'
 import { ownerOfResource, type Offers } from './offers.ts'
@@ -94,7 +94,7 @@ async function placeRead(
   const prepared = prepareCall(callable, args)
   if (!prepared.ok) throw invalid(prepared.issues)
   const via = { agentId: agent.id, agentGate: agent.gate ?? null, threadId }
-  return placeThrough(ctx, { tool: callable, prepared, attachments: null, memory: null, caller, via })
+  return placeThrough(ctx, { tool: callable, prepared, attachments: null, idempotency: null, caller, via })
 }
 
 async function readableTool(ctx: Ctx, agent: Agent, toolId: string): Promise<Tool> {

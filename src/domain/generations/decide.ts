@@ -1,6 +1,6 @@
 /** Decides what happens next to a generation, from what is known. Pure: no I/O, no clock of its own. */
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
-import { isOpen, type ToolCall } from '../tools/index.ts'
+import { isOpen, type ToolCall } from '../tool-calls/index.ts'
 import type { NextStep, StopReason } from './generation.ts'
 import { startable, waitsForRun } from './nesting/limits.ts'
 

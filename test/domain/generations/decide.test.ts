@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checkSettings } from '../../../src/domain/agents/agent.ts'
 import { next, planOf, type Situation } from '../../../src/domain/generations/decide.ts'
-import { isOpen, toolCallStatuses, type ToolCall } from '../../../src/domain/tools/index.ts'
+import { isOpen, toolCallStatuses, type ToolCall } from '../../../src/domain/tool-calls/index.ts'
 
 const call = (more: Partial<ToolCall>): ToolCall =>
   ({

@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
 import type { Services } from '../../access/index.ts'
-import { isOpen, loadCallsOf, type ToolCall } from '../../tools/index.ts'
+import { isOpen, loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { askToEnd } from '../cancel.ts'
 import { endOfTime } from '../nesting/deadline.ts'
 import { commit } from '../transaction/commit.ts'

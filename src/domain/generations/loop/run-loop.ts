@@ -9,7 +9,16 @@ import { LeaseLostError } from '../../../store/work/work.ts'
 import { interrupted, type Recheck, type WorkControl } from '../../../store/work/worker.ts'
 import type { Services } from '../../access/index.ts'
 import { notSent, settleLate } from '../../calls/index.ts'
-import { callsAsJson, callsOfJson, isOpen, loadCallsOf, type ToolCall } from '../../tools/index.ts'
+import {
+  callSettled,
+  callsAsJson,
+  callsOfJson,
+  inGeneration,
+  isOpen,
+  loadCallsOf,
+  settleCalls,
+  type ToolCall,
+} from '../../tool-calls/index.ts'
 import { inFlightCalls } from '../transaction/in-flight-calls.ts'
 import { cancelChange, completed, expiry, failed } from '../transaction/terminal.ts'
 import { commit, unlessCancelled, type Change } from '../transaction/commit.ts'
@@ -22,7 +31,7 @@ import { textOf } from '../model/message.ts'
 import { waitsForRun } from '../nesting/limits.ts'
 import { lookAgainAt, next, toRun, type Decision } from '../decide.ts'
 import type { Models } from '../providers/provider-records.ts'
-import { concurrencyOf, runServerCall } from './server-calls.ts'
+import { concurrencyOf, runServerCall } from './run-calls.ts'
 import { modelStep } from '../step/model-step.ts'
 import { chainBudgets } from '../nesting/tree.ts'
 import { lockOwn, tell, write, type Turn, type TurnOutcome } from '../transaction/turn.ts'
@@ -308,13 +317,11 @@ async function giveUp(step: Turn, late: ToolCall[]): Promise<TurnOutcome> {
       'client_timeout',
       'The calling application gave no output for this call in time.',
     )
+    const outcomes = open.map(({ id }) => ({ id, status: 'ERRORED' as const, result }))
     return commit(tx, held, {
       wakeAt: nowPlus(services.limits.leaseMs),
-      calls: open.map((call) => ({ id: call.id, status: 'ERRORED', result, errorCode: 'client_timeout' })),
-      events: open.map((call) => ({
-        type: 'TOOL_CALL_SETTLED',
-        data: { toolCallId: call.id, name: call.runtimeName, stepIndex: call.stepIndex, status: 'ERRORED' },
-      })),
+      calls: open.length > 0 ? [settleCalls('settle', outcomes, inGeneration)] : [],
+      events: open.map((call) => callSettled(call, 'ERRORED')),
     })
   })
   tell(step, made)

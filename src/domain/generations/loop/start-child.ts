@@ -8,19 +8,13 @@ import { insertEvents } from '../../../store/events/log.ts'
 import { lockOwners } from '../../../store/work/owner.ts'
 import { principalById, type Ctx, type Principal } from '../../access/index.ts'
 import { gatesOf } from '../../agents/index.ts'
-import {
-  goneResult,
-  prepareCall,
-  proposedCallable,
-  refusalOf,
-  type AgentMessage,
-  type ToolCall,
-} from '../../tools/index.ts'
+import { goneResult, prepareCall, proposedCallable, refusalOf, type AgentMessage } from '../../tools/index.ts'
+import { callStarted, factsOfCall, inGeneration, startCall, type ToolCall } from '../../tool-calls/index.ts'
 import { endOfTime } from '../nesting/deadline.ts'
 import { commit, type Change } from '../transaction/commit.ts'
 import { ownThreadId, type Generation } from '../generation.ts'
 import { nestingLimits } from '../nesting/limits.ts'
-import { dataOf, outcomeOf, settleCall } from '../transaction/settle-call.ts'
+import { outcomeOf, settleCall } from '../transaction/settle-call.ts'
 import { prepareStart, type NewGeneration, type StartGenerationInput } from '../start.ts'
 import { tell, type Turn } from '../transaction/turn.ts'
 
@@ -29,7 +23,7 @@ import { tell, type Turn } from '../transaction/turn.ts'
  * then on and in nobody's hands: the end of that run settles it. What cannot be started is an error result for the model.
  * A cancel leaves it unstarted.
  */
-export async function startRun(turn: Turn, call: ToolCall): Promise<void> {
+export async function startChild(turn: Turn, call: ToolCall): Promise<void> {
   if (turn.signal.aborted) return
   const { services, held, generation } = turn
   const made = await prepareRun(turn, call)
@@ -57,13 +51,14 @@ const tooMany = errorResult(
 /** Call, run, thread and events in one statement. */
 function beginning(turn: Turn, call: ToolCall, run: NewGeneration): Change {
   const { services, generation } = turn
-  const { stepIndex, ...told } = dataOf(call)
+  const { stepIndex: _step, ...facts } = factsOfCall(call)
   return {
     wakeAt: nowPlus(services.limits.leaseMs),
-    calls: [{ id: call.id, status: 'EXECUTING', starts: true, childId: run.id }],
+    starting: [call.id],
+    calls: [startCall(call.id, inGeneration, { childId: run.id })],
     events: [
-      { type: 'TOOL_CALL_STARTED', data: { ...told, stepIndex, attempt: call.attempt + 1 } },
-      { type: 'CHILD_STARTED', data: { ...told, childId: run.id, agentId: run.agent.id } },
+      callStarted(call, call.attempt + 1),
+      { type: 'CHILD_STARTED', data: { ...facts, childId: run.id, agentId: run.agent.id } },
     ],
     also: insertRun(generation, call.id, run),
   }

@@ -1,5 +1,6 @@
 /** Runs within runs: how far they may go, and what a call of an agent waits for. Pure. */
-import { asksAgent, type ToolCall } from '../../tools/index.ts'
+import { asksAgent } from '../../tools/index.ts'
+import { type ToolCall } from '../../tool-calls/index.ts'
 
 export const nestingLimits = {
   /** Runs in a chain, the root included; a call that would make another is a tool error. */

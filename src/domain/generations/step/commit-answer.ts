@@ -15,10 +15,11 @@ import {
   type UsableGrant,
 } from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
+import { callProposed, callSettled, callStarted, type ProposedCall } from '../../tool-calls/index.ts'
 import { asksAgent, gateOf, judgeGate, resourceOf, type Callable } from '../../tools/index.ts'
 import type { PreparedRequest } from './request.ts'
 import { completed, failed } from '../transaction/terminal.ts'
-import { commit, unlessCancelled, type Change, type NewCallRow } from '../transaction/commit.ts'
+import { commit, unlessCancelled, type Change } from '../transaction/commit.ts'
 import type { Generation } from '../generation.ts'
 import { judge, type Judgement } from './final-answer.ts'
 import { callsOf, type AssistantPart } from '../model/message.ts'
@@ -86,6 +87,9 @@ interface Made {
   limited: ReadonlySet<string>
 }
 
+/** A call of the step, as it is committed. */
+type StepCall = TriagedCall & ProposedCall
+
 /** Everything that the commit of the answer writes. */
 function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Change; outcome: TurnOutcome } {
   const { generation, services } = step
@@ -97,13 +101,13 @@ function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Chang
     ? new Set<string>()
     : startNow(calls, settings.parallelToolCalls, made.limited)
   for (const id of started) step.unsent.set(id, 1)
-  const rows = calls.map((call, i): NewCallRow => ({
+  const rows = calls.map((call, i): StepCall => ({
     ...call,
+    status: started.has(call.id) ? 'EXECUTING' : call.status,
     stepIndex: plan.stepIndex,
     callIndex: i + 1,
-    starts: started.has(call.id),
     approvalId: questions.find((question) => question.toolCallId === call.id)?.id ?? null,
-    timeoutMs: settings.clientTimeoutMs,
+    waitMs: call.status === 'AWAITING_CLIENT' ? settings.clientTimeoutMs : null,
   }))
   const ending = endingOf(judgement, rows, settings.clientTimeoutMs, services.limits.leaseMs)
   const { usage } = answer
@@ -237,15 +241,15 @@ function startNow(calls: TriagedCall[], parallel: boolean, limited: ReadonlySet<
   return new Set(now.map((call) => call.id))
 }
 
-function callEvents(call: NewCallRow): NewEvent[] {
-  const data = { toolCallId: call.id, name: call.runtimeName, stepIndex: call.stepIndex }
-  const events: NewEvent[] = [{ type: 'TOOL_CALL_PROPOSED', data }]
-  if (call.starts) events.push({ type: 'TOOL_CALL_STARTED', data: { ...data, attempt: 1 } })
-  if (call.result) events.push({ type: 'TOOL_CALL_SETTLED', data: { ...data, status: call.status } })
-  return events
+function callEvents(call: StepCall): NewEvent[] {
+  return [
+    callProposed(call),
+    ...(call.status === 'EXECUTING' ? [callStarted(call, 1)] : []),
+    ...(call.result ? [callSettled(call, call.status)] : []),
+  ]
 }
 
-function droppedPresets(generation: Generation, call: NewCallRow): NonNullable<Change['audit']> {
+function droppedPresets(generation: Generation, call: StepCall): NonNullable<Change['audit']> {
   if (call.dropped.length === 0) return []
   return [
     {
@@ -270,7 +274,7 @@ interface Ending {
 /** How the commit of an answer leaves the row: terminal, waiting for the client, or in this worker's hands. */
 function endingOf(
   judgement: Judgement | null,
-  calls: NewCallRow[],
+  calls: StepCall[],
   clientTimeoutMs: number,
   leaseMs: number,
 ): Ending {
@@ -289,7 +293,8 @@ function endingOf(
   if (client.length === 0 && !asked) return goOn
   const toolCallIds = client.map((call) => call.id)
   const events = client.length > 0 ? [{ type: 'REQUIRES_ACTION', data: { toolCallIds } }] : []
-  if (calls.some((call) => call.status === 'PROPOSED')) return { ...goOn, events }
+  if (calls.some((call) => call.status === 'PROPOSED' || call.status === 'EXECUTING'))
+    return { ...goOn, events }
   // Nothing runs here: the row is parked in the very commit that opens the calls, which nobody can have answered yet.
   const wakeAt = client.length > 0 ? sql`least(deadline_at, ${nowPlus(clientTimeoutMs)})` : sql`deadline_at`
   return {

@@ -12,7 +12,7 @@ type Writer = Pick<Turn, 'services' | 'held' | 'lease'>
  * Writes the change once, however often its answer is lost. `stands` tells from the rows whether it took place. Throws
  * LeaseLostError when the row is, or may be, another worker's before that is known; then `stands` may still be true.
  */
-export async function writeSurely(
+export async function commitSurely(
   turn: Writer,
   change: Change,
   stands: (db: Database) => Promise<boolean>,

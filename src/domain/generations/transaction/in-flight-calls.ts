@@ -1,5 +1,5 @@
 /** The server calls of one generation that this worker has in hand, while the loop goes on looking at the row. */
-import type { ToolCall } from '../../tools/index.ts'
+import type { ToolCall } from '../../tool-calls/index.ts'
 
 export interface InFlightCalls {
   /** Everything that was added and has not ended, sent or not. */

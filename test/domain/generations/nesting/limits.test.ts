@@ -4,7 +4,8 @@ import { checkSettings, gatesOf } from '../../../../src/domain/agents/agent.ts'
 import { shownStatus } from '../../../../src/domain/generations/generation.ts'
 import { nestingLimits, startable, waitsForRun } from '../../../../src/domain/generations/nesting/limits.ts'
 import { next, type Situation } from '../../../../src/domain/generations/decide.ts'
-import { asksAgent, type ToolCall } from '../../../../src/domain/tools/index.ts'
+import { asksAgent } from '../../../../src/domain/tools/index.ts'
+import { type ToolCall } from '../../../../src/domain/tool-calls/index.ts'
 
 const call = (id: string, more: Partial<ToolCall> = {}) =>
   ({
