@@ -63,6 +63,7 @@ export {
   toolCallSettled,
   toolCallStarted,
   unknownCallResolved,
+  type SettledStatus,
 } from './tool-call-events.ts'
 export { toolCreated, toolDeleted, toolUpdated, upstreamChanged, upstreamStatus } from './tool-events.ts'
 export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'
