@@ -8,6 +8,7 @@ import { generations } from '../../../store/db/tables/generations.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { interrupted, type Recheck, type WorkControl } from '../../../store/work/worker.ts'
 import type { Services } from '../../access/index.ts'
+import { stepReset } from '../../events/index.ts'
 import { notSent, settleLate } from '../../calls/index.ts'
 import {
   callSettled,
@@ -197,11 +198,15 @@ async function tokensToday(db: Database, generation: Generation): Promise<number
 async function tellReset(step: Turn): Promise<void> {
   const { generation, services } = step
   generation.attempt += 1
-  const data = { stepIndex: generation.stepCount + 1, attempt: generation.attempt + 1, reason: 'WORKER_LOST' }
+  const data = {
+    stepIndex: generation.stepCount + 1,
+    attempt: generation.attempt + 1,
+    reason: 'WORKER_LOST' as const,
+  }
   await write(step, {
     set: [sql`attempt = ${generation.attempt}::int`],
     wakeAt: nowPlus(services.limits.leaseMs),
-    events: [{ type: 'STEP_RESET', data }],
+    events: [stepReset(data)],
   })
 }
 
