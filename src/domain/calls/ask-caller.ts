@@ -80,7 +80,11 @@ export async function continueCall(
   publishNews(ctx, projectId)
   if (!continued) return null
   const { row, asked } = continued
-  return { call: toolCallOf(row), asked, lease: ctx.callLeases.keep({ id, epoch: row.epoch }, since) }
+  return {
+    call: toolCallOf(row),
+    asked,
+    lease: ctx.heartbeat.of('tool_calls').keep({ id, epoch: row.epoch }, since),
+  }
 }
 
 function withAnswers(asked: AskedBack, answers: JsonObject): AskedBack {

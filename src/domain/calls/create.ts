@@ -49,7 +49,7 @@ export async function createCall(ctx: Ctx, request: CallRequest): Promise<Create
   const isSent = !created.joined && created.call.status === 'EXECUTING'
   // A repeat is no use of the tool, and one that waits for a person is used when it runs.
   if (!isSent) await ctx.rates.giveBackUse(projectId, 'TOOL', toolId)
-  return { ...created, lease: isSent ? ctx.callLeases.keep({ id, epoch: 0 }, since) : null }
+  return { ...created, lease: isSent ? ctx.heartbeat.of('tool_calls').keep({ id, epoch: 0 }, since) : null }
 }
 
 type Created = Omit<CreatedCall, 'lease'>

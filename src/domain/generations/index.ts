@@ -34,4 +34,4 @@ export {
 } from './submit.ts'
 export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
 export { closeThread, isThreadClosed, openThread } from './threads.ts'
-export { startWorkers, type Workers } from './loop/worker.ts'
+export { startGenerationWorker } from './loop/worker.ts'

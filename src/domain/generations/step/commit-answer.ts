@@ -15,7 +15,13 @@ import {
 } from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { messageCommitted, requiresAction, type GenerationEvent } from '../../events/index.ts'
-import { callProposed, callSettled, callStarted, isSettled, type ProposedCall } from '../../tool-calls/index.ts'
+import {
+  callProposed,
+  callSettled,
+  callStarted,
+  isSettled,
+  type ProposedCall,
+} from '../../tool-calls/index.ts'
 import { asksAgent, gateOf, judgeGate, resourceOf, type Callable } from '../../tools/index.ts'
 import type { PreparedRequest } from './request.ts'
 import { completed, failed } from '../transaction/terminal.ts'
