@@ -92,7 +92,7 @@ async function writeSuccess(
   const text = isNew ? JSON.stringify(catalog) : null
   const wait = Math.min(Math.max(ttlMs ?? usualMs, shortestMs), longestMs)
   const listener = followerOf(services)?.name ?? null
-  await write(services, held, {
+  await commitState(services, held, {
     set: sql`status = 'CONNECTED', error = null, failures = 0, retry_at = null, verdict = ${jsonb(verdict)},
       verdict_at = case when ${probed} or verdict_at is null then now() else verdict_at end,
       last_seen_at = now(), refreshed_at = now(), wake_at = ${nowPlus(aroundMs(wait))},
@@ -119,7 +119,7 @@ async function writeFailure(
   const status = failedStatus(row, fault)
   const open = failures >= failuresToOpen && status !== 'AUTHORIZATION_REQUIRED'
   const error = { code: fault.code, message: fault.message }
-  await write(services, held, {
+  await commitState(services, held, {
     set: sql`status = ${status}, error = ${jsonb(error)}, failures = ${failures}, wake_at = ${nowPlus(wait)},
       retry_at = ${open ? nowPlus(wait) : sql`null`}`,
     events: statusEvents(row, status, fault.code),
@@ -142,8 +142,8 @@ function failedStatus(row: UpstreamRow, { code }: UpstreamFault): UpstreamStatus
   return row.catalogHash === null ? 'UNREACHABLE' : 'DEGRADED'
 }
 
-/** State and events together, under the proof that the row is still ours; the bell after the commit. */
-async function write(
+/** Commits state and events together, under the proof that the row is still ours, and publishes after the commit. */
+async function commitState(
   services: Services,
   held: Held,
   change: { set: SQL; events: DomainEvent[]; projectId: string; surface: boolean },

@@ -28,7 +28,7 @@ import {
 import { statusOf, type Finished } from '../../tools/index.ts'
 import { commitSurely } from '../transaction/commit-surely.ts'
 import { settleCall } from '../transaction/settle-call.ts'
-import { maxParallelCalls, write, type Turn } from '../transaction/turn.ts'
+import { maxParallelCalls, commitTurn, type Turn } from '../transaction/turn.ts'
 import { startChild } from './start-child.ts'
 
 /** How many of the generation's calls run at once. */
@@ -57,7 +57,7 @@ function storeOf(turn: Turn): CallStore<void> {
     settle: (call, finished) => settle(turn, call, finished),
     askAgain: (call, drift) => voidAndAskAgain(turn, call, drift),
     holdBack: (call, waitMs) =>
-      write(turn, { wakeAt: leaseEnd(turn), calls: [holdBack(call.id, waitMs, inGeneration, false)] }),
+      commitTurn(turn, { wakeAt: leaseEnd(turn), calls: [holdBack(call.id, waitMs, inGeneration, false)] }),
     onSend: (call) => void turn.unsent.delete(call.id),
     notSent(_call, reason) {
       // The call stays in `unsent`: this worker sends it after reading the rows again, or says that nobody did.
@@ -107,7 +107,7 @@ async function voidAndAskAgain(turn: Turn, call: ToolCall, drift: Drift): Promis
         [{ id: call.id, status: 'ERRORED', result: driftResult(reason), ...masked }],
         inGeneration,
       )
-  await write(turn, {
+  await commitTurn(turn, {
     wakeAt: leaseEnd(turn),
     calls: [changed],
     also: [

@@ -35,7 +35,7 @@ import type { Models } from '../providers/provider-records.ts'
 import { concurrencyOf, runServerCall } from './run-calls.ts'
 import { modelStep } from '../step/model-step.ts'
 import { chainBudgets } from '../nesting/tree.ts'
-import { lockOwn, tell, write, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+import { lockOwn, publishCommit, commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 import { reclaim } from '../transaction/commit-surely.ts'
 
 /**
@@ -61,7 +61,7 @@ export async function runGeneration(
     services.log.error({ err: error, generationId: held.id }, 'a generation failed by a fault of the server')
     const calls = await loadCallsOf(services.db, [held.id])
     await askRunsToEnd(services, calls)
-    await write({ services, held }, failed('INTERNAL', 'The server made an unexpected mistake.', calls))
+    await commitTurn({ services, held }, failed('INTERNAL', 'The server made an unexpected mistake.', calls))
   } finally {
     // Nothing of this run may still be under way when the row is given back.
     await inFlight.idle().catch(() => {})
@@ -112,7 +112,7 @@ async function turns(run: Run, recheck: Recheck): Promise<void> {
       if (drained === 'givenBack') return
       if (drained === 'goOn') continue
     }
-    if (first && held.was === 'RUNNING' && decision.do === 'model') await tellReset(step)
+    if (first && held.was === 'RUNNING' && decision.do === 'model') await commitReset(step)
     if (decision.do === 'run') {
       start(step, decision.calls)
       for (const call of decision.calls) mine.add(call.id)
@@ -146,7 +146,7 @@ async function drain(step: Turn, decision: Decision): Promise<'act' | 'goOn' | '
     await inFlight.idle()
     return 'goOn'
   }
-  await write(step, { set: [sql`status = 'QUEUED'`], wakeAt: sql`now()`, release: true })
+  await commitTurn(step, { set: [sql`status = 'QUEUED'`], wakeAt: sql`now()`, release: true })
   services.pubsub.publish([{ kind: 'work', table: 'generations' }])
   services.log.debug({ generationId: held.id }, 'given back: this process stops')
   return 'givenBack'
@@ -194,8 +194,8 @@ async function tokensToday(db: Database, generation: Generation): Promise<number
   return rows[0]!.used
 }
 
-/** A worker went away in the middle of the model's answer: subscribers drop what they have of it. */
-async function tellReset(step: Turn): Promise<void> {
+/** A worker went away in the middle of a model response: subscribers drop the text of it. */
+async function commitReset(step: Turn): Promise<void> {
   const { generation, services } = step
   generation.attempt += 1
   const data = {
@@ -203,7 +203,7 @@ async function tellReset(step: Turn): Promise<void> {
     attempt: generation.attempt + 1,
     reason: 'WORKER_LOST' as const,
   }
-  await write(step, {
+  await commitTurn(step, {
     set: [sql`attempt = ${generation.attempt}::int`],
     wakeAt: nowPlus(services.limits.leaseMs),
     events: [stepReset(data)],
@@ -261,12 +261,12 @@ async function close(step: Turn, changeOf: (calls: ToolCall[]) => Change): Promi
     await lockOwn(tx, held)
     return commit(tx, held, changeOf(await loadCallsOf(tx, [held.id])))
   })
-  tell(step, made)
+  publishCommit(step, made)
   return 'terminal'
 }
 
 async function end(step: Turn, change: Change): Promise<'terminal'> {
-  await write(step, change)
+  await commitTurn(step, change)
   return 'terminal'
 }
 
@@ -329,6 +329,6 @@ async function giveUp(step: Turn, late: ToolCall[]): Promise<TurnOutcome> {
       events: open.map((call) => callSettled(call, 'ERRORED')),
     })
   })
-  tell(step, made)
+  publishCommit(step, made)
   return 'goOn'
 }

@@ -16,7 +16,7 @@ import { ownThreadId, type Generation } from '../generation.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { outcomeOf, settleCall } from '../transaction/settle-call.ts'
 import { prepareStart, type NewGeneration, type StartGenerationInput } from '../start.ts'
-import { tell, type Turn } from '../transaction/turn.ts'
+import { publishCommit, type Turn } from '../transaction/turn.ts'
 
 /**
  * Starts the run of a PROPOSED or APPROVED call of an agent, for whoever asked for this run. The call is EXECUTING from
@@ -39,7 +39,7 @@ export async function startChild(turn: Turn, call: ToolCall): Promise<void> {
     const full = under!.n >= nestingLimits.descendants
     return commit(tx, held, full ? outcomeOf(turn, call, tooMany, 'ERRORED') : beginning(turn, call, made))
   })
-  tell(turn, done)
+  publishCommit(turn, done)
   services.pubsub.publish([{ kind: 'work', table: 'generations' }])
 }
 

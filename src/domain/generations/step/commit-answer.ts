@@ -33,7 +33,14 @@ import type { ModelAnswer, ModelPort } from '../model/port.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { isStop, type StepPlan } from '../decide.ts'
 import { endAtStop, passed, triage, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
-import { lockOwn, maxParallelCalls, tell, write, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+import {
+  lockOwn,
+  maxParallelCalls,
+  publishCommit,
+  commitTurn,
+  type Turn,
+  type TurnOutcome,
+} from '../transaction/turn.ts'
 
 /** Judges and commits the answer of one attempt. */
 export async function commitAnswer(
@@ -61,7 +68,7 @@ export async function commitAnswer(
   const grants = await usableGrants(step, calls)
   if (grants.length === 0) {
     const { change, outcome } = changeOf(step, made, endAtStop(calls, rules ?? never))
-    await write(step, change)
+    await commitTurn(step, change)
     return outcome
   }
   // Uses are taken in the transaction of the call that they let pass, under the generation's lock.
@@ -74,7 +81,7 @@ export async function commitAnswer(
     const { change, outcome } = changeOf(step, made, endAtStop(through, rules ?? never))
     return { made: await commit(tx, step.held, change), outcome }
   })
-  tell(step, done.made)
+  publishCommit(step, done.made)
   return done.outcome
 }
 

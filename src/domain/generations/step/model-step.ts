@@ -8,7 +8,7 @@ import { withFiles } from '../context/message-files.ts'
 import { ModelError } from '../model/port.ts'
 import type { StepPlan } from '../decide.ts'
 import { withRetries } from './with-retries.ts'
-import { write, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+import { commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 
 /** Makes the step of the plan. Throws an AbortError when the signal fires and LeaseLostError when another took over. */
 export async function modelStep(step: Turn, plan: StepPlan): Promise<TurnOutcome> {
@@ -32,7 +32,7 @@ export async function modelStep(step: Turn, plan: StepPlan): Promise<TurnOutcome
       { generationId: generation.id, code: error.code, err: error.cause },
       'a generation failed',
     )
-    await write(step, failed(error.code, error.message))
+    await commitTurn(step, failed(error.code, error.message))
     return 'terminal'
   }
 }

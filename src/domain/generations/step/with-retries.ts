@@ -8,7 +8,7 @@ import { ModelError, type ModelAnswer, type ModelPort } from '../model/port.ts'
 import { stepReset } from '../../events/index.ts'
 import type { StepPlan } from '../decide.ts'
 import { retryDelay } from './backoff.ts'
-import { write, type Turn } from '../transaction/turn.ts'
+import { commitTurn, type Turn } from '../transaction/turn.ts'
 import { zeroUsage } from '../model/usage.ts'
 
 /**
@@ -74,7 +74,7 @@ async function commitFailedAttempt(
 ): Promise<void> {
   const { services } = step
   const data = { stepIndex: plan.stepIndex, attempt: number + 1, reason: error.code }
-  await write(step, {
+  await commitTurn(step, {
     set: [
       ...(retry ? [sql`attempt = ${number}::int`] : []),
       ...(retry?.requeue ? [sql`status = 'QUEUED'`] : []),

@@ -4,7 +4,7 @@ import { isStorageError } from '../../../store/db/storage-error.ts'
 import { readBack } from '../../../store/work/read-back.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import type { Change } from './commit.ts'
-import { write, type Turn } from './turn.ts'
+import { commitTurn, type Turn } from './turn.ts'
 
 type Writer = Pick<Turn, 'services' | 'held' | 'lease'>
 
@@ -20,7 +20,7 @@ export async function commitSurely(
   for (;;) {
     const { epoch } = turn.held
     try {
-      return await write(turn, change, turn.services.leaseDb)
+      return await commitTurn(turn, change, turn.services.leaseDb)
     } catch (error) {
       // Another commit of this worker has taken the row anew meanwhile.
       const fenced = error instanceof LeaseLostError && turn.held.epoch > epoch

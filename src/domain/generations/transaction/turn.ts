@@ -36,18 +36,21 @@ export interface Turn {
 /** `parked`: the row was given back in the same commit. */
 export type TurnOutcome = 'goOn' | 'parked' | 'terminal'
 
-/** Commits and rings. Keeps the newest event number for the deltas that follow. */
-export async function write(
+/** Commits and publishes. Keeps the newest event number for the deltas that follow. */
+export async function commitTurn(
   turn: Pick<Turn, 'services' | 'held'>,
   change: Change,
   db: Database = turn.services.db,
 ): Promise<void> {
   const made = await commit(db, turn.held, change)
-  if (change.events?.length) tell(turn, made)
+  if (change.events?.length) publishCommit(turn, made)
 }
 
-/** Rings for what a transaction of the turn has appended, to its own log and to those above. */
-export function tell({ services, held }: Pick<Turn, 'services' | 'held'>, { seq, hints }: Committed): void {
+/** Publishes what a transaction of the turn has appended to its own log and to those of its parent and root. */
+export function publishCommit(
+  { services, held }: Pick<Turn, 'services' | 'held'>,
+  { seq, hints }: Committed,
+): void {
   // Calls of one generation commit side by side.
   held.lastSeq = Math.max(held.lastSeq, seq)
   services.pubsub.publish([{ kind: 'news', generationId: held.id, projectId: held.projectId, seq }, ...hints])
