@@ -43,11 +43,11 @@ export function eventFields(refs: Refs) {
     upstreamStatus: text('status', 'The status, an UpstreamStatus.'),
     stopReason: text('stopReason', 'Why it ended.'),
     failureCode: text('code', 'Why it failed.'),
-    faultCode: <E extends Has<{ code?: string | null }>>(t: FieldBuilder<E>) =>
+    faultCode: <E extends Has<{ code: string | null }>>(t: FieldBuilder<E>) =>
       t.string({
         nullable: true,
         description: 'What went wrong, for programs; null when nothing did.',
-        resolve: (event) => event.data.code ?? null,
+        resolve: (event) => event.data.code,
       }),
     added: names('added', 'Tools that are new.'),
     removed: names('removed', 'Tools that are gone.'),

@@ -1,7 +1,7 @@
 /**
- * Deadlines: what nobody answered is rejected as expired, and what waits too long is escalated. One statement settles
- * many, so that thousands that fall due together are late by milliseconds. Every process looks; the rows decide who
- * was first.
+ * Deadlines: an approval that nobody decided in time expires, and one that waits too long is escalated. One statement
+ * settles many, so that thousands that fall due together are late by milliseconds. Every process polls; the rows decide
+ * which one was first.
  */
 import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
@@ -20,7 +20,7 @@ import { expiredResult } from './outcome.ts'
 
 /** Settled by one statement, so that it stops the embedded database for less than half a second; more follow at once. */
 const batch = 2000
-/** How often every process looks. An answer is at most so much late, and a little. */
+/** How often every process polls. A deadline is at most so much late, and a little. */
 const everyMs = 200
 
 interface SettledOwner {
@@ -33,10 +33,10 @@ interface SettledOwner {
 }
 
 /**
- * Expires and escalates everything that is due, batch by batch, and rings when all of it is written: else the work that
- * it wakes would be in the way of the rest. Safe at any time in any number of processes: an approval is pending or it is
+ * Expires and escalates everything that is due, batch by batch, and publishes when all of it is written: else the work that
+ * it wakes would delay the rest. Safe at any time in any number of processes: an approval is pending or it is
  * not, and its owner is locked first, as everywhere. An owner that somebody else has locked right now is left for the
- * next look.
+ * next poll.
  */
 async function settleDue(services: Pick<Services, 'db' | 'pubsub'>, isStopped: () => boolean): Promise<void> {
   const hints: Hint[] = []
@@ -56,19 +56,19 @@ function hintsOf({ projectId, generationId, seq, status }: SettledOwner): Hint[]
   return status === 'RUNNING' ? [news, { kind: 'signal', name: 'recheck', id: generationId! }] : [news]
 }
 
-/** Settles what is due from now on, also what fell due while no process was up. `stop` waits for the look under way. */
+/** Settles what is due from now on, also what fell due while no process was up. `stop` waits for the poll under way. */
 export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'log'>): { stop(): Promise<void> } {
   let stopped = false
-  let looking: Promise<void> | null = null
+  let polling: Promise<void> | null = null
   const tick = () => {
-    looking ??= settleDue(services, () => stopped)
+    polling ??= settleDue(services, () => stopped)
       .catch((error: unknown) =>
         services.log.error(
           { err: error },
-          'the deadlines of approvals were not kept; the next look tries again',
+          'the deadlines of approvals were not kept; the next poll tries again',
         ),
       )
-      .finally(() => (looking = null))
+      .finally(() => (polling = null))
   }
   const timer = setInterval(tick, everyMs)
   tick()
@@ -76,14 +76,14 @@ export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'log'>
     async stop() {
       stopped = true
       clearInterval(timer)
-      await looking
+      await polling
     },
   }
 }
 
 /**
  * The owners of what is due, and the roots that get copies of their events, locked; `free` are those that may be written. Nothing here waits
- * for a lock, so the order of locks does not matter: what somebody else has is left for the next look.
+ * for a lock, so the order of locks does not matter: what somebody else has locked is left for the next poll.
  */
 const owners = sql`owners as (
     select id, root_id from generations where id in (select generation_id from due)

@@ -58,6 +58,7 @@ export {
   stepReset,
 } from './generation-events.ts'
 export { insertRootCopies, ownerUpdate, rootCopies, updateOwner } from './owner-update.ts'
+export { hintsOf, type UpdatedOwner } from '../../store/work/owner-update.ts'
 export {
   toolCallProposed,
   toolCallSettled,

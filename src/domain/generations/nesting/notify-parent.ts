@@ -6,10 +6,16 @@ import { sql } from 'drizzle-orm'
 import type { ToolResult } from '../../../core/content.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import type { Hint } from '../../../store/events/pubsub.ts'
-import { hintsOf, type UpdatedOwner } from '../../../store/work/owner-update.ts'
 import { lockOwners, type Owner } from '../../../store/work/owner.ts'
 import { insertEntries } from '../../audit/index.ts'
-import { childEnded, insertRootCopies, ownerUpdate, type RootCopy } from '../../events/index.ts'
+import {
+  childEnded,
+  hintsOf,
+  insertRootCopies,
+  ownerUpdate,
+  type RootCopy,
+  type UpdatedOwner,
+} from '../../events/index.ts'
 import { callSettled, executedEntry, inGeneration, settleCalls } from '../../tool-calls/index.ts'
 import type { ParentLink } from './limits.ts'
 
