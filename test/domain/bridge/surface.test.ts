@@ -1,6 +1,6 @@
 /** What MCP clients are shown of an agent: names, reserved arguments, order, and what makes it another surface. */
 import { expect, test } from 'vitest'
-import { bridgeSurface, reservedIn } from '../../../src/domain/bridge/surface.ts'
+import { bridgeSurface, reservedArguments } from '../../../src/domain/bridge/surface.ts'
 import type { Agent } from '../../../src/domain/agents/index.ts'
 import type { Callable } from '../../../src/domain/tools/index.ts'
 
@@ -75,9 +75,9 @@ test('reserved arguments are shown beside the own ones, and one of the same name
   const { byName } = bridgeSurface(agent(['a', 'b']), [tool('a'), tool('b', { inputSchema: own })])
   const shown = byName.get('a')!.inputSchema
   expect(Object.keys(shown['properties'] as object)).toEqual(['a', 'idempotency_key', 'attachments'])
-  expect(reservedIn(shown)).toEqual(['idempotency_key', 'attachments'])
+  expect(reservedArguments(shown)).toEqual(['idempotency_key', 'attachments'])
   expect(byName.get('b')!.inputSchema['properties']).toMatchObject({ attachments: { type: 'integer' } })
-  expect(reservedIn(byName.get('b')!.inputSchema)).toEqual(['idempotency_key'])
+  expect(reservedArguments(byName.get('b')!.inputSchema)).toEqual(['idempotency_key'])
 })
 
 test('a change of words, presets or gates is another surface; a change that nobody sees is not', () => {
