@@ -20,21 +20,15 @@ import {
   type Principal,
 } from './domain/access/index.ts'
 import { createEgress, type EgressOptions } from './domain/egress/index.ts'
-import {
-  createModels,
-  startWorkers,
-  type EnvironmentProvider,
-  type Models,
-  type Workers,
-} from './domain/generations/index.ts'
-import { startUpstreams } from './domain/upstream/index.ts'
+import { createModels, type EnvironmentProvider, type Models } from './domain/generations/index.ts'
+import { startWorkers, type Workers } from './workers.ts'
 import { seedDemo } from './demo/seed.ts'
 import { startDemoUpstream, type DemoUpstream } from './demo/upstream.ts'
 import { diskBlobs } from './store/blobs/disk.ts'
 import { connect, type Connection, type DatabaseAddress } from './store/db/connect.ts'
 import { query } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
-import { createLeases } from './store/work/leases.ts'
+import { createHeartbeat } from './store/work/leases.ts'
 import { localPubSub, type PubSub } from './store/events/pubsub.ts'
 import { startLive } from './store/events/live.ts'
 import { postgresPubSub } from './store/events/postgres-pubsub.ts'
@@ -105,15 +99,13 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
   // Known once it listens, and asked for only then.
   const address = { url: config.publicUrl ?? '' }
   const { db, leaseDb } = connection
-  const callLeases = createLeases({
+  const heartbeat = createHeartbeat({
     db: leaseDb,
-    table: 'tool_calls',
     leaseMs: config.leaseMs,
-    onError: (error) =>
-      log.warn({ err: error }, 'the leases of calls could not be renewed; it is tried again'),
+    onError: (error) => log.warn({ err: error }, 'leases could not be renewed; it is tried again'),
   })
-  closers.push(async () => callLeases.stop())
-  const shared = { db, leaseDb, callLeases, pubsub, clock: parts.clock ?? systemClock, log }
+  closers.push(async () => heartbeat.stop())
+  const shared = { db, leaseDb, heartbeat, pubsub, clock: parts.clock ?? systemClock, log }
   const revocations = createRevocationWatcher({ ...shared, limits: limitsOf(config) })
   closers.push(async () => revocations.close())
   const buckets = createSharedBuckets(shared.clock, log, await bucketStore(config, connection))
@@ -151,10 +143,8 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
       : startWorkers(services, models, {
           slots: config.workerSlots,
           callSlots: config.callSlots,
-          sweepMs: 500,
         })
-  const followed = config.role === 'api' ? null : startUpstreams(services, { sweepMs: 500 })
-  if (followed) closers.push(() => followed.stop(0))
+  if (workers) closers.push(() => workers.stop(0))
   const state = { draining: false }
   const { server, sockets, mcp, metricsUrl } = await openServers(
     config,
@@ -182,9 +172,10 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
       await pause(config.drainMs)
       // Sockets first: their clients find another replica while this one still finishes its work.
       mcp?.close()
-      const callsEnd = Promise.race([callLeases.idle(), pause(graceMs, undefined, { ref: false })])
+      const directCalls = heartbeat.of('tool_calls')
+      const callsEnd = Promise.race([directCalls.idle(), pause(graceMs, undefined, { ref: false })])
       await Promise.all([sockets?.close(), workers?.stop(graceMs), server.close(graceMs), callsEnd])
-      await callLeases.giveUp().catch(() => {})
+      await directCalls.giveUp().catch(() => {})
       for (const close of closers.reverse())
         await close().catch((error: unknown) => log.warn({ err: error }, 'closing'))
     }),

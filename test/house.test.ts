@@ -17,6 +17,7 @@ const ladder = [
   'upstream',
   'webhooks',
   'tools',
+  'tool-calls',
   'approvals',
   'calls',
   'agents',

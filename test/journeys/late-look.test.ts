@@ -2,6 +2,7 @@
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { sql, type SQL } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { inGeneration, startCall } from '../../src/domain/tool-calls/index.ts'
 import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { query } from '../../src/store/db/database.ts'
 import { LeaseLostError } from '../../src/store/work/work.ts'
@@ -187,7 +188,7 @@ test('no commit starts a call that is settled, whatever its worker believes', as
   const again = commit(
     h.app.services.db,
     { id: generation.id, epoch: before.epoch },
-    { wakeAt: null, calls: [{ id: before.callId, status: 'EXECUTING', starts: true }] },
+    { wakeAt: null, starting: [before.callId], calls: [startCall(before.callId, inGeneration)] },
   )
   await expect(again).rejects.toThrow(LeaseLostError)
   expect(await row()).toEqual(before)

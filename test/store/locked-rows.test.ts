@@ -5,7 +5,7 @@ import { momentNow } from '../../src/core/stopwatch.ts'
 import { connect, type Connection } from '../../src/store/db/connect.ts'
 import { atomically, query } from '../../src/store/db/database.ts'
 import { migrate } from '../../src/store/db/migrate.ts'
-import { createLeases } from '../../src/store/work/leases.ts'
+import { createHeartbeat } from '../../src/store/work/leases.ts'
 import { claim } from '../../src/store/work/work.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 
@@ -35,7 +35,8 @@ test.runIf(hasPostgres)('one locked row costs a replica no lease, not even its o
   const since = momentNow()
   const held = await claim(leaseDb, 'upstreams', leaseMs, { limit: 9, except: [] })
   expect(held).toHaveLength(9)
-  const leases = createLeases({ db: leaseDb, table: 'upstreams', leaseMs, onError: () => {} })
+  const heartbeats = createHeartbeat({ db: leaseDb, leaseMs, onError: () => {} })
+  const leases = heartbeats.of('upstreams')
   const kept = held.map((row) => leases.keep(row, since))
   // Longer than a lease.
   await atomically(db, async (tx) => {
@@ -46,5 +47,5 @@ test.runIf(hasPostgres)('one locked row costs a replica no lease, not even its o
   })
   await Promise.all(kept.map((lease) => lease.confirm()))
   expect(kept.map((lease) => lease.isSure())).toEqual(kept.map(() => true))
-  leases.stop()
+  heartbeats.stop()
 })

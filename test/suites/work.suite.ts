@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection } from '../../src/store/db/connect.ts'
 import { atomically, query } from '../../src/store/db/database.ts'
 import { localPubSub } from '../../src/store/events/pubsub.ts'
-import { createLeases } from '../../src/store/work/leases.ts'
+import { createHeartbeat } from '../../src/store/work/leases.ts'
 import { momentNow } from '../../src/core/stopwatch.ts'
 import {
   claim,
@@ -135,7 +135,8 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
     test('a holder takes its row anew, and what it sent before is refused; another worker is never fenced off', async () => {
       const [own, taken] = await due(2)
       const held = (await take()) as Held[]
-      const leases = createLeases({ db: db(), table: 'generations', leaseMs: 60_000, onError: () => {} })
+      const heartbeats = createHeartbeat({ db: db(), leaseMs: 60_000, onError: () => {} })
+      const leases = heartbeats.of('generations')
       const leaseOf = (id: string) =>
         leases.keep(
           held.find((row) => row.id === id)!,
@@ -152,13 +153,14 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
       await expect(lost.refence(lost.held.epoch)).rejects.toThrow(LeaseLostError)
       expect(lost.signal.aborted).toBe(true)
       expect((await stateOf(taken!)).epoch).toBe(lost.held.epoch + 1)
-      leases.stop()
+      heartbeats.stop()
     })
 
     test('a lease that may be over is not sure, and is renewed before it is acted on', async () => {
       const [kept, gone] = await due(2)
       const held = (await take(100, 60_000)) as Held[]
-      const leases = createLeases({ db: db(), table: 'generations', leaseMs: 60_000, onError: () => {} })
+      const heartbeats = createHeartbeat({ db: db(), leaseMs: 60_000, onError: () => {} })
+      const leases = heartbeats.of('generations')
       const longAgo = { monotonic: performance.now() - 59_000, wall: Date.now() }
       const asleep = { monotonic: performance.now(), wall: Date.now() - 59_000 }
       const leaseOf = (id: string, since: typeof longAgo) =>
@@ -175,7 +177,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
       expect(one.isSure()).toBe(true)
       await expect(other.confirm()).rejects.toThrow(LeaseLostError)
       await expect(other.refence(other.held.epoch)).rejects.toThrow(LeaseLostError)
-      leases.stop()
+      heartbeats.stop()
     })
 
     test('a row that is given back is due at once, for another epoch', async () => {
@@ -225,7 +227,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
 
     describe('a worker', () => {
       const leasesOf = (ms: number) =>
-        createLeases({ db: db(), table: 'generations', leaseMs: ms, onError: () => {} })
+        createHeartbeat({ db: db(), leaseMs: ms, onError: () => {} }).of('generations')
       const options = (more: Partial<WorkerOptions<Claimed>>): WorkerOptions<Claimed> => ({
         db: db(),
         pubsub: localPubSub(),

@@ -13,7 +13,7 @@ export interface AnswerMeter {
   /** Counts; throws RESPONSE_TOO_LARGE when that is more than the budget, and from then on each time. */
   take(bytes: number): void
   /** Throws RESPONSE_TOO_LARGE when the budget has been exceeded: nothing more need be read. */
-  assertRoom(): void
+  assertQuota(): void
   exceeded(): AppError | null
   /** Begins anew, for the next message of a stream. */
   renew(): void
@@ -22,7 +22,7 @@ export interface AnswerMeter {
 export function createAnswerMeter(maxBytes: number): AnswerMeter {
   let used = 0
   let fault: AppError | null = null
-  const assertRoom = () => {
+  const assertQuota = () => {
     if (fault) throw fault
   }
   return {
@@ -33,9 +33,9 @@ export function createAnswerMeter(maxBytes: number): AnswerMeter {
           'RESPONSE_TOO_LARGE',
           `The answer has more than ${maxBytes} bytes. Ask for fewer fields, or for smaller pages with first. A mutation has been done.`,
         )
-      assertRoom()
+      assertQuota()
     },
-    assertRoom,
+    assertQuota,
     exceeded: () => fault,
     renew() {
       used = 0

@@ -1,6 +1,6 @@
 /** Lists of calls and steps that have a maximum, and go on behind the last entry of a page. */
 import { invalidAt } from '../../core/errors.ts'
-import type { ToolCall } from '../../domain/tools/index.ts'
+import type { ToolCall } from '../../domain/tool-calls/index.ts'
 import { isGiven } from './connections.ts'
 import type { Refs } from './refs.ts'
 

@@ -32,14 +32,8 @@ import {
 } from '../../domain/generations/index.ts'
 import { getGateChanges, type GateChange } from '../../domain/gates/index.ts'
 import { loadUpstreams, type Catalog, type UpstreamState } from '../../domain/upstream/index.ts'
-import {
-  getToolCalls,
-  getTools,
-  loadOpenCallsOf,
-  showCallsOf,
-  type Tool,
-  type ToolCall,
-} from '../../domain/tools/index.ts'
+import { getTools, type Tool } from '../../domain/tools/index.ts'
+import { getToolCalls, loadOpenCallsOf, showCallsOf, type ToolCall } from '../../domain/tool-calls/index.ts'
 
 export interface Loaders {
   projects: DataLoader<string, Project | null>
@@ -111,7 +105,7 @@ export function makeContext(
   let loaders: Loaders | null = null
   const who = () => {
     if (!caller) throw unauthenticated()
-    answer.assertRoom()
+    answer.assertQuota()
     return caller
   }
   return {

@@ -1,6 +1,6 @@
 /** Runs within runs on the wire: the chain that a generation stands in, and what is open under it. */
 import { listGenerations, type Generation } from '../../domain/generations/index.ts'
-import { isOpen, type ToolCall } from '../../domain/tools/index.ts'
+import { isOpen, type ToolCall } from '../../domain/tool-calls/index.ts'
 import { listCost, page, type connectionOf } from './connections.ts'
 import type { GraphQLContext, Loaders } from './context.ts'
 import type { Refs } from './refs.ts'

@@ -9,7 +9,7 @@ import {
   type Step,
 } from '../../domain/generations/index.ts'
 import type { Approval } from '../../domain/approvals/index.ts'
-import type { ToolCall } from '../../domain/tools/index.ts'
+import type { ToolCall } from '../../domain/tool-calls/index.ts'
 import { pageSizes } from './builder.ts'
 import { callPage, callsAfter, firstOf, sizeOf } from './call-pages.ts'
 import { hasPrefix } from './connections.ts'

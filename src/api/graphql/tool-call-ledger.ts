@@ -1,6 +1,6 @@
 /** The ledger of a call on the wire: its attempts, and what a person says when nobody else knows. */
 import { resolveUnknownCall, type ResolveUnknownCallInput } from '../../domain/calls/index.ts'
-import { resolutions, type ToolCall, type ToolCallAttempt } from '../../domain/tools/index.ts'
+import { resolutions, type ToolCall, type ToolCallAttempt } from '../../domain/tool-calls/index.ts'
 import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'

@@ -1,6 +1,7 @@
 /** Tool calls on the wire, and the direct call. */
 import { callTool, type CallToolInput } from '../../domain/calls/index.ts'
-import { listToolCalls, masked, toolCallStatuses, type ToolCall } from '../../domain/tools/index.ts'
+import { masked } from '../../domain/tools/index.ts'
+import { listToolCalls, toolCallStatuses, type ToolCall } from '../../domain/tool-calls/index.ts'
 import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'

@@ -43,7 +43,7 @@ function openStream(request: LegacyRequest): Response {
   if (!request.acceptsStream) return methodNotAllowed('A GET opens a stream: accept text/event-stream.')
   const { runtime, ctx, agentId, session, disconnected, ended } = request
   const { changes, streams, subscriptions } = runtime
-  changes.assertCapacity()
+  changes.assertQuota()
   const revoked = new AbortController()
   streams.register(ctx.principal, () => revoked.abort(), ended)
   return changes.stream(agentId, AbortSignal.any([disconnected, revoked.signal]), (onUpdated) =>

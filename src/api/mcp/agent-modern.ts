@@ -24,7 +24,7 @@ async function listen(request: ModernRequest, message: JsonObject): Promise<Resp
   const { runtime, ctx, agentId, surface, webRequest, ended } = request
   const { changes, subscriptions, streams, log } = runtime
   const { body, uris } = keepWatchable(message, surface.features)
-  changes.assertCapacity()
+  changes.assertQuota()
   const bus = changes.eventBus(agentId, (onUpdated) => subscriptions.watch(ctx, agentId, uris, onUpdated))
   const served = serveModern(() => agentServer(request), { request: webRequest, body }, log, bus)
   streams.register(ctx.principal, () => void served.close().catch(() => {}), ended)

@@ -19,7 +19,7 @@ export interface ChangeNotifications {
   /** A stream of server-sent events for a legacy client, until `ended` aborts. */
   stream(agentId: string, ended: AbortSignal, watchResources: WatchResources): Response
   /** Throws UNAVAILABLE when this process has too many open streams. */
-  assertCapacity(): void
+  assertQuota(): void
 }
 
 export function createChangeNotifications(surfaces: Pick<Surfaces, 'watch'>): ChangeNotifications {
@@ -58,7 +58,7 @@ export function createChangeNotifications(surfaces: Pick<Surfaces, 'watch'>): Ch
       }
       return eventStream(subscribe, ended)
     },
-    assertCapacity() {
+    assertQuota() {
       if (streams < maxStreams) return
       const message = 'Too many clients wait for notifications; poll the list instead.'
       throw new AppError('UNAVAILABLE', message, { retryAfterMs: keepAliveMs })

@@ -1,7 +1,8 @@
 /** What the parts of a tools/call pass to each other. */
 import type { ServerContext } from '@modelcontextprotocol/server'
 import type { BridgeEntry } from '../../domain/bridge/index.ts'
-import type { TaskPolicy, ToolCall } from '../../domain/tools/index.ts'
+import type { ToolCall } from '../../domain/tool-calls/index.ts'
+import type { TaskPolicy } from '../../domain/tools/index.ts'
 import type { AgentRequest } from './agent-request.ts'
 import type { SendServerRequest } from './server-requests.ts'
 

@@ -1,4 +1,4 @@
-/** What an operation gets: the house it works in and the one who asks. */
+/** What an operation gets: the services of this process, and who is asking. */
 import type { Clock } from '../../core/clock.ts'
 import type { ToolResult } from '../../core/content.ts'
 import type { Pool } from '../../core/pool.ts'
@@ -8,19 +8,19 @@ import type { Log } from '../../core/log.ts'
 import type { Blobs } from '../../store/blobs/disk.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { PubSub } from '../../store/events/pubsub.ts'
-import type { Leases } from '../../store/work/leases.ts'
+import type { Heartbeat } from '../../store/work/leases.ts'
 import type { Live } from '../../store/events/live.ts'
 import type { Egress } from '../egress/index.ts'
 import type { Policy } from './policy.ts'
 import type { RateLimiter } from './rate.ts'
 
-/** The parts of the house that operations use. Made once, in app.ts. */
+/** What operations use. Made once for each process, in app.ts. */
 export interface Services {
   db: Database
   /** The same database over connections that nothing else keeps busy: for claims, heartbeats and outcomes. */
   leaseDb: Database
-  /** The leases of this process on calls outside generations. */
-  callLeases: Leases
+  /** The leases of this process on rows that it works on. */
+  heartbeat: Heartbeat
   pubsub: PubSub
   live: Live
   revocations: RevocationWatcher

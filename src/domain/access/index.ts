@@ -48,7 +48,7 @@ export {
   type Project,
   type UpdateProjectInput,
 } from './projects.ts'
-export { assertQuota as assertRoom } from './quota.ts'
+export { assertQuota } from './quota.ts'
 export { personsOf } from './persons.ts'
 export {
   assertUse,

@@ -14,7 +14,7 @@ import {
   assertMay,
   assertOneMayRegate,
   eachSeen,
-  assertRoom,
+  assertQuota,
   projectOf,
   reachable,
   recordChange,
@@ -45,7 +45,7 @@ export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Ag
   await checkTools(ctx, projectId, definition)
   const agent = await guardName(name, () =>
     atomically(ctx.db, async (tx) => {
-      await assertRoom(tx, ctx, agents, projectId, 'agents')
+      await assertQuota(tx, ctx, agents, projectId, 'agents')
       const [row] = await tx
         .insert(agents)
         .values({ id: newId('agent'), projectId, name, definition })

@@ -12,7 +12,6 @@ import {
   argumentLimits,
   gateOf,
   judgeGate,
-  loadCall,
   maskedPaths,
   prepareCall,
   proposedCallable,
@@ -20,8 +19,8 @@ import {
   stricter,
   withAttachments,
   type GatePolicy,
-  type ToolCall,
 } from '../tools/index.ts'
+import { loadCall, type ToolCall } from '../tool-calls/index.ts'
 import { verdicts, type Approval, type Verdict } from './approval.ts'
 import { digestOf } from './digest.ts'
 import { decide, type Edit, type Ready } from './decision.ts'

@@ -9,6 +9,7 @@ import type { Hint } from '../../store/events/pubsub.ts'
 import { hintsOf, telling, type Owner, type Told } from '../../store/work/owner.ts'
 import { entryOf, type Ctx } from '../access/index.ts'
 import { resourceOf, type Requirement } from '../tools/index.ts'
+import { approveCall, editCall, editOf, settleCalls } from '../tool-calls/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { approvalOf, currentArguments, type Approval, type Verdict, type Vote } from './approval.ts'
 import { isOutdated } from './drift.ts'
@@ -163,11 +164,8 @@ async function write(tx: Database, ctx: Ctx, { owner, edit: given }: Ready, made
     outcome.status === 'PENDING'
       ? sql``
       : sql`, status = ${outcome.status}, settled_at = now(), wake_at = null`
-  const changed = changedCall(outcome, edit, owner)
-  const call =
-    changed.length === 0
-      ? sql``
-      : sql`c as (update tool_calls set ${sql.join(changed, sql`, `)} where id in (select tool_call_id from a)),`
+  const changed = changedCall(approval.toolCallId, outcome, edit, owner)
+  const call = changed ? sql`c as (${changed}),` : sql``
   const entry = entryOf(ctx, {
     projectId: approval.projectId,
     action: 'approvals:Decide',
@@ -192,30 +190,16 @@ async function write(tx: Database, ctx: Ctx, { owner, edit: given }: Ready, made
   return hintsOf(told, rows[0])
 }
 
-/** What becomes of the call's row. One without a generation is its own work row, so it is woken here. */
-function changedCall({ call, wake }: Outcome, edit: Edit | null, owner: Owner): SQL[] {
-  const edited = edit
-    ? [
-        sql`arguments = ${jsonb(edit.own)}`,
-        sql`edited_keys = ${jsonb(edit.keys)}`,
-        sql`masked = ${jsonb(edit.masked)}`,
-      ]
-    : []
-  if (!call) return edited
-  const { status, waitMs, result, errorCode } = call
-  const wakes = owner.table === 'tool_calls' && wake === 'now' && result === null
-  return [
-    ...edited,
-    sql`status = ${status}`,
-    ...(wakes ? [sql`wake_at = now()`] : []),
-    ...(waitMs ? [sql`deadline_at = now() + ${waitMs}::float8 * interval '1 millisecond'`] : []),
-    ...(result
-      ? [
-          sql`result = ${jsonb(result)}`,
-          sql`is_error = ${result.isError}::boolean`,
-          sql`error_code = ${errorCode}::text`,
-          sql`settled_at = now()`,
-        ]
-      : []),
-  ]
+/** What becomes of the call's row when `a` has one. A call outside any generation is its own work row, and is woken here. */
+function changedCall(id: string, { call, wake }: Outcome, edit: Edit | null, owner: Owner): SQL | null {
+  const isAsked = sql`t.id in (select tool_call_id from a)`
+  if (!call) return edit && editCall(isAsked, edit)
+  if (!('result' in call)) {
+    const wakes = owner.table === 'tool_calls' && wake === 'now'
+    return approveCall(isAsked, call.status, { edit, waitMs: call.waitMs, wakes })
+  }
+  const { status, result } = call
+  return status === 'SKIPPED'
+    ? settleCalls('approve', [{ id, status, result }], isAsked, editOf(edit))
+    : settleCalls('reject', [{ id, status, result }], isAsked, editOf(edit))
 }

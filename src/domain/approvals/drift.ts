@@ -12,8 +12,8 @@ import {
   withAttachments,
   type Callable,
   type GatePolicy,
-  type ToolCall,
 } from '../tools/index.ts'
+import { type ToolCall } from '../tool-calls/index.ts'
 import type { Approval, VoidReason } from './approval.ts'
 import { newApproval, type NewApproval } from './ask.ts'
 import { isDigestOf } from './digest.ts'
@@ -73,6 +73,11 @@ function masksOf({ inputSchema }: Callable, call: ToolCall, approval: Approval):
       ...[asked, edited].flatMap((args) => maskedPaths(inputSchema, args)),
     ],
   }
+}
+
+/** What the call's row says of the new question: which approval, and about which definition of the tool. */
+export function questionOf({ tool }: Drift, again: NewApproval) {
+  return { approvalId: again.id, toolVersion: tool!.version, definitionHash: tool!.definitionHash }
 }
 
 /** Whether the tool is not any more what was asked about. */

@@ -4,10 +4,11 @@
  * was first.
  */
 import { sql } from 'drizzle-orm'
-import { jsonb, query } from '../../store/db/database.ts'
+import { query } from '../../store/db/database.ts'
 import { insertEvents } from '../../store/events/log.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
 import type { Services } from '../access/index.ts'
+import { expireCalls } from '../tool-calls/index.ts'
 import { expiredResult } from './outcome.ts'
 
 /** Settled by one statement, so that it stops the embedded database for less than half a second; more follow at once. */
@@ -127,11 +128,7 @@ function statement() {
       and (p.generation_id in (select id from free) or p.tool_call_id in (select id from alone))
     returning p.id, p.project_id, p.generation_id, p.tool_call_id, p.runtime_name, p.status
   ), c as (
-    update tool_calls as t set status = 'EXPIRED', result = ${jsonb(expiredResult)}, is_error = true,
-      error_code = 'approval_expired', settled_at = now()
-    from a where t.id = a.tool_call_id and a.status = 'EXPIRED' and t.approval_id = a.id
-      and t.status = 'AWAITING_APPROVAL'
-    returning t.id
+    ${expireCalls(expiredResult)}
   ), ${facts},
   g as (
     update generations as o set last_seq = o.last_seq + f.n,

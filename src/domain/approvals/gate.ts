@@ -15,13 +15,12 @@ import {
   masked,
   maskedPaths,
   prepareCall,
-  toolCallOf,
   type GateInput,
   type GatePolicy,
   type Requirement,
   type Callable,
-  type ToolCall,
 } from '../tools/index.ts'
+import { toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { covers, findGrants } from './grant-use.ts'
 
 export interface GateEvaluation {

@@ -14,7 +14,7 @@ import { appendProjectEvents } from '../../store/events/log.ts'
 import {
   assertMay,
   eachSeen,
-  assertRoom,
+  assertQuota,
   projectOf,
   reachable,
   recordChange,
@@ -93,7 +93,7 @@ export async function insertGrant(
   }[given.holder]
   if (Object.values(holder)[0] === null)
     throw at('holder', 'this call belongs to no agent or thread; use CALLER')
-  await assertRoom(tx, ctx, grants, projectId, 'grants')
+  await assertQuota(tx, ctx, grants, projectId, 'grants')
   const id = newId('grant')
   await tx.insert(grants).values({
     id,

@@ -2,19 +2,16 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { errorResult, textResult, type ToolResult } from '../../core/content.ts'
 import type { NewEvent } from '../../store/events/log.ts'
-import type { ToolCallStatus } from '../tools/index.ts'
 import type { Approval, ApprovalStatus, Vote } from './approval.ts'
 import { factsOf } from './ask.ts'
 
 export interface Outcome {
   status: ApprovalStatus
-  /** What becomes of the call; null while votes are missing. */
-  call: {
-    status: ToolCallStatus
-    result: ToolResult | null
-    errorCode: string | null
-    waitMs: number | null
-  } | null
+  /** What becomes of the call; null while votes are missing. `waitMs`: how long the client's output is waited for. */
+  call:
+    | { status: 'APPROVED' | 'AWAITING_CLIENT'; waitMs: number | null }
+    | { status: 'REJECTED' | 'SKIPPED'; result: ToolResult }
+    | null
   events: NewEvent[]
   /** When whoever waits must look; null: not because of this. */
   wake: 'now' | SQL | null
@@ -30,7 +27,7 @@ export function outcomeOf(approval: Approval, votes: readonly Vote[]): Outcome {
     const result = rejectedResult(last.reason)
     return {
       status: 'REJECTED',
-      call: { status: 'REJECTED', result, errorCode: 'approval_rejected', waitMs: null },
+      call: { status: 'REJECTED', result },
       events: [
         { type: 'APPROVAL_DECIDED', data: told },
         { type: 'TOOL_CALL_SETTLED', data: { ...callFacts, status: 'REJECTED' } },
@@ -45,14 +42,13 @@ export function outcomeOf(approval: Approval, votes: readonly Vote[]): Outcome {
 
 function approved(approval: Approval, told: NewEvent['data'], callFacts: NewEvent['data']): Outcome {
   const decided: NewEvent = { type: 'APPROVAL_DECIDED', data: told }
-  const call = (status: ToolCallStatus) => ({ status, result: null, errorCode: null, waitMs: null })
   if (approval.onApprove === 'RUN')
-    return { status: 'APPROVED', call: call('APPROVED'), events: [decided], wake: 'now' }
+    return { status: 'APPROVED', call: { status: 'APPROVED', waitMs: null }, events: [decided], wake: 'now' }
   if (approval.onApprove === 'SKIP') {
     const result = textResult('The generation ended with this step.')
     return {
       status: 'APPROVED',
-      call: { ...call('SKIPPED'), result },
+      call: { status: 'SKIPPED', result },
       events: [decided, { type: 'TOOL_CALL_SETTLED', data: { ...callFacts, status: 'SKIPPED' } }],
       wake: 'now',
     }
@@ -61,7 +57,7 @@ function approved(approval: Approval, told: NewEvent['data'], callFacts: NewEven
   const until = sql`now() + ${waitMs}::float8 * interval '1 millisecond'`
   return {
     status: 'APPROVED',
-    call: { ...call('AWAITING_CLIENT'), waitMs },
+    call: { status: 'AWAITING_CLIENT', waitMs },
     events: [decided, { type: 'REQUIRES_ACTION', data: { toolCallIds: [approval.toolCallId] } }],
     wake: sql`least(wake_at, ${until})`,
   }

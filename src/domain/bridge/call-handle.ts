@@ -7,7 +7,8 @@ import type { Ctx } from '../access/index.ts'
 import { loadApprovals, loadPendingUnder, type Approval } from '../approvals/index.ts'
 import { answerCall, cancelCall, loadTogether, noteFetched, waitFor, type Patience } from '../calls/index.ts'
 import { cancelGeneration, getGenerations, isTerminal, type Generation } from '../generations/index.ts'
-import { isOpen, type Caller as CallerChannel, type ToolCall } from '../tools/index.ts'
+import { isOpen, type ToolCall } from '../tool-calls/index.ts'
+import type { Caller as CallerChannel } from '../tools/index.ts'
 import { findOwnCall } from './call.ts'
 
 /** DONE and CANCELLED are final. */

@@ -4,14 +4,9 @@ import { invalid, notFound } from '../../core/errors.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
-import { attachTo, findCall, noteBack, placeCall, runPlaced, type Order } from '../calls/index.ts'
-import {
-  findCallable,
-  findTool,
-  prepareCall,
-  type Caller as CallerChannel,
-  type ToolCall,
-} from '../tools/index.ts'
+import { attachTo, createCall, noteBack, runCreated, type CallRequest } from '../calls/index.ts'
+import { findDirectCall, type ToolCall } from '../tool-calls/index.ts'
+import { findCallable, findTool, prepareCall, type Caller as CallerChannel } from '../tools/index.ts'
 import { withWireNames } from './wire-names.ts'
 
 export interface AgentToolCall {
@@ -69,23 +64,24 @@ export async function callAgentTool(ctx: Ctx, input: AgentToolCall): Promise<Com
     tool: callable,
     prepared,
     attachments,
-    memory: key === null ? null : { operation: `mcp:${agent.id}`, key, request },
+    idempotency: key === null ? null : { operation: `mcp:${agent.id}`, key, request },
     caller: input.caller,
     via: { agentId: agent.id, agentGate: agent.gate ?? null, threadId: input.threadId },
   })
 }
 
 /** Commits a checked call, or joins the earlier one, and runs it unless a gate stops it. */
-export async function commitCall(ctx: Ctx, order: Order): Promise<CommittedCall> {
-  const placed = await placeCall(ctx, order)
-  if (placed.joined && placed.call.callerGoneAt) await noteBack(ctx, placed.call)
-  const runsHere = !placed.joined && placed.call.status === 'EXECUTING'
-  return { call: placed.call, running: runsHere ? runPlaced(ctx, order, placed) : null }
+export async function commitCall(ctx: Ctx, request: CallRequest): Promise<CommittedCall> {
+  const created = await createCall(ctx, request)
+  const { call, joined } = created
+  if (joined && call.callerGoneAt) await noteBack(ctx, call)
+  const runsHere = !joined && call.status === 'EXECUTING'
+  return { call, running: runsHere ? runCreated(ctx, request, created) : null }
 }
 
 /** A call that the caller itself made over MCP. NOT_FOUND for every other call. Action `tools:Call`. */
 export async function findOwnCall(ctx: Ctx, id: string): Promise<ToolCall> {
-  const call = await findCall(ctx, id)
+  const call = await findDirectCall(ctx, id)
   if (call.requestedBy !== ctx.principal.id || call.source !== 'BRIDGE') throw notFound('tool call', id)
   await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
   return call

@@ -87,7 +87,7 @@ async function commitRead(
   const prepared = prepareCall(callable, args)
   if (!prepared.ok) throw invalid(prepared.issues)
   const via = { agentId: agent.id, agentGate: agent.gate ?? null, threadId }
-  return commitCall(ctx, { tool: callable, prepared, attachments: null, memory: null, caller, via })
+  return commitCall(ctx, { tool: callable, prepared, attachments: null, idempotency: null, caller, via })
 }
 
 /** The tool, when the caller may use its upstream's features through the agent. */

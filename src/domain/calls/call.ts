@@ -12,11 +12,11 @@ import {
   prepareCall,
   timeoutOf,
   type Callable,
-  type ToolCall,
 } from '../tools/index.ts'
-import type { Order } from './order.ts'
-import { placeCall } from './place.ts'
-import { runPlaced } from './send.ts'
+import { type ToolCall } from '../tool-calls/index.ts'
+import { createCall } from './create.ts'
+import type { CallRequest } from './request.ts'
+import { runCreated } from './run.ts'
 import { isAnswered, waitForCall } from './wait.ts'
 
 const shape = z.object({
@@ -71,12 +71,12 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
     arguments: prepared.arguments,
     ...(attachments ? { attachments } : {}),
   }
-  const memory = key === null ? null : { operation: 'tools:Call', key, request }
-  const order: Order = { tool: callable, prepared, attachments, memory, via: null }
-  const placed = await placeCall(ctx, order)
-  if (placed.call.status === 'AWAITING_APPROVAL') return placed.call
-  if (!placed.joined) return runPlaced(ctx, order, placed)
-  return waitForCall(ctx, placed.call, {
+  const idempotency = key === null ? null : { operation: 'tools:Call', key, request }
+  const allowed: CallRequest = { tool: callable, prepared, attachments, idempotency, via: null }
+  const created = await createCall(ctx, allowed)
+  if (created.call.status === 'AWAITING_APPROVAL') return created.call
+  if (!created.joined) return runCreated(ctx, allowed, created)
+  return waitForCall(ctx, created.call, {
     // Whoever runs it may vanish at any moment: then its lease ends, and another takes it up.
     maxMs: timeoutOf(ctx, tool) + ctx.limits.leaseMs + takeOverMs,
     enough: isAnswered,

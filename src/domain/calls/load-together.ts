@@ -1,6 +1,6 @@
 /** Calls that several ask for in the same moment, read by one statement. */
 import type { Services } from '../access/index.ts'
-import { loadCalls, type ToolCall } from '../tools/index.ts'
+import { loadCalls, type ToolCall } from '../tool-calls/index.ts'
 
 interface Asking {
   id: string

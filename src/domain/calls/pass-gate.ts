@@ -1,62 +1,52 @@
-/** A call at the gate: sent at once, let through by a grant, stopped with its question, or found to wait there already. */
+/** A call at the gate: sent at once, let through by a grant, stopped with an approval, or found to wait there already. */
 import { and, desc, eq, sql } from 'drizzle-orm'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
+import type { Values } from '../../store/db/write.ts'
 import type { NewEvent } from '../../store/events/log.ts'
 import type { Ctx } from '../access/index.ts'
 import { covers, findGrants, insertApprovals, newApproval, requested, takeUse } from '../approvals/index.ts'
-import { newAttempt, toolCallOf, type Callable, type Requirement, type ToolCall } from '../tools/index.ts'
-import { requestHash, requirementOf, whole, type Order, type Via } from './order.ts'
-import { started } from './row.ts'
+import { callStarted, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
+import type { Requirement } from '../tools/index.ts'
+import { gateArguments, requestHash, requirementOf, type CallRequest, type Via } from './request.ts'
 
-type Row = typeof toolCalls.$inferInsert
-type GateRow = Partial<Row> & { status: string }
+/** How the row of a new call begins. */
+export interface GatedRow {
+  row: Values<typeof toolCalls>
+  /** It is EXECUTING, and whoever creates it sends it. */
+  isSent: boolean
+  event: NewEvent
+}
 
-/** How the call's row begins: sent at once, let through by a grant, or stopped with its question beside it. */
+/** How the call's row begins, with an approval or the use of a grant written in the transaction; or the call that waits already. */
 export async function passGate(
   tx: Database,
   ctx: Ctx,
-  order: Order,
+  request: CallRequest,
   id: string,
-): Promise<{ known: ToolCall } | { row: GateRow; event: NewEvent }> {
-  const { tool, via } = order
-  const { runtimeName } = tool
-  const requirement = requirementOf(order)
-  if (requirement) {
-    const known = via && !order.memory ? await findAwaited(tx, ctx, order, via) : null
-    if (known) return { known }
-    const grantId = await takeGrant(tx, ctx, order, requirement)
-    if (!grantId) return stopped(tx, ctx, order, id, requirement)
-    return { row: sent(ctx, tool, id, grantId), event: started(id, runtimeName, 1) }
-  }
-  return { row: sent(ctx, tool, id, null), event: started(id, runtimeName, 1) }
-}
-
-/** The columns of a call that whoever places it sends at once. */
-export function sent(ctx: Ctx, tool: Callable, id: string, grantId: string | null): GateRow {
-  const row = {
-    status: 'EXECUTING',
-    attempt: 1,
-    attempts: sql`jsonb_build_array(${newAttempt(sql`1`, sql`${id}::text`)})`,
-    grantId,
-    startedAt: sql`now()`,
-    wakeAt: nowPlus(ctx.limits.leaseMs),
-  }
-  return row as never
+): Promise<{ known: ToolCall } | GatedRow> {
+  const { tool, via } = request
+  const requirement = requirementOf(request)
+  const event = callStarted({ id, runtimeName: tool.runtimeName, stepIndex: null }, 1)
+  if (!requirement) return { row: {}, isSent: true, event }
+  const known = via && !request.idempotency ? await findAwaited(tx, ctx, request, via) : null
+  if (known) return { known }
+  const grantId = await takeGrant(tx, ctx, request, requirement)
+  return grantId ? { row: { grantId }, isSent: true, event } : stopped(tx, ctx, request, id, requirement)
 }
 
 async function stopped(
   tx: Database,
   ctx: Ctx,
-  order: Order,
+  request: CallRequest,
   id: string,
   requirement: Requirement,
-): Promise<{ row: GateRow; event: NewEvent }> {
-  const { tool, via } = order
+): Promise<GatedRow> {
+  const { tool, via } = request
   const question = newApproval(ctx, {
     toolCallId: id,
     tool,
-    merged: whole(order),
+    merged: gateArguments(request),
     requirement,
     onApprove: 'RUN',
     clientTimeoutMs: null,
@@ -69,16 +59,16 @@ async function stopped(
       ${insertApprovals([question])}`,
   )
   const row = { status: 'AWAITING_APPROVAL', approvalId: question.id, awaited: via !== null }
-  return { row, event: requested(question) }
+  return { row, isSent: false, event: requested(question) }
 }
 
 async function takeGrant(
   tx: Database,
   ctx: Ctx,
-  order: Order,
+  request: CallRequest,
   requirement: Requirement,
 ): Promise<string | null> {
-  const { tool, via } = order
+  const { tool, via } = request
   const holder = {
     agentId: via?.agentId ?? null,
     threadId: via?.threadId ?? null,
@@ -87,7 +77,7 @@ async function takeGrant(
   const grants = await findGrants(tx, [tool.id], holder)
   return takeUse(
     tx,
-    grants.filter((grant) => covers(grant, { tool, merged: whole(order), requirement })),
+    grants.filter((grant) => covers(grant, { tool, merged: gateArguments(request), requirement })),
   )
 }
 
@@ -95,9 +85,9 @@ async function takeGrant(
 const awaitedMs = 24 * 60 * 60 * 1000
 
 /** The caller's same request that still waits, or whose outcome it has not fetched within a day. */
-async function findAwaited(tx: Database, ctx: Ctx, order: Order, via: Via): Promise<ToolCall | null> {
+async function findAwaited(tx: Database, ctx: Ctx, request: CallRequest, via: Via): Promise<ToolCall | null> {
   const t = toolCalls
-  const hash = requestHash(order, via)
+  const hash = requestHash(request, via)
   const [row] = await tx
     .select()
     .from(t)

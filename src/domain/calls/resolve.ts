@@ -1,15 +1,16 @@
 /** What a person says of a call whose outcome nobody could know. */
-import { and, eq, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { jsonTooBig, type Json } from '../../core/json.ts'
 import { atomically } from '../../store/db/database.ts'
+import { writtenRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import { assertMay, reachable, recordChange, type Ctx } from '../access/index.ts'
-import { codeOf, resolutions, toolCallOf, type Resolution, type ToolCall } from '../tools/index.ts'
+import { resolutions, resolveCall, toolCallOf, type Resolution, type ToolCall } from '../tool-calls/index.ts'
 
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 
@@ -42,17 +43,8 @@ export async function resolveUnknownCall(ctx: Ctx, input: ResolveUnknownCallInpu
   await assertMay(ctx, 'toolCalls:Resolve', projectId, `tool/${toolId}`)
   const result = resultOf(given)
   const call = await atomically(ctx.db, async (tx) => {
-    const t = toolCalls
-    const [changed] = await tx
-      .update(t)
-      .set({
-        ...(result ? settledBy(result) : { status: 'PROPOSED', wakeAt: sql`now()` }),
-        resolution: given.outcome,
-        resolvedBy: ctx.principal.id,
-        resolvedAt: sql`now()`,
-      })
-      .where(and(eq(t.id, row.id), eq(t.status, 'UNKNOWN')))
-      .returning()
+    const said = { resolution: given.outcome, by: ctx.principal.id, result }
+    const [changed] = await writtenRows(tx, toolCalls, [sql`g as (${resolveCall(row.id, said)})`])
     if (!changed)
       throw new AppError('CONFLICT', 'The outcome of this call is not unknown, or somebody has settled it.', {
         conflictingId: row.id,
@@ -74,15 +66,6 @@ export async function resolveUnknownCall(ctx: Ctx, input: ResolveUnknownCallInpu
     ...(result ? [] : [{ kind: 'work', table: 'tool_calls' } as const]),
   ])
   return call
-}
-
-function settledBy(result: ToolResult) {
-  return {
-    status: result.isError ? 'ERRORED' : 'SUCCEEDED',
-    result,
-    isError: result.isError,
-    errorCode: codeOf(result),
-  }
 }
 
 /** The result that the person gives; null for RUN_AGAIN. */

@@ -1,7 +1,7 @@
 /** Waiting for what somebody else runs: hints make it fast, looking at the rows makes it certain. */
 import { onAbort } from '../../core/abort.ts'
 import type { Services } from '../access/index.ts'
-import { isOpen, type ToolCall } from '../tools/index.ts'
+import { isOpen, type ToolCall } from '../tool-calls/index.ts'
 import { loadTogether } from './load-together.ts'
 import { rowWatch, type WatchedRow } from './row-watch.ts'
 

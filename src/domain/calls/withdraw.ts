@@ -1,15 +1,24 @@
 /** Taking a call back: its caller does not want it any more, or has gone away. */
-import { and, eq, isNotNull, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
-import { atomically, jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
-import { toolCalls } from '../../store/db/tables/tools.ts'
+import { atomically, query, type Database } from '../../store/db/database.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
 import { lockOwners, ownerOf, tellOwner } from '../../store/work/owner.ts'
 import { assertMay, recordChange, type Ctx, type Services } from '../access/index.ts'
 import { voidApprovals, voided } from '../approvals/index.ts'
-import { loadCall, type ToolCall } from '../tools/index.ts'
-import { findCall } from './row.ts'
+import {
+  callSettled,
+  findDirectCall,
+  loadCall,
+  noteCallerBack,
+  noteCallerGone,
+  noteCancelRequested,
+  noteFetched as markFetched,
+  settleCalls,
+  underLock,
+  type ToolCall,
+} from '../tool-calls/index.ts'
 
 /**
  * Ends a call that its caller does not want any more. Action `tools:Call`, and only for who asked for it; anybody
@@ -17,12 +26,12 @@ import { findCall } from './row.ts'
  * idempotent call is cut off, any other is heard out, and its row tells what became of it. Idempotent.
  */
 export async function cancelCall(ctx: Ctx, input: { toolCallId: string }): Promise<ToolCall> {
-  const call = await findCall(ctx, input.toolCallId)
+  const call = await findDirectCall(ctx, input.toolCallId)
   if (call.requestedBy !== ctx.principal.id) throw notFound('tool call', input.toolCallId)
   await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
   const hints = await atomically(ctx.db, async (tx) => {
     const made = await withdraw(tx, call, false)
-    if (!made) await askToStop(tx, call.id)
+    if (!made) await query(tx, noteCancelRequested(call.id))
     await recordChange(tx, ctx, {
       projectId: call.projectId,
       action: 'tools:Call',
@@ -43,25 +52,17 @@ export async function withdrawAbandoned(services: Services, call: ToolCall): Pro
 
 /** Notes that the caller hung up while it waited for a person: the call is withdrawn after so many milliseconds. */
 export async function noteGone(ctx: Ctx, call: Pick<ToolCall, 'id'>, afterMs: number): Promise<void> {
-  const t = toolCalls
-  await ctx.db
-    .update(t)
-    .set({ callerGoneAt: sql`now()`, wakeAt: nowPlus(afterMs) })
-    .where(and(eq(t.id, call.id), eq(t.status, 'AWAITING_APPROVAL')))
+  await query(ctx.db, noteCallerGone(call.id, afterMs))
 }
 
 /** Notes that the caller is back, and waits. */
 export async function noteBack(ctx: Ctx, call: Pick<ToolCall, 'id'>): Promise<void> {
-  const t = toolCalls
-  await ctx.db
-    .update(t)
-    .set({ callerGoneAt: null, wakeAt: null })
-    .where(and(eq(t.id, call.id), eq(t.status, 'AWAITING_APPROVAL'), isNotNull(t.callerGoneAt)))
+  await query(ctx.db, noteCallerBack(call.id))
 }
 
 /** Notes that the caller has the outcome: the same request is a new call from now on. */
 export async function noteFetched(ctx: Ctx, call: Pick<ToolCall, 'id'>): Promise<void> {
-  await ctx.db.update(toolCalls).set({ awaited: false }).where(eq(toolCalls.id, call.id))
+  await query(ctx.db, markFetched(call.id))
 }
 
 const withdrawnResult = errorResult('cancelled', 'The caller withdrew this call; it was not run.')
@@ -70,27 +71,18 @@ const withdrawnResult = errorResult('cancelled', 'The caller withdrew this call;
 async function withdraw(tx: Database, call: ToolCall, onlyGone: boolean): Promise<Hint[] | null> {
   const owner = ownerOf(call)
   await lockOwners(tx, [owner])
-  const gone = onlyGone ? sql`and caller_gone_at is not null` : sql``
+  const proof = onlyGone ? sql`t.caller_gone_at is not null` : underLock
+  const outcome = { id: call.id, status: 'CANCELLED' as const, result: withdrawnResult }
+  const fenced = { awaited: false, epoch: sql`t.epoch + 1` }
   const rows = await query(
     tx,
-    sql`with c as (update tool_calls set status = 'CANCELLED', result = ${jsonb(withdrawnResult)}, is_error = true,
-        error_code = 'cancelled', settled_at = now(), awaited = false, wake_at = null, epoch = epoch + 1
-        where id = ${call.id} and status in ('AWAITING_APPROVAL', 'APPROVED', 'AWAITING_CLIENT') ${gone} returning id),
+    sql`with c as (${settleCalls('withdraw', [outcome], proof, fenced)}),
       v as (${voidApprovals([call.approvalId ?? ''], 'WITHDRAWN', { relation: sql`c` })}) select 1 from c`,
   )
   if (rows.length === 0) return null
-  const data = { toolCallId: call.id, name: call.runtimeName, status: 'CANCELLED' }
   const events = [
     ...(call.approvalId ? [voided(call, 'WITHDRAWN')] : []),
-    { type: 'TOOL_CALL_SETTLED', data },
+    callSettled({ ...call, stepIndex: null }, 'CANCELLED'),
   ]
   return tellOwner(tx, owner, events, null)
-}
-
-async function askToStop(tx: Database, id: string): Promise<void> {
-  const t = toolCalls
-  await tx
-    .update(t)
-    .set({ cancelRequestedAt: sql`coalesce(${t.cancelRequestedAt}, now())`, awaited: false })
-    .where(and(eq(t.id, id), sql`${t.settledAt} is null`))
 }

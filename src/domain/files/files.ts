@@ -13,7 +13,7 @@ import {
   assertAgent,
   assertMay,
   eachSeen,
-  assertRoom,
+  assertQuota,
   projectOf,
   reaches,
   recordChange,
@@ -74,7 +74,7 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
   if (agentId !== null) await assertAgent(ctx, projectId, agentId)
   const id = newId('file')
   const file = await atomically(ctx.db, async (tx) => {
-    await assertRoom(tx, ctx, files, projectId, 'files')
+    await assertQuota(tx, ctx, files, projectId, 'files')
     const createdBy = ctx.principal.id
     const uploadUntil = nowPlus(uploadSeconds * 1000)
     const [row] = await tx

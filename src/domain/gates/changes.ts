@@ -11,7 +11,7 @@ import { gateChanges } from '../../store/db/tables/gates.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import {
   assertMay,
-  assertRoom,
+  assertQuota,
   assertStillValid,
   denied,
   eachSeen,
@@ -65,7 +65,7 @@ export async function proposeGateChange(ctx: Ctx, input: ProposeGateChangeInput)
   target.check(change)
   const id = newId('gateChange')
   const made = await atomically(ctx.db, async (tx) => {
-    await assertRoom(tx, ctx, gateChanges, projectId, 'changes of gates')
+    await assertQuota(tx, ctx, gateChanges, projectId, 'changes of gates')
     const proposedBy = ctx.principal.id
     const [row] = await tx
       .insert(gateChanges)

@@ -4,8 +4,9 @@ import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Services } from '../access/index.ts'
-import { settleLeftBehind } from '../calls/index.ts'
-import { isIdempotent, proposedCallable, toolCallOf, unknownResult, type ToolCall } from '../tools/index.ts'
+import { settleLost } from '../calls/index.ts'
+import { isIdempotent, proposedCallable, unknownResult } from '../tools/index.ts'
+import { endLeases, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { parentLinkOf, commit, type HeldRun } from './transaction/commit.ts'
 import { outcomeOf } from './transaction/settle-call.ts'
 
@@ -34,8 +35,7 @@ export async function settleInterruptedCalls(services: Settler): Promise<number>
       const call = toolCallOf(row)
       const callable = await proposedCallable(services, call)
       if (callable && isIdempotent(callable)) continue
-      if (call.generationId === null)
-        await settleLeftBehind(services, { id: call.id, epoch: row.epoch }, call)
+      if (call.generationId === null) await settleLost(services, { id: call.id, epoch: row.epoch }, call)
       else await settleInRun(services, call.generationId, call)
       settled++
     }
@@ -62,10 +62,6 @@ export async function endAllLeases(db: Database): Promise<void> {
     sql`update generations set epoch = epoch + 1, wake_at = case when status = 'RUNNING' then now() else wake_at end
       where finished_at is null`,
   )
-  await query(
-    db,
-    sql`update tool_calls set epoch = epoch + 1, wake_at = case when status = 'EXECUTING' and generation_id is null
-      then now() else wake_at end where settled_at is null`,
-  )
+  await query(db, endLeases())
   await query(db, sql`update upstreams set epoch = epoch + 1`)
 }

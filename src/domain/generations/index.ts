@@ -34,7 +34,7 @@ export {
 } from './submit.ts'
 export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
 export { closeThread, isThreadClosed, openThread } from './threads.ts'
-export { startWorkers, type Workers } from './loop/worker.ts'
+export { startGenerationWorker } from './loop/worker.ts'
 export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'
 export type { EventRow } from '../../store/events/read.ts'
 export type { StreamItem } from '../../store/events/stream.ts'

@@ -8,10 +8,18 @@ import { hashJson, isJsonObject, jsonTooBig, type Json } from '../../core/json.t
 import { atomically, query, type Database, jsonb } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { generations } from '../../store/db/tables/generations.ts'
-import { insertGenerationEvents, type NewEvent } from '../../store/events/log.ts'
+import { insertGenerationEvents } from '../../store/events/log.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
 import { boundIds } from '../agents/index.ts'
-import { checkOutput, codeOf, isOpen, loadCallsOf, loadVersion, type ToolCall } from '../tools/index.ts'
+import { checkOutput, codeOf, loadVersion } from '../tools/index.ts'
+import {
+  callSettled,
+  inGeneration,
+  settleCalls,
+  isOpen,
+  loadCallsOf,
+  type ToolCall,
+} from '../tool-calls/index.ts'
 import { generationOf, isTerminal, type Generation, type NextStep } from './generation.ts'
 import { findGeneration } from './read.ts'
 import { ownersUnder } from './nesting/tree.ts'
@@ -241,21 +249,13 @@ async function write(
   resumes: boolean,
   nextStep: NextStep | null,
 ): Promise<number> {
-  const events: NewEvent[] = accepted.map(({ call, result }) => ({
-    type: 'TOOL_CALL_SETTLED',
-    data: {
-      toolCallId: call.id,
-      name: call.runtimeName,
-      stepIndex: call.stepIndex,
-      status: result.isError ? 'ERRORED' : 'SUCCEEDED',
-    },
-  }))
-  const changes = accepted.map(({ call, result, hash }) => ({
+  const outcomes = accepted.map(({ call, result, hash }) => ({
     id: call.id,
+    status: result.isError ? ('ERRORED' as const) : ('SUCCEEDED' as const),
     result,
-    hash,
-    error: codeOf(result),
+    outputHash: hash,
   }))
+  const events = accepted.map(({ call }, i) => callSettled(call, outcomes[i]!.status))
   const wake = resumes ? sql`, status = 'QUEUED', wake_at = now()` : sql``
   const hint = nextStep ? sql`, next_step = ${jsonb(nextStep)}` : sql``
   const rows = await query<{ seq: number }>(
@@ -263,11 +263,7 @@ async function write(
     sql`with g as (update generations set last_seq = last_seq + ${events.length}::int ${wake} ${hint}
         where id = ${id} returning id, project_id, last_seq),
       e as (${insertGenerationEvents(events)}),
-      u as (update tool_calls as t set status = case when (x.result->>'isError')::boolean then 'ERRORED' else 'SUCCEEDED' end,
-          result = x.result, is_error = (x.result->>'isError')::boolean, error_code = x.error, output_hash = x.hash,
-          settled_at = now()
-        from g, jsonb_to_recordset(${jsonb(changes)}) as x(id text, result jsonb, hash text, error text)
-        where t.id = x.id and t.generation_id = g.id and t.settled_at is null)
+      u as (${settleCalls('submit', outcomes, inGeneration)})
       select last_seq as seq from g`,
   )
   return rows[0]!.seq

@@ -8,7 +8,7 @@ import type { Page } from '../../core/page.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { secrets } from '../../store/db/tables/secrets.ts'
-import { assertMay, assertRoom, projectOf, recordChange, type Ctx, type Services } from '../access/index.ts'
+import { assertMay, assertQuota, projectOf, recordChange, type Ctx, type Services } from '../access/index.ts'
 import { allowedHostsShape, mayGoTo } from './hosts.ts'
 import { seal, unseal } from './sealing.ts'
 
@@ -47,7 +47,7 @@ export async function setSecret(
   await assertMay(ctx, 'secrets:Set', projectId, `secret/${name}`)
   const sealed = seal(ctx.masterKey, value, contextOf(projectId, name))
   return atomically(ctx.db, async (tx) => {
-    await assertRoom(tx, ctx, secrets, projectId, 'secrets')
+    await assertQuota(tx, ctx, secrets, projectId, 'secrets')
     const [row] = await tx
       .insert(secrets)
       .values({ id: newId('secret'), projectId, name, sealed, allowedHosts: allowedHosts ?? null })

@@ -8,9 +8,19 @@ import { agentCallable } from './kinds/agent.ts'
 import { isReadAction, readCallable } from './kinds/mcp-reads.ts'
 import { lookAgain } from './outside.ts'
 import { loadTools } from './registry.ts'
-import type { Tool } from './tool.ts'
-import type { ToolCall } from './tool-call.ts'
+import type { CallKind, Tool } from './tool.ts'
 import { loadVersion } from './versions.ts'
+
+/** What of a tool call says which callable it names. */
+export interface CallTarget {
+  projectId: string
+  toolId: string | null
+  toolVersion: number | null
+  runtimeName: string
+  kind: CallKind | null
+  action: string | null
+  createdAt: Date
+}
 
 /** What is needed to know the names of tools. */
 export type Callers = Pick<Services, 'db' | 'actions'>
@@ -66,7 +76,7 @@ const maxNamesTold = 20
  * What a call names, as the tool or agent is now: an upstream is asked for its lists once more, so that nobody runs what has
  * changed since it was approved. Null when it, or that action of it, is gone.
  */
-export async function currentCallable(services: Services, call: ToolCall): Promise<Callable | null> {
+export async function currentCallable(services: Services, call: CallTarget): Promise<Callable | null> {
   if (call.kind === 'agent')
     return (await loadAgentCallables(services.db, call.projectId, [call.toolId!]))[0] ?? null
   const [tool] = await loadTools(services.db, [call.toolId!])
@@ -80,7 +90,7 @@ export async function currentCallable(services: Services, call: ToolCall): Promi
  * What a call was proposed with: the tool's version of then, with what is said now of the action. Null when the action
  * is gone.
  */
-export async function proposedCallable(services: Callers, call: ToolCall): Promise<Callable | null> {
+export async function proposedCallable(services: Callers, call: CallTarget): Promise<Callable | null> {
   const { toolId: id, toolVersion: version, projectId, createdAt } = call
   if (call.kind === 'agent') {
     const agent = { id: id!, projectId, name: call.runtimeName, version: version! }

@@ -27,7 +27,6 @@ export {
 export { gateFactsOfAgent, tellGateChanged } from './gate-facts.ts'
 export { asksAgent, describedAgent, resourceOf, type AgentMessage } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
-export { attemptBegins, attemptEnds, newAttempt } from './ledger.ts'
 export { regateTool, withGate, type ToolGateEdit } from './regate.ts'
 export { loadVersion } from './versions.ts'
 export { masked, maskedPaths, maskedText } from './masking.ts'
@@ -57,7 +56,7 @@ export {
   timeoutOf,
   type Run,
 } from './run.ts'
-export type { CallerChannel as Caller } from './kinds/mcp.ts'
+export type { CallerChannel, CallerChannel as Caller } from './kinds/mcp.ts'
 export {
   isRelayed,
   isTemplateRelayed,
@@ -73,27 +72,8 @@ export {
   taskModes,
   toolKinds,
   type TaskPolicy,
+  type CallKind,
   type Tool,
   type ToolDefinition,
   type ToolKind,
 } from './tool.ts'
-export {
-  callsAsJson,
-  callsOfJson,
-  getToolCalls,
-  isOpen,
-  listToolCalls,
-  loadCall,
-  loadCalls,
-  loadCallsOf,
-  loadOpenCallsOf,
-  showCallsOf,
-  resolutions,
-  toolCallOf,
-  toolCallStatuses,
-  type AskedBack,
-  type Resolution,
-  type ToolCall,
-  type ToolCallAttempt,
-  type ToolCallStatus,
-} from './tool-call.ts'

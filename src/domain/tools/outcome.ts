@@ -2,7 +2,6 @@
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 import { isIdempotent, type CallDefinition } from './tool.ts'
-import type { ToolCall } from './tool-call.ts'
 
 /** `unknown`: the call was sent, no final answer came, and it may not be repeated. It may have taken effect. */
 export type Outcome = 'known' | 'unknown'
@@ -53,7 +52,7 @@ export function unknownResult(cause: ToolResult | null = null): ToolResult {
 const maxLost = 5
 
 /** Whether an idempotent call was sent so often without anybody hearing of its end that it is not sent again. */
-export function isGivenUp({ attempts }: Pick<ToolCall, 'attempts'>): boolean {
+export function isGivenUp({ attempts }: { attempts: readonly { endedAt?: string }[] }): boolean {
   return attempts.filter((attempt) => attempt.endedAt === undefined).length >= maxLost
 }
 

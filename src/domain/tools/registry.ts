@@ -11,7 +11,7 @@ import {
   assertMay,
   assertOneMayRegate,
   eachSeen,
-  assertRoom,
+  assertQuota,
   projectOf,
   reachable,
   type Ctx,
@@ -39,7 +39,7 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
   const id = newId('tool')
   const tool = await guardName(definition.name, () =>
     atomically(ctx.db, async (tx) => {
-      await assertRoom(tx, ctx, tools, projectId, 'tools')
+      await assertQuota(tx, ctx, tools, projectId, 'tools')
       const { name, kind } = definition
       const [row] = await tx.insert(tools).values({ id, projectId, name, kind, definition }).returning()
       await keepVersion(tx, row!)

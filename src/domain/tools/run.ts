@@ -15,7 +15,6 @@ import { runPlatformTool } from './kinds/platform.ts'
 import { maskedPaths, valuesAt } from './masking.ts'
 import { judged, known, type Finished, type Sending } from './outcome.ts'
 import type { CallDefinition } from './tool.ts'
-import type { ToolCall } from './tool-call.ts'
 
 export interface Run {
   projectId: string
@@ -197,7 +196,7 @@ export function codeOf(result: ToolResult): string | null {
 /** Whether the key or subject that asked for the call may still have it done. One that is revoked or over may not. */
 export async function mayStillRun(
   services: Pick<Services, 'db' | 'clock'>,
-  { requestedBy, requester }: Pick<ToolCall, 'requestedBy' | 'requester'>,
+  { requestedBy, requester }: Pick<Run, 'requestedBy' | 'requester'>,
 ): Promise<boolean> {
   return (await principalById(services.db, requestedBy, services.clock.now(), requester)) !== null
 }

@@ -1,7 +1,6 @@
 /** The worker of upstreams: looks at each when its time has come, in whichever process is free. */
 import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
-import { createLeases } from '../../store/work/leases.ts'
 import { claim } from '../../store/work/work.ts'
 import { startWorker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
@@ -20,18 +19,12 @@ export function startUpstreams(
   const follower = createFollower(services)
   setFollower(services, follower)
   const { leaseMs } = services.limits
-  const leases = createLeases({
-    db: services.leaseDb,
-    table: 'upstreams',
-    leaseMs,
-    onError: (error) => services.log.warn({ err: error }, 'the leases of upstreams could not be renewed'),
-  })
   const worker = startWorker({
     db: services.leaseDb,
     pubsub: services.pubsub,
     table: 'upstreams',
     slots,
-    leases,
+    leases: services.heartbeat.of('upstreams'),
     sweepMs: options.sweepMs,
     claim: (limits) => claim(services.leaseDb, 'upstreams', leaseMs, limits),
     run: (held, { signal }) => look(services, held, signal),
@@ -43,7 +36,6 @@ export function startUpstreams(
       setFollower(services, null)
       follower.stop()
       await worker.stop(Math.min(graceMs, 2000))
-      leases.stop()
       await giveUp(services, follower.name)
     },
   }

@@ -1,4 +1,4 @@
-/** The leases that this process holds on the rows of one table: renewed together, and known to be over before others act. */
+/** The leases that this process holds: renewed by one heartbeat, and known to be over before another process can claim the row. */
 import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Database } from '../db/database.ts'
 import { heartbeat, LeaseLostError, refence, release, type Held, type WorkTable } from './work.ts'
@@ -28,6 +28,7 @@ export interface Lease {
   end(): void
 }
 
+/** The leases of a process on the rows of one table. */
 export interface Leases {
   /** Keeps a row that was taken by a statement sent at `since`. A row that is kept already is kept under the new epoch. */
   keep(held: Held, since: Moment): Lease
@@ -39,18 +40,24 @@ export interface Leases {
   idle(): Promise<void>
   /** Gives everything back that is still kept: whoever looks next continues it. */
   giveUp(): Promise<void>
+}
+
+/** All leases of a process. */
+export interface Heartbeat {
+  of(table: WorkTable): Leases
+  /** Renews nothing any more. */
   stop(): void
 }
 
-export interface LeasesOptions {
+export interface HeartbeatOptions {
   db: Database
-  table: WorkTable
   /** Milliseconds. */
   leaseMs: number
   onError(error: unknown): void
 }
 
 interface Entry {
+  table: WorkTable
   held: Held
   since: Moment
   lost: AbortController
@@ -59,19 +66,21 @@ interface Entry {
   lostAnswers: number
 }
 
-export function createLeases({ db, table, leaseMs, onError }: LeasesOptions): Leases {
+/** Starts the heartbeat of a process. While it keeps no row it sends nothing. */
+export function createHeartbeat({ db, leaseMs, onError }: HeartbeatOptions): Heartbeat {
   const entries = new Map<string, Entry>()
+  const waiters = new Map<WorkTable, (() => void)[]>()
   let timer: NodeJS.Timeout | null = null
   let beating: Promise<boolean> | null = null
   let stopped = false
 
-  let waiters: (() => void)[] = []
-
+  const keyOf = ({ table, held }: Pick<Entry, 'table' | 'held'>) => `${table} ${held.id}`
+  const entriesOf = (table: WorkTable) => [...entries.values()].filter((entry) => entry.table === table)
   const remove = (entry: Entry) => {
-    if (entries.get(entry.held.id) === entry) entries.delete(entry.held.id)
-    if (entries.size > 0) return
-    for (const resolve of waiters) resolve()
-    waiters = []
+    if (entries.get(keyOf(entry)) === entry) entries.delete(keyOf(entry))
+    if (entriesOf(entry.table).length > 0) return
+    for (const resolve of waiters.get(entry.table) ?? []) resolve()
+    waiters.delete(entry.table)
   }
   const isSure = (entry: Entry) =>
     elapsedSince(entry.since) < leaseMs * sureShare && !entry.lost.signal.aborted
@@ -80,18 +89,14 @@ export function createLeases({ db, table, leaseMs, onError }: LeasesOptions): Le
     entry.lost.abort()
   }
 
-  /** True when every row was renewed or lost. */
-  const renew = async (): Promise<boolean> => {
-    const asked = [...entries.values()].filter((entry) => entry.refencing === null)
+  /** True when every row of the table was renewed or lost. */
+  const renewTable = async (table: WorkTable): Promise<boolean> => {
+    const asked = entriesOf(table).filter((entry) => entry.refencing === null)
     if (asked.length === 0) return true
     const since = momentNow()
     const epochs = new Map(asked.map((entry) => [entry, entry.held.epoch]))
-    const { renewed, locked } = await heartbeat(
-      db,
-      table,
-      leaseMs,
-      asked.map((entry) => entry.held),
-    )
+    const held = asked.map((entry) => entry.held)
+    const { renewed, locked } = await heartbeat(db, table, leaseMs, held)
     for (const entry of asked) {
       const { id, epoch } = entry.held
       if (entry.refencing !== null || epochs.get(entry) !== epoch) continue
@@ -101,13 +106,19 @@ export function createLeases({ db, table, leaseMs, onError }: LeasesOptions): Le
     }
     return locked.size === 0
   }
-  const beat = (): Promise<boolean> =>
-    (beating ??= renew()
-      .catch((error: unknown) => {
-        onError(error)
-        return false
-      })
-      .finally(() => (beating = null)))
+  const renew = async (): Promise<boolean> => {
+    const tables = [...new Set([...entries.values()].map((entry) => entry.table))]
+    const done = await Promise.all(
+      tables.map((table) =>
+        renewTable(table).catch((error: unknown) => {
+          onError(error)
+          return false
+        }),
+      ),
+    )
+    return done.every(Boolean)
+  }
+  const beat = (): Promise<boolean> => (beating ??= renew().finally(() => (beating = null)))
   const schedule = (share: number) => {
     if (timer || stopped) return
     timer = setTimeout(() => {
@@ -117,7 +128,7 @@ export function createLeases({ db, table, leaseMs, onError }: LeasesOptions): Le
   }
 
   const takeAnew = async (entry: Entry): Promise<void> => {
-    const { held } = entry
+    const { table, held } = entry
     if (!isSure(entry)) throw new LeaseLostError(held.id)
     const since = momentNow()
     entry.lostAnswers++
@@ -132,41 +143,52 @@ export function createLeases({ db, table, leaseMs, onError }: LeasesOptions): Le
     entry.lostAnswers = 0
   }
 
+  const keep = (table: WorkTable, held: Held, since: Moment): Lease => {
+    const entry: Entry = { table, held, since, lost: new AbortController(), refencing: null, lostAnswers: 0 }
+    entries.set(keyOf(entry), entry)
+    schedule(beatShare)
+    return {
+      held,
+      signal: entry.lost.signal,
+      isSure: () => isSure(entry),
+      async confirm() {
+        if (isSure(entry)) return
+        await beat()
+        if (!isSure(entry)) await beat()
+        if (!isSure(entry)) throw new LeaseLostError(held.id)
+      },
+      async refence(epoch) {
+        if (entry.refencing) await entry.refencing.catch(() => {})
+        if (held.epoch > epoch) return
+        entry.refencing = takeAnew(entry).finally(() => (entry.refencing = null))
+        await entry.refencing
+      },
+      end: () => remove(entry),
+    }
+  }
+  const unsure = (table: WorkTable) => entriesOf(table).filter((entry) => !isSure(entry))
+
   return {
-    keep(held, since) {
-      const entry: Entry = { held, since, lost: new AbortController(), refencing: null, lostAnswers: 0 }
-      entries.set(held.id, entry)
-      schedule(beatShare)
-      return {
-        held,
-        signal: entry.lost.signal,
-        isSure: () => isSure(entry),
-        async confirm() {
-          if (isSure(entry)) return
-          await beat()
-          if (!isSure(entry)) await beat()
-          if (!isSure(entry)) throw new LeaseLostError(held.id)
-        },
-        async refence(epoch) {
-          if (entry.refencing) await entry.refencing.catch(() => {})
-          if (held.epoch > epoch) return
-          entry.refencing = takeAnew(entry).finally(() => (entry.refencing = null))
-          await entry.refencing
-        },
-        end: () => remove(entry),
-      }
-    },
-    async beatIfUnsure() {
-      if ([...entries.values()].some((entry) => !isSure(entry))) await beat()
-    },
-    unsure: () => [...entries.values()].filter((entry) => !isSure(entry)).map((entry) => entry.held.id),
-    idle: () =>
-      entries.size === 0 ? Promise.resolve() : new Promise<void>((resolve) => waiters.push(resolve)),
-    async giveUp() {
-      const rest = [...entries.values()].map((entry) => entry.held)
-      entries.clear()
-      await release(db, table, rest)
-    },
+    of: (table) => ({
+      keep: (held, since) => keep(table, held, since),
+      async beatIfUnsure() {
+        if (unsure(table).length > 0) await beat()
+      },
+      unsure: () => unsure(table).map((entry) => entry.held.id),
+      idle: () =>
+        entriesOf(table).length === 0
+          ? Promise.resolve()
+          : new Promise((resolve) => waiters.set(table, [...(waiters.get(table) ?? []), resolve])),
+      async giveUp() {
+        const rest = entriesOf(table)
+        for (const entry of rest) entries.delete(keyOf(entry))
+        await release(
+          db,
+          table,
+          rest.map((entry) => entry.held),
+        )
+      },
+    }),
     stop() {
       stopped = true
       if (timer) clearTimeout(timer)

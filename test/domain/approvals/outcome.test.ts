@@ -30,10 +30,13 @@ test('one rejection settles it, however many had agreed, and the model is told w
   expect(outcome).toMatchObject({
     status: 'REJECTED',
     wake: 'now',
-    call: { status: 'REJECTED', errorCode: 'approval_rejected' },
+    call: {
+      status: 'REJECTED',
+      result: { isError: true, structuredContent: { error: { code: 'approval_rejected' } } },
+    },
   })
   expect(types(outcome)).toEqual(['APPROVAL_DECIDED', 'TOOL_CALL_SETTLED'])
-  const told = JSON.stringify(outcome.call!.result)
+  const told = JSON.stringify(outcome.call)
   expect(told).toContain('too much')
   expect(told).not.toContain('for colleagues')
 })
@@ -60,10 +63,11 @@ test('approvals settle exactly when they are as many as the quorum', () => {
 
 test('an approved call runs here, or is handed to the client, or was the answer itself', () => {
   const run = outcomeOf(approval(), [vote('APPROVE')])
-  expect(run).toMatchObject({ call: { status: 'APPROVED', result: null }, wake: 'now' })
+  expect(run).toMatchObject({ wake: 'now' })
+  expect(run.call).toEqual({ status: 'APPROVED', waitMs: null })
   expect(types(run)).toEqual(['APPROVAL_DECIDED'])
   const client = outcomeOf(approval({ onApprove: 'CLIENT', clientTimeoutMs: 5000 }), [vote('APPROVE')])
-  expect(client).toMatchObject({ call: { status: 'AWAITING_CLIENT', result: null, waitMs: 5000 } })
+  expect(client.call).toEqual({ status: 'AWAITING_CLIENT', waitMs: 5000 })
   expect(types(client)).toEqual(['APPROVAL_DECIDED', 'REQUIRES_ACTION'])
   const answer = outcomeOf(approval({ onApprove: 'SKIP' }), [vote('APPROVE')])
   expect(answer).toMatchObject({ call: { status: 'SKIPPED' }, wake: 'now' })

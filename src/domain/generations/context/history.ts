@@ -6,7 +6,7 @@ import type { Database } from '../../../store/db/database.ts'
 import { maxWholeBytes } from '../../../store/db/keyset.ts'
 import { selectRows, selectRowsWithin } from '../../../store/db/rows.ts'
 import { generations, steps } from '../../../store/db/tables/generations.ts'
-import { loadCallsOf, type ToolCall } from '../../tools/index.ts'
+import { loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { ownThreadId, stepOf, type Generation, type Step } from '../generation.ts'
 import { callsOf, type Message, type ToolCallPart, type ToolResultPart } from '../model/message.ts'
 

@@ -8,31 +8,25 @@ import { insertEvents } from '../../../store/events/log.ts'
 import { lockOwners } from '../../../store/work/owner.ts'
 import { principalById, type Ctx, type Principal } from '../../access/index.ts'
 import { gatesOf } from '../../agents/index.ts'
-import {
-  goneResult,
-  prepareCall,
-  proposedCallable,
-  refusalOf,
-  type AgentMessage,
-  type ToolCall,
-} from '../../tools/index.ts'
-import { endOfTime } from '../nesting/deadline.ts'
+import { goneResult, prepareCall, proposedCallable, refusalOf, type AgentMessage } from '../../tools/index.ts'
+import { callStarted, factsOfCall, inGeneration, startCall, type ToolCall } from '../../tool-calls/index.ts'
+import { ownDeadline } from '../nesting/deadline.ts'
 import { commit, type Change } from '../transaction/commit.ts'
 import { ownThreadId, type Generation } from '../generation.ts'
 import { nestingLimits } from '../nesting/limits.ts'
-import { dataOf, outcomeOf, settleCall } from '../transaction/settle-call.ts'
+import { outcomeOf, settleCall } from '../transaction/settle-call.ts'
 import { prepareStart, type NewGeneration, type StartGenerationInput } from '../start.ts'
-import { tell, type Turn } from '../transaction/turn.ts'
+import { publishCommit, type Turn } from '../transaction/turn.ts'
 
 /**
  * Starts the run of a PROPOSED or APPROVED call of an agent, for whoever asked for this run. The call is EXECUTING from
  * then on and in nobody's hands: the end of that run settles it. What cannot be started is an error result for the model.
  * A cancel leaves it unstarted.
  */
-export async function startRun(turn: Turn, call: ToolCall): Promise<void> {
+export async function startChild(turn: Turn, call: ToolCall): Promise<void> {
   if (turn.signal.aborted) return
   const { services, held, generation } = turn
-  const made = await prepareRun(turn, call)
+  const made = await prepareChild(turn, call)
   if ('content' in made) return settleCall(turn, call, made, 'ERRORED')
   const rootId = generation.rootId ?? generation.id
   const done = await atomically(services.db, async (tx) => {
@@ -45,7 +39,7 @@ export async function startRun(turn: Turn, call: ToolCall): Promise<void> {
     const full = under!.n >= nestingLimits.descendants
     return commit(tx, held, full ? outcomeOf(turn, call, tooMany, 'ERRORED') : beginning(turn, call, made))
   })
-  tell(turn, done)
+  publishCommit(turn, done)
   services.pubsub.publish([{ kind: 'work', table: 'generations' }])
 }
 
@@ -57,19 +51,20 @@ const tooMany = errorResult(
 /** Call, run, thread and events in one statement. */
 function beginning(turn: Turn, call: ToolCall, run: NewGeneration): Change {
   const { services, generation } = turn
-  const { stepIndex, ...told } = dataOf(call)
+  const { stepIndex: _step, ...facts } = factsOfCall(call)
   return {
     wakeAt: nowPlus(services.limits.leaseMs),
-    calls: [{ id: call.id, status: 'EXECUTING', starts: true, childId: run.id }],
+    starting: [call.id],
+    calls: [startCall(call.id, inGeneration, { childId: run.id })],
     events: [
-      { type: 'TOOL_CALL_STARTED', data: { ...told, stepIndex, attempt: call.attempt + 1 } },
-      { type: 'CHILD_STARTED', data: { ...told, childId: run.id, agentId: run.agent.id } },
+      callStarted(call, call.attempt + 1),
+      { type: 'CHILD_STARTED', data: { ...facts, childId: run.id, agentId: run.agent.id } },
     ],
-    also: insertRun(generation, call.id, run),
+    also: insertChild(generation, call.id, run),
   }
 }
 
-function insertRun(parent: Generation, callId: string, run: NewGeneration): SQL[] {
+function insertChild(parent: Generation, callId: string, run: NewGeneration): SQL[] {
   const { agent } = run
   const threadId = run.threadId ?? ownThreadId(run.id)
   const gates = gatesOf(parent.settings)
@@ -83,14 +78,14 @@ function insertRun(parent: Generation, callId: string, run: NewGeneration): SQL[
         requested_by, requester, parent_id, parent_call_id, root_id, depth, last_seq, deadline_at, wake_at)
       select ${run.id}, g.project_id, ${agent.id}, ${agent.version}::int, ${threadId}, 'QUEUED', ${jsonb(settings)},
         ${jsonb(run.messages)}, g.requested_by, g.requester, g.id, ${callId}, ${parent.rootId ?? parent.id},
-        ${parent.depth + 1}::int, 1, least(${endOfTime(sql`g.id`, sql`g.deadline_at`)}, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
+        ${parent.depth + 1}::int, 1, least(${ownDeadline(sql`g.id`, sql`g.deadline_at`)}, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
     insertEvents(sql`select g.project_id, ${run.id}::text as generation_id, 1 as seq, 'GENERATION_QUEUED' as type,
       ${queued} as data from g`),
   ]
 }
 
 /** The run as it would start, or why it cannot. The arguments were checked when the call was proposed, and are again. */
-async function prepareRun(
+async function prepareChild(
   { services, generation }: Turn,
   call: ToolCall,
 ): Promise<NewGeneration | ToolResult> {

@@ -1,82 +1,43 @@
-/** The workers of this process: for generations, for calls outside them, and for the deadlines of approvals. */
-import { createLeases } from '../../../store/work/leases.ts'
-import { claim } from '../../../store/work/work.ts'
+/** The worker of generations in this process. */
 import { startWorker, type Worker } from '../../../store/work/worker.ts'
-import { forgetExpiredKeys, type Services } from '../../access/index.ts'
-import { startDeadlines } from '../../approvals/index.ts'
-import { workOnCall } from '../../calls/index.ts'
+import type { Services } from '../../access/index.ts'
+import type { Models } from '../providers/provider-records.ts'
 import { claimGenerations } from '../transaction/claim.ts'
 import { runGeneration } from './run-loop.ts'
-import type { Models } from '../providers/provider-records.ts'
 
-export interface WorkersOptions {
-  /** Generations worked on at once. */
-  slots: number
-  /** Approved and recovered calls outside generations that run at once. */
-  callSlots: number
-  /** How often to look for due rows without being rung, in milliseconds. */
-  sweepMs: number
-}
-
-export interface Workers {
-  /** Generations in hand. */
-  busy(): number
-  /** Claims nothing more and begins nothing new; what was begun goes on. */
-  drain(): void
-  /** Drains, lets work end for `graceMs`, gives the rest back. */
-  stop(graceMs: number): Promise<void>
-}
-
-const housekeepingMs = 10 * 60 * 1000
-
-export function startWorkers(services: Services, models: Models, options: WorkersOptions): Workers {
-  const { db, leaseDb, callLeases, pubsub, limits, log } = services
-  const { leaseMs } = limits
-  const shared = { db: leaseDb, pubsub, sweepMs: options.sweepMs }
-  const onError = (error: unknown, id: string | null) =>
-    log.error({ err: error, id }, 'work was interrupted by an unexpected error; it is taken up again')
-  const leases = createLeases({
+/** `slots`: generations worked on at once. `sweepMs`: how often to poll without a hint, in milliseconds. */
+export function startGenerationWorker(
+  services: Services,
+  models: Models,
+  { slots, sweepMs }: { slots: number; sweepMs: number },
+): Pick<Worker, 'busy' | 'drain' | 'stop'> {
+  const { leaseDb, heartbeat, pubsub, limits, log } = services
+  const worker = startWorker({
     db: leaseDb,
+    pubsub,
     table: 'generations',
-    leaseMs,
-    onError: (error) =>
-      log.warn({ err: error }, 'the leases of generations could not be renewed; it is tried again'),
-  })
-  const generations = startWorker({
-    ...shared,
-    table: 'generations',
-    leases,
-    slots: options.slots,
-    claim: (limits) => claimGenerations(leaseDb, leaseMs, limits),
+    leases: heartbeat.of('generations'),
+    slots,
+    sweepMs,
+    claim: (limit) => claimGenerations(leaseDb, limits.leaseMs, limit),
     run: (held, control) => runGeneration(services, models, held, control),
-    onError,
-  })
-  const calls = startWorker({
-    ...shared,
-    table: 'tool_calls',
-    leases: callLeases,
-    slots: options.callSlots,
-    claim: (limits) => claim(leaseDb, 'tool_calls', leaseMs, limits),
-    run: (held, control) => workOnCall(services, held, control),
-    onError,
+    onError: (error, id) =>
+      log.error(
+        { err: error, id },
+        'a generation was interrupted by an unexpected error; it is taken up again',
+      ),
   })
   const unsubscribe = pubsub.subscribe((hint) => {
     if (hint.kind !== 'signal') return
-    if (hint.name === 'cancel') generations.interrupt(hint.id)
-    if (hint.name === 'recheck') generations.recheck(hint.id)
+    if (hint.name === 'cancel') worker.interrupt(hint.id)
+    if (hint.name === 'recheck') worker.recheck(hint.id)
   })
-  const deadlines = startDeadlines(services)
-  const housekeeping = setInterval(() => void forgetExpiredKeys(db).catch(() => {}), housekeepingMs)
-  housekeeping.unref()
-  const all: Worker[] = [generations, calls]
   return {
-    busy: () => generations.busy(),
-    drain: () => all.forEach((worker) => worker.drain()),
-    async stop(graceMs) {
+    busy: worker.busy,
+    drain: worker.drain,
+    stop(graceMs) {
       unsubscribe()
-      clearInterval(housekeeping)
-      await Promise.all([deadlines.stop(), ...all.map((worker) => worker.stop(graceMs))])
-      leases.stop()
+      return worker.stop(graceMs)
     },
   }
 }

@@ -5,13 +5,13 @@
  */
 import { sql } from 'drizzle-orm'
 import type { ToolResult } from '../../../core/content.ts'
-import { jsonb, query, type Database } from '../../../store/db/database.ts'
+import { query, type Database } from '../../../store/db/database.ts'
 import type { Hint } from '../../../store/events/pubsub.ts'
 import type { NewEvent } from '../../../store/events/log.ts'
 import { hintsOf, lockOwners, telling, type Owner, type Told } from '../../../store/work/owner.ts'
 import { tellRoot } from '../../../store/work/root.ts'
 import { insertEntries } from '../../audit/index.ts'
-import { attemptEnds, codeOf, resourceOf } from '../../tools/index.ts'
+import { callSettled, executedEntry, inGeneration, settleCalls } from '../../tool-calls/index.ts'
 import type { ParentLink } from './limits.ts'
 
 /** How a run ended, for the call that waits for it. */
@@ -55,7 +55,7 @@ async function appendToRoot(tx: Database, rootId: string, copies: NewEvent[]): P
 }
 
 interface Waiting {
-  name: string
+  runtimeName: string
   stepIndex: number
   toolId: string
   attempt: number
@@ -69,7 +69,7 @@ async function readCall(tx: Database, { parentId, callId }: ParentLink): Promise
   const others = sql`from tool_calls as o where o.generation_id = p.id and o.id <> c.id and o.settled_at is null`
   const rows = await query<Waiting>(
     tx,
-    sql`select c.runtime_name as name, c.step_index as "stepIndex", c.tool_id as "toolId", c.attempt,
+    sql`select c.runtime_name as "runtimeName", c.step_index as "stepIndex", c.tool_id as "toolId", c.attempt,
         c.requested_by as "requestedBy",
         p.cancel_requested_at is not null or p.deadline_at <= now()
           or exists (select 1 ${others} and (o.status = 'PROPOSED' or o.deadline_at <= now()))
@@ -92,29 +92,21 @@ async function settleCall(
   const { projectId, parentId, callId } = parent
   const owner: Owner = { table: 'generations', id: parentId, projectId }
   const status = result.isError ? 'ERRORED' : 'SUCCEEDED'
-  const errorCode = codeOf(result)
-  const { name, stepIndex } = call
   const events: NewEvent[] = [
-    { type: 'TOOL_CALL_SETTLED', data: { toolCallId: callId, name, stepIndex, status } },
-    { type: 'CHILD_ENDED', data: { childId: id, toolCallId: callId, name, status: endedAs } },
+    callSettled({ ...call, id: callId }, status),
+    {
+      type: 'CHILD_ENDED',
+      data: { childId: id, toolCallId: callId, name: call.runtimeName, status: endedAs },
+    },
   ]
   const told = telling(owner, events, call.wakes ? 'now' : null)
-  const entry = {
-    projectId,
-    principalId: call.requestedBy,
-    action: 'tools:Call',
-    resource: resourceOf(call.toolId),
-    outcome: 'EXECUTED' as const,
-    details: { toolCallId: callId, status, attempt: call.attempt, childId: id },
-  }
+  const executed = { ...call, id: callId, projectId }
   const rows = await query<Told>(
     tx,
     sql`with ${told.parts},
-      c as (update tool_calls set status = ${status}, result = ${jsonb(result)}, is_error = ${result.isError}::boolean,
-        error_code = ${errorCode}::text, settled_at = now(),
-        attempts = ${attemptEnds(sql`${status}::text`, sql`${errorCode}::text`)}
-        where id = ${callId} and generation_id in (select id from g) and settled_at is null),
-      l as (${insertEntries([entry])}) ${told.answer}`,
+      c as (${settleCalls('settle', [{ id: callId, status, result }], inGeneration)}),
+      l as (${insertEntries([executedEntry(executed, status, { childId: id })])})
+      ${told.answer}`,
   )
   return hintsOf(told, rows[0]!)
 }

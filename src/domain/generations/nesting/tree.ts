@@ -3,7 +3,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
 import { selectRows } from '../../../store/db/rows.ts'
 import { toolCalls } from '../../../store/db/tables/tools.ts'
-import { toolCallOf, type ToolCall } from '../../tools/index.ts'
+import { toolCallOf, type ToolCall } from '../../tool-calls/index.ts'
 
 /** The recursive relation `tree(top, id)`: each of these generations with itself and all runs under it. */
 export function treeOf(tops: SQL): SQL {

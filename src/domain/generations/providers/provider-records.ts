@@ -10,7 +10,7 @@ import { listPage } from '../../../store/db/keyset.ts'
 import { providers } from '../../../store/db/tables/generations.ts'
 import {
   assertMay,
-  assertRoom,
+  assertQuota,
   projectOf,
   recordChange,
   type Ctx,
@@ -180,7 +180,7 @@ export async function setProvider(ctx: Ctx, input: SetProviderInput): Promise<Pr
     contextWindow: given.contextWindow ?? null,
   }
   return atomically(ctx.db, async (tx) => {
-    await assertRoom(tx, ctx, providers, projectId, 'providers')
+    await assertQuota(tx, ctx, providers, projectId, 'providers')
     const [row] = await tx
       .insert(providers)
       .values({ id: newId('provider'), projectId, name: given.name, ...values })

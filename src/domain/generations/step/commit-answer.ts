@@ -15,31 +15,39 @@ import {
   type UsableGrant,
 } from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
+import { callProposed, callSettled, callStarted, type ProposedCall } from '../../tool-calls/index.ts'
 import { asksAgent, gateOf, judgeGate, resourceOf, type Callable } from '../../tools/index.ts'
 import type { PreparedRequest } from './request.ts'
 import { completed, failed } from '../transaction/terminal.ts'
-import { commit, unlessCancelled, type Change, type NewCallRow } from '../transaction/commit.ts'
+import { commit, unlessCancelled, type Change } from '../transaction/commit.ts'
 import type { Generation } from '../generation.ts'
-import { judge, type Judgement } from './final-answer.ts'
+import { judgeFinalAnswer, type Judgement } from './final-answer.ts'
 import { callsOf, type AssistantPart } from '../model/message.ts'
 import type { ModelAnswer, ModelPort } from '../model/port.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { isStop, type StepPlan } from '../decide.ts'
 import { endAtStop, passed, triage, type TriagedCall, type TriageRules } from '../transaction/triage.ts'
-import { lockOwn, maxParallelCalls, tell, write, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+import {
+  lockOwn,
+  maxParallelCalls,
+  publishCommit,
+  commitTurn,
+  type Turn,
+  type TurnOutcome,
+} from '../transaction/turn.ts'
 
 /** Judges and commits the answer of one attempt. */
 export async function commitAnswer(
-  step: Turn,
+  turn: Turn,
   plan: StepPlan,
   port: ModelPort,
   tools: Map<string, Callable>,
   prepared: PreparedRequest,
   answer: ModelAnswer,
 ): Promise<TurnOutcome> {
-  const { services, generation } = step
+  const { services, generation } = turn
   const { settings } = generation
-  const judgement = judge({
+  const judgement = judgeFinalAnswer({
     ...answer,
     plan,
     outputSchema: settings.outputSchema,
@@ -47,27 +55,27 @@ export async function commitAnswer(
     offersFinalAnswer: prepared.offersFinalAnswer,
   })
   const parts = answer.parts.map((part) => ({ ...part }))
-  const rules = judgement ? null : await triageRules(step, tools)
+  const rules = judgement ? null : await triageRules(turn, tools)
   const calls = rules ? triageCalls(parts, rules) : []
-  const limited = await limitedOf(step, calls)
+  const limited = await limitedOf(turn, calls)
   const made = { plan, port, tools, prepared, answer, parts, judgement, limited }
-  const grants = await usableGrants(step, calls)
+  const grants = await usableGrants(turn, calls)
   if (grants.length === 0) {
-    const { change, outcome } = changeOf(step, made, endAtStop(calls, rules ?? never))
-    await write(step, change)
+    const { change, outcome } = changeOf(turn, made, endAtStop(calls, rules ?? never))
+    await commitTurn(turn, change)
     return outcome
   }
   // Uses are taken in the transaction of the call that they let pass, under the generation's lock.
   const done = await atomically(services.db, async (tx) => {
     // The root before the grants: it may hear of what they do not let pass, and uses grants itself.
-    if (step.held.parent)
+    if (turn.held.parent)
       await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
-    await lockOwn(tx, step.held)
+    await lockOwn(tx, turn.held)
     const through = await takeGrants(tx, calls, grants)
-    const { change, outcome } = changeOf(step, made, endAtStop(through, rules ?? never))
-    return { made: await commit(tx, step.held, change), outcome }
+    const { change, outcome } = changeOf(turn, made, endAtStop(through, rules ?? never))
+    return { made: await commit(tx, turn.held, change), outcome }
   })
-  tell(step, done.made)
+  publishCommit(turn, done.made)
   return done.outcome
 }
 
@@ -86,24 +94,27 @@ interface Made {
   limited: ReadonlySet<string>
 }
 
+/** A call of the step, as it is committed. */
+type StepCall = TriagedCall & ProposedCall
+
 /** Everything that the commit of the answer writes. */
-function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Change; outcome: TurnOutcome } {
-  const { generation, services } = step
+function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): { change: Change; outcome: TurnOutcome } {
+  const { generation, services } = turn
   const { plan, port, tools, prepared, answer, parts, judgement } = made
   const { settings } = generation
-  const questions = questionsOf(step, calls)
+  const questions = questionsOf(turn, calls)
   // A process that stops begins nothing: whoever takes the row sends them.
-  const started = step.isDraining()
+  const started = turn.isDraining()
     ? new Set<string>()
     : startNow(calls, settings.parallelToolCalls, made.limited)
-  for (const id of started) step.unsent.set(id, 1)
-  const rows = calls.map((call, i): NewCallRow => ({
+  for (const id of started) turn.unsent.set(id, 1)
+  const rows = calls.map((call, i): StepCall => ({
     ...call,
+    status: started.has(call.id) ? 'EXECUTING' : call.status,
     stepIndex: plan.stepIndex,
     callIndex: i + 1,
-    starts: started.has(call.id),
     approvalId: questions.find((question) => question.toolCallId === call.id)?.id ?? null,
-    timeoutMs: settings.clientTimeoutMs,
+    waitMs: call.status === 'AWAITING_CLIENT' ? settings.clientTimeoutMs : null,
   }))
   const ending = endingOf(judgement, rows, settings.clientTimeoutMs, services.limits.leaseMs)
   const { usage } = answer
@@ -237,15 +248,15 @@ function startNow(calls: TriagedCall[], parallel: boolean, limited: ReadonlySet<
   return new Set(now.map((call) => call.id))
 }
 
-function callEvents(call: NewCallRow): NewEvent[] {
-  const data = { toolCallId: call.id, name: call.runtimeName, stepIndex: call.stepIndex }
-  const events: NewEvent[] = [{ type: 'TOOL_CALL_PROPOSED', data }]
-  if (call.starts) events.push({ type: 'TOOL_CALL_STARTED', data: { ...data, attempt: 1 } })
-  if (call.result) events.push({ type: 'TOOL_CALL_SETTLED', data: { ...data, status: call.status } })
-  return events
+function callEvents(call: StepCall): NewEvent[] {
+  return [
+    callProposed(call),
+    ...(call.status === 'EXECUTING' ? [callStarted(call, 1)] : []),
+    ...(call.result ? [callSettled(call, call.status)] : []),
+  ]
 }
 
-function droppedPresets(generation: Generation, call: NewCallRow): NonNullable<Change['audit']> {
+function droppedPresets(generation: Generation, call: StepCall): NonNullable<Change['audit']> {
   if (call.dropped.length === 0) return []
   return [
     {
@@ -270,7 +281,7 @@ interface Ending {
 /** How the commit of an answer leaves the row: terminal, waiting for the client, or in this worker's hands. */
 function endingOf(
   judgement: Judgement | null,
-  calls: NewCallRow[],
+  calls: StepCall[],
   clientTimeoutMs: number,
   leaseMs: number,
 ): Ending {
@@ -289,7 +300,8 @@ function endingOf(
   if (client.length === 0 && !asked) return goOn
   const toolCallIds = client.map((call) => call.id)
   const events = client.length > 0 ? [{ type: 'REQUIRES_ACTION', data: { toolCallIds } }] : []
-  if (calls.some((call) => call.status === 'PROPOSED')) return { ...goOn, events }
+  if (calls.some((call) => call.status === 'PROPOSED' || call.status === 'EXECUTING'))
+    return { ...goOn, events }
   // Nothing runs here: the row is parked in the very commit that opens the calls, which nobody can have answered yet.
   const wakeAt = client.length > 0 ? sql`least(deadline_at, ${nowPlus(clientTimeoutMs)})` : sql`deadline_at`
   return {

@@ -4,7 +4,7 @@ import { isStorageError } from '../../../store/db/storage-error.ts'
 import { readBack } from '../../../store/work/read-back.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import type { Change } from './commit.ts'
-import { write, type Turn } from './turn.ts'
+import { commitTurn, type Turn } from './turn.ts'
 
 type Writer = Pick<Turn, 'services' | 'held' | 'lease'>
 
@@ -12,7 +12,7 @@ type Writer = Pick<Turn, 'services' | 'held' | 'lease'>
  * Writes the change once, however often its answer is lost. `stands` tells from the rows whether it took place. Throws
  * LeaseLostError when the row is, or may be, another worker's before that is known; then `stands` may still be true.
  */
-export async function writeSurely(
+export async function commitSurely(
   turn: Writer,
   change: Change,
   stands: (db: Database) => Promise<boolean>,
@@ -20,7 +20,7 @@ export async function writeSurely(
   for (;;) {
     const { epoch } = turn.held
     try {
-      return await write(turn, change, turn.services.leaseDb)
+      return await commitTurn(turn, change, turn.services.leaseDb)
     } catch (error) {
       // Another commit of this worker has taken the row anew meanwhile.
       const fenced = error instanceof LeaseLostError && turn.held.epoch > epoch

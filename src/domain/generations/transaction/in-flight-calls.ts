@@ -1,5 +1,5 @@
 /** The server calls of one generation that this worker has in hand, while the loop goes on looking at the row. */
-import type { ToolCall } from '../../tools/index.ts'
+import type { ToolCall } from '../../tool-calls/index.ts'
 
 export interface InFlightCalls {
   /** Everything that was added and has not ended, sent or not. */
@@ -9,7 +9,7 @@ export interface InFlightCalls {
   /** Resolves when nothing is in hand. Rejects with the first failure, after what was under way has ended. */
   idle(): Promise<void>
   /** Forgets the failure: the calls that it stopped are looked at again. */
-  forgive(): void
+  clearFailure(): void
 }
 
 export function inFlightCalls(): InFlightCalls {
@@ -40,7 +40,7 @@ export function inFlightCalls(): InFlightCalls {
   }
   return {
     ids,
-    forgive: () => void (failure = null),
+    clearFailure: () => void (failure = null),
     add(calls, most, run) {
       concurrency = most
       for (const call of calls) {

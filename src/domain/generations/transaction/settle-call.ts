@@ -2,34 +2,32 @@
 import type { ToolResult } from '../../../core/content.ts'
 import { nowPlus } from '../../../store/db/database.ts'
 import type { Services } from '../../access/index.ts'
-import { codeOf, loadCall, resourceOf, type ToolCall } from '../../tools/index.ts'
+import {
+  callSettled,
+  executedEntry,
+  inGeneration,
+  loadCall,
+  settleCalls,
+  type ToolCall,
+} from '../../tool-calls/index.ts'
 import type { Change } from './commit.ts'
+import { commitSurely } from './commit-surely.ts'
 import type { Turn } from './turn.ts'
-import { writeSurely } from './commit-surely.ts'
 
-type Outcome = 'SUCCEEDED' | 'ERRORED' | 'UNKNOWN'
+type Status = 'SUCCEEDED' | 'ERRORED' | 'UNKNOWN'
 
 /** The change that settles a call, with its event and audit entry. */
 export function outcomeOf(
   { services }: { services: { limits: Pick<Services['limits'], 'leaseMs'> } },
   call: ToolCall,
   result: ToolResult,
-  status: Outcome,
+  status: Status,
 ): Change {
   return {
     wakeAt: nowPlus(services.limits.leaseMs),
-    calls: [{ id: call.id, status, result, errorCode: codeOf(result) }],
-    events: [{ type: 'TOOL_CALL_SETTLED', data: { ...dataOf(call), status } }],
-    audit: [
-      {
-        projectId: call.projectId,
-        principalId: call.requestedBy,
-        action: 'tools:Call',
-        resource: resourceOf(call.toolId ?? ''),
-        outcome: 'EXECUTED',
-        details: { toolCallId: call.id, status, attempt: call.attempt },
-      },
-    ],
+    calls: [settleCalls('settle', [{ id: call.id, status, result }], inGeneration)],
+    events: [callSettled(call, status)],
+    audit: [executedEntry(call, status)],
   }
 }
 
@@ -41,16 +39,8 @@ export async function settleCall(
   turn: Turn,
   call: ToolCall,
   result: ToolResult,
-  status: Outcome,
+  status: Status,
 ): Promise<void> {
-  await writeSurely(
-    turn,
-    outcomeOf(turn, call, result, status),
-    async (db) => (await loadCall(db, call.id)).settledAt !== null,
-  )
-}
-
-/** What every event about a call tells. */
-export function dataOf(call: ToolCall) {
-  return { toolCallId: call.id, name: call.runtimeName, stepIndex: call.stepIndex }
+  const change = outcomeOf(turn, call, result, status)
+  await commitSurely(turn, change, async (db) => (await loadCall(db, call.id)).settledAt !== null)
 }

@@ -5,9 +5,10 @@ import { errorResult, textResult, type ToolResult } from '../../../core/content.
 import { isJsonObject, type Json } from '../../../core/json.ts'
 import type { NewEvent } from '../../../store/events/log.ts'
 import { voidPending, voided } from '../../approvals/index.ts'
-import { isOpen, unknownResult, type ToolCall } from '../../tools/index.ts'
+import { unknownResult } from '../../tools/index.ts'
+import { callSettled, inGeneration, isOpen, settleCalls, type ToolCall } from '../../tool-calls/index.ts'
 import type { RunEnd } from '../nesting/notify-parent.ts'
-import type { CallChange, Change } from './commit.ts'
+import type { Change } from './commit.ts'
 import type { FailureCode } from '../generation.ts'
 
 /**
@@ -19,26 +20,22 @@ function closeOpenCalls(
   code: string,
   message: string,
   closingEvent: NewEvent,
-): { calls: CallChange[]; events: NewEvent[]; also: SQL[] } {
+): { calls: SQL[]; events: NewEvent[]; also: SQL[] } {
   const open = calls.filter(isOpen)
   const asked = open.filter((call) => call.status === 'AWAITING_APPROVAL')
-  const cancelled = { status: 'CANCELLED' as const, result: errorResult(code, message), errorCode: code }
-  const unknown = { status: 'UNKNOWN' as const, result: unknownResult(), errorCode: 'outcome_unknown' }
-  const endOf = (call: ToolCall) => (call.status === 'EXECUTING' && !call.childId ? unknown : cancelled)
+  const wasSent = (call: ToolCall) => call.status === 'EXECUTING' && !call.childId
+  const statusOf = (call: ToolCall) => (wasSent(call) ? ('UNKNOWN' as const) : ('CANCELLED' as const))
+  const outcomes = open.map((call) => ({
+    id: call.id,
+    status: statusOf(call),
+    result: wasSent(call) ? unknownResult() : errorResult(code, message),
+  }))
   return {
-    calls: open.map((call) => ({ id: call.id, ...endOf(call) })),
+    calls: open.length > 0 ? [settleCalls('close', outcomes, inGeneration)] : [],
     also: asked.length > 0 ? [voidPending()] : [],
     events: [
       ...asked.map((call) => voided(call, 'GENERATION_ENDED')),
-      ...open.map((call) => ({
-        type: 'TOOL_CALL_SETTLED',
-        data: {
-          toolCallId: call.id,
-          name: call.runtimeName,
-          stepIndex: call.stepIndex,
-          status: endOf(call).status,
-        },
-      })),
+      ...open.map((call) => callSettled(call, statusOf(call))),
       closingEvent,
     ],
   }
@@ -84,7 +81,7 @@ interface Terminal {
   wakeAt: null
   release: true
   events: NewEvent[]
-  calls?: CallChange[]
+  calls?: SQL[]
   also?: SQL[]
   ends: RunEnd
 }

@@ -9,8 +9,8 @@ import {
   prepareCall,
   type Requirement,
   type Callable,
-  type ToolCallStatus,
 } from '../../tools/index.ts'
+import type { ProposedCall } from '../../tool-calls/index.ts'
 import { readCallInput } from '../model/tool-input.ts'
 import type { ToolCallPart } from '../model/message.ts'
 import { nestingLimits } from '../nesting/limits.ts'
@@ -22,7 +22,7 @@ export interface TriagedCall {
   runtimeName: string
   tool: Callable | null
   /** PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled: INVALID, ERRORED, SKIPPED. */
-  status: ToolCallStatus
+  status: ProposedCall['status']
   arguments: JsonObject | null
   rawArguments: string | null
   result: ToolResult | null
@@ -55,7 +55,7 @@ const maxNamesTold = 20
 
 /** Judges each call by itself, in order. */
 export function triage(parts: ToolCallPart[], rules: TriageRules): TriagedCall[] {
-  return parts.map((part) => judge(part, rules))
+  return parts.map((part) => triageCall(part, rules))
 }
 
 /** A call that the gate had stopped, after a grant let it pass. */
@@ -63,7 +63,7 @@ export function passed(call: TriagedCall, grantId: string): TriagedCall {
   return { ...call, grantId, stopped: null, status: runnable(call.tool!) }
 }
 
-function runnable(tool: Callable): ToolCallStatus {
+function runnable(tool: Callable): ProposedCall['status'] {
   return tool.kind === 'client' ? 'AWAITING_CLIENT' : 'PROPOSED'
 }
 
@@ -77,7 +77,7 @@ function isRunnable(call: TriagedCall): boolean {
   return call.status === 'PROPOSED' || call.status === 'AWAITING_CLIENT'
 }
 
-function judge(part: ToolCallPart, rules: TriageRules): TriagedCall {
+function triageCall(part: ToolCallPart, rules: TriageRules): TriagedCall {
   const tool = rules.active.get(part.name) ?? null
   const base = {
     id: newId('toolCall'),

@@ -4,7 +4,7 @@ import { query, type Database } from '../../../store/db/database.ts'
 import type { Lease } from '../../../store/work/leases.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
-import type { ToolCall } from '../../tools/index.ts'
+import type { ToolCall } from '../../tool-calls/index.ts'
 import type { InFlightCalls } from './in-flight-calls.ts'
 import type { HeldGeneration } from './claim.ts'
 import { commit, type Change, type Committed } from './commit.ts'
@@ -37,17 +37,20 @@ export interface Turn {
 export type TurnOutcome = 'goOn' | 'parked' | 'terminal'
 
 /** Commits and rings. Keeps the newest event number for the deltas that follow. */
-export async function write(
+export async function commitTurn(
   turn: Pick<Turn, 'services' | 'held'>,
   change: Change,
   db: Database = turn.services.db,
 ): Promise<void> {
   const made = await commit(db, turn.held, change)
-  if (change.events?.length) tell(turn, made)
+  if (change.events?.length) publishCommit(turn, made)
 }
 
 /** Rings for what a transaction of the turn has appended, to its own log and to those above. */
-export function tell({ services, held }: Pick<Turn, 'services' | 'held'>, { seq, hints }: Committed): void {
+export function publishCommit(
+  { services, held }: Pick<Turn, 'services' | 'held'>,
+  { seq, hints }: Committed,
+): void {
   // Calls of one generation commit side by side.
   held.lastSeq = Math.max(held.lastSeq, seq)
   services.pubsub.publish([{ kind: 'news', generationId: held.id, projectId: held.projectId, seq }, ...hints])

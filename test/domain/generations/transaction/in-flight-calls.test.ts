@@ -1,7 +1,7 @@
 /** Calls in hand: in order, so many at once, and whoever waits for the end hears of the first failure. */
 import { expect, test } from 'vitest'
 import { inFlightCalls } from '../../../../src/domain/generations/transaction/in-flight-calls.ts'
-import type { ToolCall } from '../../../../src/domain/tools/index.ts'
+import type { ToolCall } from '../../../../src/domain/tool-calls/index.ts'
 
 const calls = (...ids: string[]) => ids.map((id) => ({ id }) as ToolCall)
 

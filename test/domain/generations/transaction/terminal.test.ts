@@ -1,7 +1,7 @@
 /** What becomes of open calls when a generation ends. */
 import { expect, test } from 'vitest'
 import { failed } from '../../../../src/domain/generations/transaction/terminal.ts'
-import type { ToolCall, ToolCallStatus } from '../../../../src/domain/tools/index.ts'
+import type { ToolCall, ToolCallStatus } from '../../../../src/domain/tool-calls/index.ts'
 
 const call = (status: ToolCallStatus, more: Partial<ToolCall> = {}): ToolCall =>
   ({

@@ -1,4 +1,4 @@
-/** A call that has been checked and is allowed, on its way to its row; and what of it is judged, agreed to and repeated. */
+/** A call that was checked and is allowed, before it has a row: what its gates judge and what makes a repeat. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Attachment } from '../files/index.ts'
 import {
@@ -6,7 +6,7 @@ import {
   judgeGate,
   withAttachments,
   type Callable,
-  type Caller,
+  type CallerChannel,
   type GatePolicy,
   type Prepared,
   type Requirement,
@@ -20,32 +20,35 @@ export interface Via {
   threadId: string | null
 }
 
-/** A call that has been checked and is allowed. */
-export interface Order {
+/** A call that was checked and is allowed. */
+export interface CallRequest {
   tool: Callable
   prepared: Extract<Prepared, { ok: true }>
   attachments: readonly Attachment[] | null
   /** A repeat with the same key and request joins; with another request it is a conflict. */
-  memory: { operation: string; key: string; request: unknown } | null
+  idempotency: { operation: string; key: string; request: unknown } | null
   /** Null for a direct call. */
   via: Via | null
-  /** Who can hear and be asked while it runs. */
-  caller?: Caller | null
+  /** Who is told of its progress and can be asked while it runs. */
+  caller?: CallerChannel | null
 }
 
 /** What makes another request of the same caller over the bridge the same one. */
-export function requestHash({ tool, prepared, attachments }: Order, { agentId, threadId }: Via): string {
+export function requestHash(
+  { tool, prepared, attachments }: CallRequest,
+  { agentId, threadId }: Via,
+): string {
   return hashJson([agentId, threadId, tool.runtimeName, prepared.arguments, attachments ?? []])
 }
 
-/** What is judged and agreed to. */
-export function whole({ prepared, attachments }: Order): JsonObject {
+/** The arguments that gates judge and people approve, with the attached files. */
+export function gateArguments({ prepared, attachments }: CallRequest): JsonObject {
   return withAttachments(prepared.merged, attachments)
 }
 
-/** What the gates ask for before it may run; null when nothing holds it back. */
-export function requirementOf(order: Order): Requirement | null {
-  const { tool, via } = order
+/** What the gates require before it may run; null when nothing stops it. */
+export function requirementOf(request: CallRequest): Requirement | null {
+  const { tool, via } = request
   const policies = via?.agentGate ? [gateOf(tool), via.agentGate] : [gateOf(tool)]
-  return judgeGate(policies, whole(order))
+  return judgeGate(policies, gateArguments(request))
 }

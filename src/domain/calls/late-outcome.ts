@@ -2,14 +2,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
-import { jsonb, query } from '../../store/db/database.ts'
+import { query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { insertEvents } from '../../store/events/log.ts'
+import { insertProjectEvents } from '../../store/events/log.ts'
 import { insertEntries } from '../audit/index.ts'
 import type { Services } from '../access/index.ts'
-import { codeOf, isOpen, known, statusOf, toolCallOf, type Finished, type ToolCall } from '../tools/index.ts'
-import { publishNews } from './row.ts'
+import { executedEntry, isOpen, settleCalls, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
+import { known, type Finished } from '../tools/index.ts'
+import { publishNews } from './news.ts'
 
 /** How long whoever has taken the row over may need to say that the outcome is unknown, in leases. */
 const patienceLeases = 3
@@ -52,31 +53,16 @@ export async function settleLate(
   }
 }
 
-async function settleUnknown(services: Services, call: ToolCall, finished: Finished): Promise<void> {
-  const { result } = finished
-  const status = statusOf(finished)
-  const errorCode = codeOf(result)
+async function settleUnknown(services: Services, call: ToolCall, { result }: Finished): Promise<void> {
+  const status = result.isError ? 'ERRORED' : 'SUCCEEDED'
   const outcome = result.isError ? 'FAILED' : 'SUCCEEDED'
-  const told = { toolCallId: call.id, name: call.runtimeName, outcome, decidedBy: 'system', late: true }
-  const entry = {
-    projectId: call.projectId,
-    principalId: call.requestedBy,
-    action: 'tools:Call',
-    resource: `tool/${call.toolId ?? ''}`,
-    outcome: 'EXECUTED' as const,
-    details: { toolCallId: call.id, status, attempt: call.attempt, late: true },
-  }
+  const data = { toolCallId: call.id, name: call.runtimeName, outcome, decidedBy: 'system', late: true }
+  const ofAttempt = sql`t.resolution is null and t.attempt = ${call.attempt}::int`
   const rows = await query(
     services.leaseDb,
-    sql`with g as (update tool_calls set status = ${status}, result = ${jsonb(result)},
-        is_error = ${result.isError}::boolean, error_code = ${errorCode}::text,
-        attempts = (attempts - -1) || jsonb_build_array((attempts->-1) || jsonb_build_object(
-          'endedAt', now(), 'outcome', ${status}::text, 'errorCode', ${errorCode}::text))
-        where id = ${call.id} and status = 'UNKNOWN' and resolution is null and attempt = ${call.attempt}::int
-        returning project_id),
-      e as (${insertEvents(sql`select project_id, null::text as generation_id, null::int as seq,
-        'UNKNOWN_CALL_RESOLVED' as type, ${jsonb(told)} as data from g`)}),
-      a as (${insertEntries([entry])})
+    sql`with g as (${settleCalls('settleLate', [{ id: call.id, status, result }], ofAttempt)}),
+      e as (${insertProjectEvents(call.projectId, [{ type: 'UNKNOWN_CALL_RESOLVED', data }], sql`g`)}),
+      a as (${insertEntries([executedEntry(call, status, { late: true })])})
       select 1 from g`,
   )
   if (rows.length > 0) publishNews(services, call.projectId)

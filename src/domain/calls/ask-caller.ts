@@ -1,0 +1,106 @@
+/** Questions of an upstream to the caller of a call (MCP 2026-07-28, multi round-trip requests): parked, answered, sent on. */
+import { sql } from 'drizzle-orm'
+import { errorResult } from '../../core/content.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { momentNow } from '../../core/stopwatch.ts'
+import { atomically, query } from '../../store/db/database.ts'
+import { selectRows, writtenRows } from '../../store/db/rows.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { insertProjectEvents } from '../../store/events/log.ts'
+import type { Lease } from '../../store/work/leases.ts'
+import { whenAnswered } from '../../store/work/read-back.ts'
+import type { Held } from '../../store/work/work.ts'
+import type { Ctx, Services } from '../access/index.ts'
+import {
+  answerCaller,
+  askCaller,
+  callStarted,
+  loadCall,
+  toolCallOf,
+  underLease,
+  type AskedBack,
+  type ToolCall,
+} from '../tool-calls/index.ts'
+import { known } from '../tools/index.ts'
+import type { InputRequired } from '../upstream/index.ts'
+import { settleOnce } from './direct-store.ts'
+import { publishNews } from './news.ts'
+
+/** How long the caller's answers are waited for, in milliseconds. */
+const answerMs = 10 * 60 * 1000
+const withdrawn = errorResult('cancelled', 'The caller withdrew this call.')
+
+/** Parks a call until its caller has answered; returns it as it is. A call that its caller has withdrawn is settled. */
+export function parkForCaller(
+  services: Services,
+  held: Held,
+  call: ToolCall,
+  { inputRequests, requestState }: InputRequired,
+): Promise<ToolCall> {
+  const round = (call.asked?.round ?? 0) + 1
+  const asked = { inputRequests: ourKeys(inputRequests, round), requestState, answers: {}, round }
+  const park = async () => {
+    const rows = await query(services.db, askCaller(call.id, asked, answerMs, underLease(held)))
+    if (rows.length === 0 && (await loadCall(services.db, call.id)).cancelRequestedAt)
+      return settleOnce(services, held, call, known(withdrawn))
+    publishNews(services, call.projectId)
+    return loadCall(services.db, call.id)
+  }
+  return whenAnswered(park, services.limits.leaseMs, true)
+}
+
+/**
+ * Adds answers to what was asked. Null when some are missing, or nothing is asked any more; else the call is EXECUTING
+ * again, and whoever gets it sends it on under the lease.
+ */
+export async function continueCall(
+  ctx: Ctx,
+  { id, projectId }: ToolCall,
+  answers: JsonObject,
+): Promise<{ call: ToolCall; asked: AskedBack; lease: Lease } | null> {
+  const since = momentNow()
+  const continued = await atomically(ctx.db, async (tx) => {
+    const [row] = await selectRows(
+      tx,
+      toolCalls,
+      sql`where id = ${id} and status = 'AWAITING_CLIENT' for update`,
+    )
+    const before = row && toolCallOf(row)
+    if (!before?.asked) return null
+    const asked = withAnswers(before.asked, answers)
+    const isComplete = Object.keys(asked.inputRequests).every((key) => Object.hasOwn(asked.answers, key))
+    const [changed] = await writtenRows(tx, toolCalls, [
+      sql`g as (${answerCaller(id, asked, isComplete ? ctx.limits.leaseMs : null)})`,
+      ...(isComplete
+        ? [sql`e as (${insertProjectEvents(projectId, [callStarted(before, before.attempt + 1)], sql`g`)})`]
+        : []),
+    ])
+    return isComplete ? { row: changed!, asked } : null
+  })
+  publishNews(ctx, projectId)
+  if (!continued) return null
+  const { row, asked } = continued
+  return {
+    call: toolCallOf(row),
+    asked,
+    lease: ctx.heartbeat.of('tool_calls').keep({ id, epoch: row.epoch }, since),
+  }
+}
+
+function withAnswers(asked: AskedBack, answers: JsonObject): AskedBack {
+  const given = Object.entries(answers).filter(([key]) => Object.hasOwn(asked.inputRequests, key))
+  return { ...asked, answers: { ...asked.answers, ...Object.fromEntries(given) } }
+}
+
+/** Keys are never used again within a call, whatever the upstream does: those of later rounds say which. */
+function ourKeys(requests: JsonObject, round: number): JsonObject {
+  if (round === 1) return requests
+  return Object.fromEntries(Object.entries(requests).map(([key, value]) => [`${key}#${round}`, value]))
+}
+
+/** The answers under the keys of the upstream. */
+export function responsesOf({ answers, round }: AskedBack): JsonObject {
+  if (round === 1) return answers
+  const end = `#${round}`
+  return Object.fromEntries(Object.entries(answers).map(([key, value]) => [key.slice(0, -end.length), value]))
+}

@@ -1,0 +1,158 @@
+/** Creating a call outside any generation: it is committed as EXECUTING or with its approval, or an earlier one is joined. */
+import { sql } from 'drizzle-orm'
+import { newId } from '../../core/ids.ts'
+import { momentNow } from '../../core/stopwatch.ts'
+import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
+import { isStorageError, isUnavailable } from '../../store/db/storage-error.ts'
+import type { Lease } from '../../store/work/leases.ts'
+import { whenAnswered } from '../../store/work/read-back.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { selectRows, writtenRows } from '../../store/db/rows.ts'
+import { insertProjectEvents } from '../../store/events/log.ts'
+import {
+  assertUse,
+  entryOf,
+  rememberRequest,
+  requesterOf,
+  type AuditedChange,
+  type Ctx,
+} from '../access/index.ts'
+import { insertEntries } from '../audit/index.ts'
+import { maskedPaths } from '../tools/index.ts'
+import { callStarted, insertCall, loadCall, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
+import { publishNews } from './news.ts'
+import { passGate, type GatedRow } from './pass-gate.ts'
+import { requestHash, requirementOf, type CallRequest } from './request.ts'
+
+export interface CreatedCall {
+  call: ToolCall
+  /** An earlier request created it, and whoever sent that one runs it. */
+  joined: boolean
+  /** Held by whoever created it and sends it now; null when it waits or was joined. */
+  lease: Lease | null
+}
+
+/**
+ * Commits the call as EXECUTING, to be sent by the process that created it, or as AWAITING_APPROVAL with its approval. A
+ * repeat with the same key returns the first call; so does, over the bridge and without a key, the same request of the
+ * same caller while the first waits for a person or its outcome was not fetched.
+ */
+export async function createCall(ctx: Ctx, request: CallRequest): Promise<CreatedCall> {
+  const id = newId('toolCall')
+  const since = momentNow()
+  const isPlain = !request.idempotency && !requirementOf(request)
+  const create = isPlain ? () => createPlain(ctx, request, id) : () => createAtGate(ctx, request, id)
+  const { projectId, id: toolId } = request.tool
+  await assertUse(ctx, 'TOOL', projectId, toolId)
+  const created = await createSurely(ctx, id, create)
+  if (!created.joined) publishNews(ctx, projectId)
+  const isSent = !created.joined && created.call.status === 'EXECUTING'
+  // A repeat is no use of the tool, and one that waits for a person is used when it runs.
+  if (!isSent) await ctx.rates.giveBackUse(projectId, 'TOOL', toolId)
+  return { ...created, lease: isSent ? ctx.heartbeat.of('tool_calls').keep({ id, epoch: 0 }, since) : null }
+}
+
+type Created = Omit<CreatedCall, 'lease'>
+
+/**
+ * When the answer of the database is lost, the row says whether the call was created: an id is never created twice, and
+ * no worker can have claimed it within the time that this tries.
+ */
+async function createSurely(ctx: Ctx, id: string, create: () => Promise<Created>): Promise<Created> {
+  const patienceMs = ctx.limits.leaseMs / 2
+  const start = performance.now()
+  for (;;) {
+    try {
+      return await create()
+    } catch (error) {
+      const lost = isStorageError(error) && (isUnavailable(error) || isUniqueViolation(error))
+      if (!lost || performance.now() - start > patienceMs) throw error
+    }
+    const [row] = await whenAnswered(
+      () => selectRows(ctx.leaseDb, toolCalls, sql`where id = ${id}`),
+      patienceMs,
+    )
+    if (row) return { call: toolCallOf(row), joined: false }
+  }
+}
+
+function createAtGate(ctx: Ctx, request: CallRequest, id: string): Promise<Created> {
+  const { projectId } = request.tool
+  return atomically(ctx.db, async (tx) => {
+    const earlier = request.idempotency && (await remembered(tx, ctx, projectId, request.idempotency, id))
+    if (earlier) return { call: await loadCall(tx, earlier), joined: earlier !== id }
+    const gate = await passGate(tx, ctx, request, id)
+    if ('known' in gate) return { call: gate.known, joined: true }
+    return insert(tx, ctx, request, id, gate)
+  })
+}
+
+/** Nothing stops the call and nobody repeats it: one statement, without a transaction around it. */
+function createPlain(ctx: Ctx, request: CallRequest, id: string): Promise<Created> {
+  const event = callStarted({ id, runtimeName: request.tool.runtimeName, stepIndex: null }, 1)
+  return insert(ctx.db, ctx, request, id, { row: {}, isSent: true, event })
+}
+
+/** Row, event and audit entry in one statement. */
+async function insert(
+  db: Database,
+  ctx: Ctx,
+  request: CallRequest,
+  id: string,
+  { row: more, isSent, event }: GatedRow,
+): Promise<Created> {
+  const values = { ...rowOf(ctx, request), ...more }
+  const [row] = await writtenRows(db, toolCalls, [
+    sql`g as (${insertCall(id, values, isSent ? ctx.limits.leaseMs : null)})`,
+    sql`e as (${insertProjectEvents(request.tool.projectId, [event], sql`g`)})`,
+    ...(request.prepared.dropped.length > 0
+      ? [sql`a as (${insertEntries([entryOf(ctx, droppedOf(request, id))])})`]
+      : []),
+  ])
+  return { call: toolCallOf(row!), joined: false }
+}
+
+/** The audit entry of preset keys that were sent and had no effect. */
+function droppedOf({ tool, prepared }: CallRequest, id: string): AuditedChange {
+  return {
+    projectId: tool.projectId,
+    action: 'tools:Call',
+    resource: `tool/${tool.id}`,
+    details: { toolCallId: id, droppedPresetKeys: prepared.dropped },
+  }
+}
+
+function remembered(
+  tx: Database,
+  ctx: Ctx,
+  projectId: string,
+  { operation, key, request }: NonNullable<CallRequest['idempotency']>,
+  id: string,
+): Promise<string | null> {
+  const who = { projectId, principalId: ctx.principal.id, operation, key }
+  return rememberRequest(tx, { ...who, request }, id)
+}
+
+function rowOf(ctx: Ctx, request: CallRequest) {
+  const { tool, prepared, via, attachments } = request
+  const args = prepared.arguments
+  return {
+    projectId: tool.projectId,
+    source: via ? 'BRIDGE' : 'DIRECT',
+    toolId: tool.id,
+    toolVersion: tool.version,
+    runtimeName: tool.runtimeName,
+    kind: tool.kind,
+    action: tool.action,
+    definitionHash: tool.definitionHash,
+    arguments: args,
+    masked: maskedPaths(tool.inputSchema, args),
+    requestedBy: ctx.principal.id,
+    requester: requesterOf(ctx.principal),
+    agentId: via?.agentId ?? null,
+    agentGate: via?.agentGate ?? null,
+    threadId: via?.threadId ?? null,
+    attachments: attachments?.length ? attachments : null,
+    requestHash: via ? requestHash(request, via) : null,
+  }
+}

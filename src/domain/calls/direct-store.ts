@@ -1,0 +1,145 @@
+/** Writes of a call that is its own work row, each under the epoch of its lease, however often the database does not answer. */
+import { sql } from 'drizzle-orm'
+import { atomically, query } from '../../store/db/database.ts'
+import { writtenRows } from '../../store/db/rows.ts'
+import { isStorageError } from '../../store/db/storage-error.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { insertProjectEvents } from '../../store/events/log.ts'
+import type { Lease } from '../../store/work/leases.ts'
+import { lockOwners, ownerOf } from '../../store/work/owner.ts'
+import { readBack, whenAnswered } from '../../store/work/read-back.ts'
+import { LeaseLostError, type Held } from '../../store/work/work.ts'
+import type { Services } from '../access/index.ts'
+import {
+  driftResult,
+  insertApprovals,
+  questionOf,
+  requested,
+  voidApprovals,
+  voided,
+  type Drift,
+} from '../approvals/index.ts'
+import { insertEntries } from '../audit/index.ts'
+import {
+  askAgain,
+  callSettled,
+  callStarted,
+  executedEntry,
+  holdBack,
+  isOpen,
+  loadCall,
+  settleCalls,
+  startCall,
+  toolCallOf,
+  underLease,
+  wholeRow,
+  type ToolCall,
+} from '../tool-calls/index.ts'
+import { statusOf, type Finished } from '../tools/index.ts'
+import type { CallStore } from './execute.ts'
+import { notSent, settleLate } from './late-outcome.ts'
+import { publishNews } from './news.ts'
+
+/** The store of one execution. A call that was not sent is settled with an error that says so. */
+export function directStore(services: Services, lease: Lease): CallStore<ToolCall> {
+  const { held } = lease
+  return {
+    start: (call) => startSurely(services, lease, call),
+    settle: (call, finished) => settleSurely(services, held, call, finished),
+    askAgain: (call, drift) => voidAndAskAgain(services, held, call, drift),
+    async holdBack(call, waitMs) {
+      await query(services.leaseDb, holdBack(call.id, waitMs, underLease(held), true))
+    },
+    onSend() {},
+    notSent: (call) => settleSurely(services, held, call, notSent),
+  }
+}
+
+/** Commits that the call is sent now; null when it is not ours any more. The worker keeps the lease. */
+async function startSurely(services: Services, lease: Lease, call: ToolCall): Promise<ToolCall | null> {
+  const { id, projectId, attempt } = call
+  for (;;) {
+    const { epoch } = lease.held
+    try {
+      const [row] = await writtenRows(services.leaseDb, toolCalls, [
+        sql`g as (${startCall(id, underLease(lease.held), { leaseMs: services.limits.leaseMs }, wholeRow)})`,
+        sql`e as (${insertProjectEvents(projectId, [callStarted(call, attempt + 1)], sql`g`)})`,
+      ])
+      if (row) publishNews(services, projectId)
+      return row ? toolCallOf(row) : null
+    } catch (error) {
+      if (!isStorageError(error)) throw error
+    }
+    const now = await readBack(lease, epoch, () => loadCall(services.leaseDb, id))
+    if (now.status === 'EXECUTING' && now.attempt === attempt + 1) return now
+  }
+}
+
+/** How long an outcome is kept in memory while the database is away, in leases. */
+const settleLeases = 8
+
+/** Writes the outcome, also when the call was reported as UNKNOWN meanwhile. Returns the call as it is then. */
+async function settleSurely(
+  services: Services,
+  held: Held,
+  call: ToolCall,
+  finished: Finished,
+): Promise<ToolCall> {
+  const maxMs = settleLeases * services.limits.leaseMs
+  const now = await whenAnswered(() => settleOnce(services, held, call, finished), maxMs, true)
+  if (now.attempt !== call.attempt || (now.status !== 'UNKNOWN' && !isOpen(now))) return now
+  await settleLate(services, call, finished)
+  return loadCall(services.db, call.id)
+}
+
+/** What writing an outcome needs. */
+export type Settler = Pick<Services, 'db' | 'leaseDb' | 'pubsub'>
+
+/**
+ * Writes the outcome if the call is still ours, with its event and audit entry, in one statement. Safe to repeat. Returns
+ * the call as it is.
+ */
+export async function settleOnce(
+  services: Settler,
+  held: Held,
+  call: ToolCall,
+  finished: Finished,
+): Promise<ToolCall> {
+  const status = statusOf(finished)
+  const outcome = { id: call.id, status, result: finished.result }
+  const [row] = await writtenRows(services.leaseDb, toolCalls, [
+    sql`g as (${settleCalls('settle', [outcome], underLease(held), {}, wholeRow)})`,
+    sql`e as (${insertProjectEvents(call.projectId, [callSettled(call, status)], sql`g`)})`,
+    sql`a as (${insertEntries([executedEntry(call, status)])})`,
+  ])
+  if (!row) return loadCall(services.db, call.id)
+  publishNews(services, call.projectId)
+  return toolCallOf(row)
+}
+
+/** Voids the approval and asks again in the same statement, or settles the call when it cannot be asked any more. */
+async function voidAndAskAgain(services: Services, held: Held, call: ToolCall, drift: Drift): Promise<void> {
+  const { again, reason, masks } = drift
+  const proof = underLease(held)
+  const masked = masks ? { masked: masks.call } : {}
+  const result = driftResult(reason)
+  const changed = again
+    ? askAgain(call.id, { ...questionOf(drift, again), ...masked }, proof)
+    : settleCalls('settle', [{ id: call.id, status: 'ERRORED', result, ...masked }], proof)
+  const events = [voided(call, reason), again ? requested(again) : callSettled(call, 'ERRORED')]
+  const rows = await atomically(services.db, async (tx) => {
+    await lockOwners(tx, [ownerOf(call)])
+    return query(
+      tx,
+      sql`with c as (${changed}),
+        g as (select null::text as id, ${call.projectId}::text as project_id, ${call.agentId}::text as agent_id,
+          ${call.threadId}::text as thread_id from c),
+        v as (${voidApprovals([call.approvalId!], reason, { masks: masks?.approval ?? null })}),
+        ${again ? sql`n as (${insertApprovals([again])}),` : sql`a as (${insertEntries([executedEntry(call, 'ERRORED')])}),`}
+        e as (${insertProjectEvents(call.projectId, events, sql`g`)})
+        select 1 from g`,
+    )
+  })
+  if (rows.length === 0) throw new LeaseLostError(held.id)
+  publishNews(services, call.projectId)
+}

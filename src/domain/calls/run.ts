@@ -1,0 +1,76 @@
+/** Running a call for a caller who waits: it is settled, or parked while its upstream asks the caller something. */
+import type { JsonObject } from '../../core/json.ts'
+import type { Lease } from '../../store/work/leases.ts'
+import type { Ctx } from '../access/index.ts'
+import type { ToolCall } from '../tool-calls/index.ts'
+import type { CallerChannel } from '../tools/index.ts'
+import { continueCall, parkForCaller, responsesOf } from './ask-caller.ts'
+import type { CreatedCall } from './create.ts'
+import { directStore } from './direct-store.ts'
+import { execute, type Prepared } from './execute.ts'
+import type { CallRequest } from './request.ts'
+
+/**
+ * Sends a call that was just created. When its caller asks for the end meanwhile, an idempotent one is cut off; one that
+ * may take effect is waited for, because its outcome must be known. Returns the call as it is then: settled, or
+ * AWAITING_CLIENT with what its upstream asks, which only a `caller` can answer.
+ */
+export function runCreated(
+  ctx: Ctx,
+  { tool: callable, prepared: { merged }, caller = null }: CallRequest,
+  { call, lease }: CreatedCall,
+): Promise<ToolCall> {
+  return run(ctx, call, lease!, { caller, prepared: { callable, merged } })
+}
+
+/**
+ * Gives the caller's answers to what the upstream of a call asks, and goes on when none is missing. Returns null when
+ * some are missing, or somebody else has given them: nothing runs twice. Keys that were not asked for are ignored.
+ */
+export async function answerCall(
+  ctx: Ctx,
+  call: ToolCall,
+  answers: JsonObject,
+  caller: CallerChannel,
+): Promise<{ running: Promise<ToolCall> } | null> {
+  const continued = await continueCall(ctx, call, answers)
+  if (!continued) return null
+  const { asked, lease } = continued
+  const relay = {
+    clientCapabilities: caller.relay?.clientCapabilities ?? {},
+    ...caller.relay,
+    inputResponses: responsesOf(asked),
+    ...(asked.requestState === null ? {} : { requestState: asked.requestState }),
+  }
+  return { running: run(ctx, continued.call, lease, { caller: { ...caller, relay } }) }
+}
+
+async function run(
+  ctx: Ctx,
+  call: ToolCall,
+  lease: Lease,
+  more: { caller: CallerChannel | null; prepared?: Prepared },
+): Promise<ToolCall> {
+  const cancelled = new AbortController()
+  const unsubscribe = ctx.pubsub.subscribe((hint) => {
+    if (hint.kind === 'signal' && hint.name === 'cancel' && hint.id === call.id) cancelled.abort()
+  })
+  try {
+    const settled = await execute(ctx, call, {
+      store: {
+        ...directStore(ctx, lease),
+        askCaller: (asking, required) => parkForCaller(ctx, lease.held, asking, required),
+      },
+      lease,
+      signal: cancelled.signal,
+      isFresh: true,
+      gates: [],
+      ...more,
+      isLeftToNext: () => false,
+    })
+    return settled!
+  } finally {
+    unsubscribe()
+    lease.end()
+  }
+}

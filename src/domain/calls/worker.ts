@@ -1,0 +1,25 @@
+/** The worker of calls outside generations in this process: approved ones, and those whose worker was lost. */
+import { claim } from '../../store/work/work.ts'
+import { startWorker, type Worker } from '../../store/work/worker.ts'
+import type { Services } from '../access/index.ts'
+import { workOnCall } from './work.ts'
+
+/** `slots`: calls that run at once. `sweepMs`: how often to poll without a hint, in milliseconds. */
+export function startCallWorker(
+  services: Services,
+  { slots, sweepMs }: { slots: number; sweepMs: number },
+): Pick<Worker, 'drain' | 'stop'> {
+  const { leaseDb, heartbeat, pubsub, limits, log } = services
+  return startWorker({
+    db: leaseDb,
+    pubsub,
+    table: 'tool_calls',
+    leases: heartbeat.of('tool_calls'),
+    slots,
+    sweepMs,
+    claim: (limit) => claim(leaseDb, 'tool_calls', limits.leaseMs, limit),
+    run: (held, control) => workOnCall(services, held, control),
+    onError: (error, id) =>
+      log.error({ err: error, id }, 'a call was interrupted by an unexpected error; it is taken up again'),
+  })
+}

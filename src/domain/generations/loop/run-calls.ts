@@ -1,0 +1,123 @@
+/** Runs the server calls of a step: the executor of calls, writing in commits of the generation. */
+import { nowPlus } from '../../../store/db/database.ts'
+import { isStorageError } from '../../../store/db/storage-error.ts'
+import { LeaseLostError } from '../../../store/work/work.ts'
+import { interrupted } from '../../../store/work/worker.ts'
+import { gatesOf } from '../../agents/index.ts'
+import {
+  driftResult,
+  insertApprovals,
+  questionOf,
+  requested,
+  voidApprovals,
+  voided,
+  type Drift,
+} from '../../approvals/index.ts'
+import { execute, settleLate, type CallStore } from '../../calls/index.ts'
+import {
+  askAgain,
+  callSettled,
+  callStarted,
+  holdBack,
+  inGeneration,
+  loadCall,
+  settleCalls,
+  startCall,
+  type ToolCall,
+} from '../../tool-calls/index.ts'
+import { statusOf, type Finished } from '../../tools/index.ts'
+import { commitSurely } from '../transaction/commit-surely.ts'
+import { settleCall } from '../transaction/settle-call.ts'
+import { maxParallelCalls, commitTurn, type Turn } from '../transaction/turn.ts'
+import { startChild } from './start-child.ts'
+
+/** How many of the generation's calls run at once. */
+export function concurrencyOf(turn: Turn): number {
+  return turn.generation.settings.parallelToolCalls ? maxParallelCalls : 1
+}
+
+/**
+ * Runs one call to its end. A call of an agent starts its run and is left to it. When the row is another worker's before
+ * the outcome is written, the outcome settles the attempt all the same.
+ */
+export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
+  await execute(turn.services, call, {
+    store: storeOf(turn),
+    lease: turn.lease,
+    signal: turn.signal,
+    isFresh: call.status === 'EXECUTING' && turn.unsent.get(call.id) === call.attempt,
+    gates: gatesOf(turn.generation.settings),
+    isLeftToNext: () => turn.signal.aborted && turn.signal.reason !== interrupted,
+  })
+}
+
+function storeOf(turn: Turn): CallStore<void> {
+  return {
+    start: (call) => start(turn, call),
+    settle: (call, finished) => settle(turn, call, finished),
+    askAgain: (call, drift) => voidAndAskAgain(turn, call, drift),
+    holdBack: (call, waitMs) =>
+      commitTurn(turn, { wakeAt: leaseEnd(turn), calls: [holdBack(call.id, waitMs, inGeneration, false)] }),
+    onSend: (call) => void turn.unsent.delete(call.id),
+    notSent(_call, reason) {
+      // The call stays in `unsent`: this worker sends it after reading the rows again, or says that nobody did.
+      throw reason instanceof LeaseLostError || isStorageError(reason)
+        ? reason
+        : new LeaseLostError(turn.held.id)
+    },
+    startChild: (call) => startChild(turn, call),
+  }
+}
+
+async function start(turn: Turn, call: ToolCall): Promise<ToolCall> {
+  const attempt = call.attempt + 1
+  const started: ToolCall = { ...call, status: 'EXECUTING', attempt }
+  turn.unsent.set(call.id, attempt)
+  const change = {
+    wakeAt: leaseEnd(turn),
+    starting: [call.id],
+    calls: [startCall(call.id, inGeneration)],
+    events: [callStarted(call, attempt)],
+  }
+  await commitSurely(turn, change, async (db) => {
+    const now = await loadCall(db, call.id)
+    return now.status === 'EXECUTING' && now.attempt === attempt
+  })
+  return started
+}
+
+async function settle(turn: Turn, call: ToolCall, finished: Finished): Promise<void> {
+  turn.unsent.delete(call.id)
+  try {
+    await settleCall(turn, call, finished.result, statusOf(finished))
+  } catch (error) {
+    if (error instanceof LeaseLostError) void settleLate(turn.services, call, finished)
+    throw error
+  }
+}
+
+/** Voids the approval and asks again in the same commit, or settles the call when it cannot be asked any more. */
+async function voidAndAskAgain(turn: Turn, call: ToolCall, drift: Drift): Promise<void> {
+  const { again, reason, masks } = drift
+  const masked = masks ? { masked: masks.call } : {}
+  const changed = again
+    ? askAgain(call.id, { ...questionOf(drift, again), ...masked }, inGeneration)
+    : settleCalls(
+        'settle',
+        [{ id: call.id, status: 'ERRORED', result: driftResult(reason), ...masked }],
+        inGeneration,
+      )
+  await commitTurn(turn, {
+    wakeAt: leaseEnd(turn),
+    calls: [changed],
+    also: [
+      voidApprovals([call.approvalId!], reason, { masks: masks?.approval ?? null }),
+      ...(again ? [insertApprovals([again])] : []),
+    ],
+    events: [voided(call, reason), again ? requested(again) : callSettled(call, 'ERRORED')],
+  })
+}
+
+function leaseEnd({ services }: Turn) {
+  return nowPlus(services.limits.leaseMs)
+}

@@ -1,0 +1,23 @@
+/** The attempts of a call, as SQL over its row `t`: what is written when it is sent and when its outcome is known. */
+import { sql, type SQL } from 'drizzle-orm'
+
+/** An attempt that begins now, as JSON. The key is the call's id, the same each time. */
+export function newAttempt(number: SQL, callId: SQL): SQL {
+  return sql`jsonb_build_object('attempt', ${number}, 'idempotencyKey', ${callId}, 'startedAt', now())`
+}
+
+/** `attempts` with one more, which begins now. */
+export const attemptBegins = sql`t.attempts || jsonb_build_array(${newAttempt(sql`t.attempt + 1`, sql`t.id`)})`
+
+/** `attempts` with the newest one ended; as it is when the call was never sent. */
+export function attemptEnds(status: SQL, errorCode: SQL): SQL {
+  return sql`case
+    when jsonb_array_length(t.attempts) = 0 or t.attempts->-1 ? 'endedAt' then t.attempts
+    else ${attemptEndsLate(status, errorCode)} end`
+}
+
+/** `attempts` with another outcome of the newest one, which is known better now. */
+export function attemptEndsLate(status: SQL, errorCode: SQL): SQL {
+  const end = sql`jsonb_build_object('endedAt', now(), 'outcome', ${status}, 'errorCode', ${errorCode})`
+  return sql`(t.attempts - -1) || jsonb_build_array((t.attempts->-1) || ${end})`
+}

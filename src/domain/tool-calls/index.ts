@@ -1,0 +1,52 @@
+/** The entry point of tool calls: their states, their rows, and the only writers of them. */
+export { callProposed, callSettled, callStarted, executedEntry, factsOfCall } from './records.ts'
+export {
+  callsAsJson,
+  callsOfJson,
+  findDirectCall,
+  getToolCalls,
+  listToolCalls,
+  loadCall,
+  loadCalls,
+  loadCallsOf,
+  loadOpenCallsOf,
+  showCallsOf,
+} from './read.ts'
+export {
+  answerCaller,
+  approveCall,
+  askAgain,
+  askCaller,
+  editCall,
+  editOf,
+  endLeases,
+  expireCalls,
+  forgetWake,
+  holdBack,
+  inGeneration,
+  insertCall,
+  insertCalls,
+  mayStart,
+  noteCallerBack,
+  noteCallerGone,
+  noteCancelRequested,
+  noteFetched,
+  resolveCall,
+  settleCalls,
+  startCall,
+  underLease,
+  underLock,
+  wholeRow,
+  type CallOutcome,
+  type EditedCall,
+  type ProposedCall,
+} from './sql.ts'
+export { isOpen, stateDiagram, toolCallStatuses, transitions, type ToolCallStatus } from './state.ts'
+export {
+  resolutions,
+  toolCallOf,
+  type AskedBack,
+  type Resolution,
+  type ToolCall,
+  type ToolCallAttempt,
+} from './tool-call.ts'

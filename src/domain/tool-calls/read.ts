@@ -1,0 +1,98 @@
+/** Reading tool calls: for the API with permissions, for the domain without. */
+import { and, eq, sql, type SQL } from 'drizzle-orm'
+import type { Page } from '../../core/page.ts'
+import type { Database } from '../../store/db/database.ts'
+import { listPage, maxWholeBytes } from '../../store/db/keyset.ts'
+import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../store/db/rows.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { notFound } from '../../core/errors.ts'
+import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'
+import { toolCallOf, type ToolCall } from './tool-call.ts'
+
+/** Calls by id, null for what does not exist for the caller. Action `toolCalls:Get` on each. */
+export async function getToolCalls(ctx: Ctx, ids: readonly string[]): Promise<(ToolCall | null)[]> {
+  const rows = await loadCalls(ctx.db, ids)
+  return eachSeen(
+    ctx,
+    ids,
+    rows,
+    'toolCalls:Get',
+    ({ id }) => `toolCall/${id}`,
+    ({ requestedBy }) => ({ by: requestedBy }),
+  )
+}
+
+/** Calls of a project, newest first, all or of one status or tool. Action `toolCalls:List`. */
+export async function listToolCalls(
+  ctx: Ctx,
+  input: { projectId?: string | null; status?: string | null; toolId?: string | null; page: Page },
+): Promise<ToolCall[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'toolCalls:List', projectId, 'toolCall/*')
+  // The status stands in the text so that the planner can use the partial index on UNKNOWN.
+  const where = and(
+    input.status === 'UNKNOWN'
+      ? sql`status = 'UNKNOWN'`
+      : input.status
+        ? eq(toolCalls.status, input.status)
+        : undefined,
+    input.toolId ? eq(toolCalls.toolId, input.toolId) : undefined,
+  )
+  return (await listPage(ctx.db, toolCalls, projectId, input.page, where)).map(toolCallOf)
+}
+
+/** A call that is known to exist. Checks nothing. */
+export async function loadCall(db: Database, id: string): Promise<ToolCall> {
+  const [row] = await selectRows(db, toolCalls, sql`where id = ${id}`)
+  return toolCallOf(row!)
+}
+
+/** Calls by id, in no order. Checks nothing. */
+export async function loadCalls(db: Database, ids: readonly string[]): Promise<ToolCall[]> {
+  if (ids.length === 0) return []
+  return (await selectRows(db, toolCalls, sql`where id in ${[...ids]}`)).map(toolCallOf)
+}
+
+/** The calls of some generations in step and call order. Checks nothing. */
+export async function loadCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
+  if (generationIds.length === 0) return []
+  return (await selectRows(db, toolCalls, ofGenerations(generationIds))).map(toolCallOf)
+}
+
+/** Those of them that are not settled, which somebody may be waited for. */
+export async function loadOpenCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
+  if (generationIds.length === 0) return []
+  const open = sql`where generation_id in ${[...generationIds]} and settled_at is null
+    order by generation_id, step_index, call_index`
+  return (await selectRows(db, toolCalls, open)).map(toolCallOf)
+}
+
+/** The same for people who look: RESPONSE_TOO_LARGE when they have more than `maxWholeBytes`. */
+export async function showCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
+  const rows = await selectRowsWithin(db, toolCalls, ofGenerations(generationIds), maxWholeBytes)
+  return rows.map(toolCallOf)
+}
+
+function ofGenerations(ids: readonly string[]): SQL {
+  return sql`where generation_id in ${[...ids]} order by generation_id, step_index, call_index`
+}
+
+/** The same calls of one generation as a value of a larger statement, in its snapshot. Read it with `callsOfJson`. */
+export function callsAsJson(generationId: string): SQL {
+  return rowsAsJson(toolCalls, ofGenerations([generationId]))
+}
+
+export function callsOfJson(value: readonly object[]): ToolCall[] {
+  return rowsOfJson(toolCalls, value).map(toolCallOf)
+}
+
+/**
+ * A call that is its own work row, when it exists for the caller; else NOT_FOUND. Calls of a generation are not found
+ * here. Checks no permission.
+ */
+export async function findDirectCall(ctx: Ctx, id: string): Promise<ToolCall> {
+  const [row] = await selectRows(ctx.db, toolCalls, sql`where id = ${id}`)
+  const call = toolCallOf(reachable(ctx, row, 'tool call', id))
+  if (call.generationId !== null || call.toolId === null) throw notFound('tool call', id)
+  return call
+}

@@ -1,0 +1,41 @@
+/** What is recorded of a call beside its row: its events, and the audit entry of each outcome. */
+import type { JsonObject } from '../../core/json.ts'
+import type { NewEvent } from '../../store/events/log.ts'
+import type { NewAuditEntry } from '../audit/index.ts'
+import { resourceOf } from '../tools/index.ts'
+import type { ToolCallStatus } from './state.ts'
+import type { ToolCall } from './tool-call.ts'
+
+type Named = Pick<ToolCall, 'id' | 'runtimeName' | 'stepIndex'>
+
+/** The facts that every event about a call carries. The step is missing outside generations. */
+export function factsOfCall({ id, runtimeName, stepIndex }: Named) {
+  return { toolCallId: id, name: runtimeName, ...(stepIndex === null ? {} : { stepIndex }) }
+}
+
+export function callProposed(call: Named): NewEvent {
+  return { type: 'TOOL_CALL_PROPOSED', data: factsOfCall(call) }
+}
+
+/** `attempt` counts from 1. */
+export function callStarted(call: Named, attempt: number): NewEvent {
+  return { type: 'TOOL_CALL_STARTED', data: { ...factsOfCall(call), attempt } }
+}
+
+export function callSettled(call: Named, status: ToolCallStatus): NewEvent {
+  return { type: 'TOOL_CALL_SETTLED', data: { ...factsOfCall(call), status } }
+}
+
+type Executed = Pick<ToolCall, 'id' | 'projectId' | 'requestedBy' | 'toolId' | 'attempt'>
+
+/** The audit entry of an outcome. */
+export function executedEntry(call: Executed, status: ToolCallStatus, more: JsonObject = {}): NewAuditEntry {
+  return {
+    projectId: call.projectId,
+    principalId: call.requestedBy,
+    action: 'tools:Call',
+    resource: resourceOf(call.toolId ?? ''),
+    outcome: 'EXECUTED',
+    details: { toolCallId: call.id, status, attempt: call.attempt, ...more },
+  }
+}

@@ -1,0 +1,387 @@
+/**
+ * The only statements that write tool_calls. Each proves the status that it leaves (`transitions`) and who may write
+ * (`Proof`); what has moved on meanwhile stays as it is. Most stand as a part in a larger statement, whose relations they
+ * name. Every update calls the row `t`.
+ */
+import { sql, SQL } from 'drizzle-orm'
+import type { ToolResult } from '../../core/content.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { nowPlus } from '../../store/db/database.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
+import { assignments, fromRecordset, insertSelect, recordset, type Values } from '../../store/db/write.ts'
+import type { Held } from '../../store/work/work.ts'
+import { codeOf } from '../tools/index.ts'
+import { attemptBegins, attemptEnds, attemptEndsLate, newAttempt } from './attempts.ts'
+import { transitions, type To, type ToolCallStatus, type TransitionName } from './state.ts'
+import type { AskedBack, Resolution } from './tool-call.ts'
+
+/** A condition on `t`: that its writer may write it. */
+export type Proof = SQL
+
+/** In the commit of its generation, whose row is the relation `g(id)`. What is settled stays as it is. */
+export const inGeneration: Proof = sql`t.generation_id in (select id from g) and t.settled_at is null`
+
+/** The writer holds the lease of the call's own row. */
+export function underLease({ epoch }: Held): Proof {
+  return sql`t.epoch = ${epoch}::int`
+}
+
+/** The transaction has locked the call or the row that it belongs to. */
+export const underLock: Proof = sql`true`
+
+const nothing = sql``
+const onlyId = sql`t.id`
+/** What an update returns for `writtenRows`: every column. By default it is the id alone. */
+export const wholeRow = sql`t.*`
+
+type CallValues = Values<typeof toolCalls>
+/** The calls that are meant: ids, or a condition on `t`. */
+type Which = readonly string[] | SQL
+
+/** A call as its generation proposes it. */
+export interface ProposedCall {
+  id: string
+  stepIndex: number
+  callIndex: number
+  providerCallId: string
+  tool: {
+    id: string
+    version: number
+    kind: string
+    action: string | null
+    definitionHash: string | null
+  } | null
+  runtimeName: string
+  status: To<'propose'>
+  arguments: JsonObject | null
+  rawArguments: string | null
+  masked: string[][] | null
+  result: ToolResult | null
+  errorCode: string | null
+  approvalId: string | null
+  grantId: string | null
+  /** For AWAITING_CLIENT: how long its output is waited for, in milliseconds. */
+  waitMs: number | null
+}
+
+/** Part over the generation's row `g(id, project_id, requested_by, requester)`: the calls of a step. EXECUTING ones are sent next. */
+export function insertCalls(calls: readonly ProposedCall[]): SQL {
+  const rows = calls.map((call) => ({
+    id: call.id,
+    stepIndex: call.stepIndex,
+    callIndex: call.callIndex,
+    providerCallId: call.providerCallId,
+    toolId: call.tool?.id,
+    toolVersion: call.tool?.version,
+    kind: call.tool?.kind,
+    action: call.tool?.action,
+    definitionHash: call.tool?.definitionHash,
+    runtimeName: call.runtimeName,
+    status: call.status,
+    arguments: call.arguments,
+    rawArguments: call.rawArguments,
+    masked: call.masked,
+    result: call.result,
+    isError: call.result?.isError,
+    errorCode: call.errorCode,
+    approvalId: call.approvalId,
+    grantId: call.grantId,
+    wait_ms: call.waitMs,
+  }))
+  const { wait_ms: _wait, ...own } = rows[0]!
+  const isSent = sql`x.status = 'EXECUTING'`
+  return insertSelect(
+    toolCalls,
+    {
+      ...fromRecordset(toolCalls, Object.keys(own) as (keyof typeof own)[]),
+      projectId: sql`g.project_id`,
+      generationId: sql`g.id`,
+      source: 'GENERATION',
+      requestedBy: sql`g.requested_by`,
+      requester: sql`g.requester`,
+      attempt: sql`case when ${isSent} then 1 else 0 end`,
+      attempts: sql`case when ${isSent} then jsonb_build_array(${newAttempt(sql`1`, sql`x.id`)}) else '[]'::jsonb end`,
+      startedAt: sql`case when ${isSent} then now() end`,
+      settledAt: sql`case when x.result is not null then now() end`,
+      deadlineAt: sql`now() + x.wait_ms * interval '1 millisecond'`,
+    },
+    sql`g, ${recordset(toolCalls, rows, { wait_ms: 'float8' })}`,
+  )
+}
+
+/** One call outside any generation; `leaseMs` when it is sent at once by whoever inserts it. */
+export function insertCall(id: string, values: CallValues, leaseMs: number | null): SQL {
+  const sent = {
+    status: 'EXECUTING',
+    attempt: 1,
+    attempts: sql`jsonb_build_array(${newAttempt(sql`1`, sql`${id}::text`)})`,
+    startedAt: sql`now()`,
+  }
+  return sql`${insertSelect(toolCalls, {
+    id,
+    ...values,
+    ...(leaseMs === null ? {} : { ...sent, wakeAt: nowPlus(leaseMs) }),
+  })} returning *`
+}
+
+/** EXECUTING with one more attempt, committed before the call is sent. `childId`: the run that it waits for from now on. */
+export function startCall(
+  id: string,
+  proof: Proof,
+  { childId, leaseMs }: { childId?: string; leaseMs?: number } = {},
+  returning?: SQL,
+): SQL {
+  const values = {
+    status: 'EXECUTING',
+    attempt: sql`t.attempt + 1`,
+    attempts: attemptBegins,
+    startedAt: sql`coalesce(t.started_at, now())`,
+    notBefore: null,
+    childId,
+    wakeAt: leaseMs === undefined ? undefined : nowPlus(leaseMs),
+  }
+  return move('start', [id], proof, values, nothing, returning)
+}
+
+/** A condition on a statement: none of these calls is settled or waits for a run, so none starts twice. */
+export function mayStart(ids: readonly string[]): SQL {
+  return sql`not exists (
+    select 1 from tool_calls as t where t.id in ${[...ids]} and (t.settled_at is not null or t.child_id is not null))`
+}
+
+type Settling = Extract<
+  TransitionName,
+  'settle' | 'submit' | 'close' | 'approve' | 'reject' | 'withdraw' | 'settleLate' | 'resolve'
+>
+
+export interface CallOutcome<Name extends Settling = Settling> {
+  id: string
+  status: To<Name>
+  result: ToolResult
+  /** Tells an identical repeat of a submitted output from a conflict. */
+  outputHash?: string
+  /** Places in the arguments that are not shown from now on. */
+  masked?: string[][]
+}
+
+/** Settles calls with their results. A late or personal outcome leaves the time at which the call was settled. */
+export function settleCalls<Name extends Settling>(
+  name: Name,
+  outcomes: readonly CallOutcome<Name>[],
+  proof: Proof,
+  also: CallValues = {},
+  returning?: SQL,
+): SQL {
+  const rows = outcomes.map(({ id, status, result, outputHash, masked }) => ({
+    id,
+    status,
+    result,
+    errorCode: codeOf(result),
+    outputHash,
+    masked,
+  }))
+  const wasSettled = name === 'settleLate' || name === 'resolve'
+  const ended = name === 'settleLate' ? attemptEndsLate : attemptEnds
+  return move(
+    name,
+    sql`t.id = x.id`,
+    proof,
+    {
+      status: sql`x.status`,
+      result: sql`x.result`,
+      isError: sql`(x.result->>'isError')::boolean`,
+      errorCode: sql`x.error_code`,
+      outputHash: sql`coalesce(x.output_hash, t.output_hash)`,
+      masked: sql`coalesce(x.masked, t.masked)`,
+      attempts: name === 'resolve' ? undefined : ended(sql`x.status`, sql`x.error_code`),
+      settledAt: wasSettled ? undefined : sql`now()`,
+      notBefore: null,
+      wakeAt: null,
+      asked: null,
+      ...also,
+    },
+    sql`from ${recordset(toolCalls, rows)}`,
+    returning,
+  )
+}
+
+/** Part over `a(tool_call_id, status)`, approvals that were settled: what nobody decided in time is EXPIRED. */
+export function expireCalls(result: ToolResult): SQL {
+  return move(
+    'expire',
+    sql`t.id = a.tool_call_id`,
+    sql`a.status = 'EXPIRED' and t.approval_id = a.id`,
+    { status: 'EXPIRED', result, isError: true, errorCode: codeOf(result), settledAt: sql`now()` },
+    sql`from a`,
+  )
+}
+
+/** What an approver put in place of the arguments. */
+export interface EditedCall {
+  own: JsonObject
+  keys: string[]
+  masked: string[][]
+}
+
+/** The columns that an edit of the arguments changes. */
+export function editOf(edit: EditedCall | null): CallValues {
+  return edit ? { arguments: edit.own, editedKeys: edit.keys, masked: edit.masked } : {}
+}
+
+/** An edit that leaves the call at the gate. */
+export function editCall(which: Which, edit: EditedCall): SQL {
+  return touch(which, transitions.approve.from, underLock, editOf(edit))
+}
+
+/** Lets the call run, or hands it to the client, who has `waitMs`. `wakes`: its own row is due now. */
+export function approveCall(
+  which: Which,
+  to: Exclude<To<'approve'>, 'SKIPPED'>,
+  more: { edit: EditedCall | null; waitMs: number | null; wakes: boolean },
+): SQL {
+  return move('approve', which, underLock, {
+    ...editOf(more.edit),
+    status: to,
+    wakeAt: more.wakes ? sql`now()` : undefined,
+    deadlineAt: more.waitMs === null ? undefined : nowPlus(more.waitMs),
+  })
+}
+
+/** Stops an approved call once more: its tool has changed, and `approvalId` asks about what it is now. */
+export function askAgain(
+  id: string,
+  asked: { approvalId: string; toolVersion: number; definitionHash: string | null; masked?: string[][] },
+  proof: Proof,
+): SQL {
+  return move('askAgain', [id], proof, {
+    status: 'AWAITING_APPROVAL',
+    ...asked,
+    notBefore: null,
+    wakeAt: null,
+  })
+}
+
+/** Its upstream asks the caller, who has `waitMs`. Not when the caller has asked for its end meanwhile. */
+export function askCaller(id: string, asked: AskedBack, waitMs: number, proof: Proof): SQL {
+  return move('askCaller', [id], sql`${proof} and t.cancel_requested_at is null`, {
+    status: 'AWAITING_CLIENT',
+    asked,
+    wakeAt: nowPlus(waitMs),
+    deadlineAt: nowPlus(waitMs),
+    attempts: attemptEnds(sql`'AWAITING_CLIENT'::text`, sql`null::text`),
+  })
+}
+
+/** The caller's answers so far. With `leaseMs` none is missing, and whoever writes this sends the call on. */
+export function answerCaller(id: string, asked: AskedBack, leaseMs: number | null): SQL {
+  if (leaseMs === null) return touch([id], transitions.answerCaller.from, underLock, { asked }, wholeRow)
+  return move(
+    'answerCaller',
+    [id],
+    underLock,
+    {
+      asked,
+      status: 'EXECUTING',
+      attempt: sql`t.attempt + 1`,
+      attempts: attemptBegins,
+      epoch: sql`t.epoch + 1`,
+      deadlineAt: null,
+      wakeAt: nowPlus(leaseMs),
+    },
+    nothing,
+    wholeRow,
+  )
+}
+
+/** A person has found out what became of an UNKNOWN call: settled with `result`, or due to run again without one. */
+export function resolveCall(
+  id: string,
+  said: { resolution: Resolution; by: string; result: ToolResult | null },
+): SQL {
+  const values = { resolution: said.resolution, resolvedBy: said.by, resolvedAt: sql`now()` }
+  const { result } = said
+  if (!result)
+    return move(
+      'runAgain',
+      [id],
+      underLock,
+      { ...values, status: 'PROPOSED', wakeAt: sql`now()` },
+      nothing,
+      wholeRow,
+    )
+  const status = result.isError ? 'ERRORED' : 'SUCCEEDED'
+  return settleCalls('resolve', [{ id, status, result }], underLock, values, wholeRow)
+}
+
+/** A limit holds the call back for so long. In a generation its owner keeps the time, else its own row is given back. */
+export function holdBack(id: string, ms: number, proof: Proof, isOwnRow: boolean): SQL {
+  const values = isOwnRow ? { wakeAt: nowPlus(ms), epoch: sql`t.epoch + 1` } : { notBefore: nowPlus(ms) }
+  return touch([id], ['PROPOSED', 'APPROVED'], proof, values)
+}
+
+/** Nobody has to look at the row: it is settled, or its approval wakes it. */
+export function forgetWake(id: string, proof: Proof): SQL {
+  const due = list(['PROPOSED', 'APPROVED', 'EXECUTING', 'AWAITING_CLIENT'])
+  return touch([id], null, sql`${proof} and t.status not in ${due}`, { wakeAt: null })
+}
+
+/** The caller hung up while a person was asked: the call is withdrawn after `ms`, unless the caller comes back. */
+export function noteCallerGone(id: string, ms: number): SQL {
+  return touch([id], ['AWAITING_APPROVAL'], underLock, { callerGoneAt: sql`now()`, wakeAt: nowPlus(ms) })
+}
+
+export function noteCallerBack(id: string): SQL {
+  const gone = sql`t.caller_gone_at is not null`
+  return touch([id], ['AWAITING_APPROVAL'], gone, { callerGoneAt: null, wakeAt: null })
+}
+
+/** The caller has the outcome: the same request is a new call from now on. */
+export function noteFetched(id: string): SQL {
+  return touch([id], null, underLock, { awaited: false })
+}
+
+/** The caller asks a call that runs to end. */
+export function noteCancelRequested(id: string): SQL {
+  const values = { cancelRequestedAt: sql`coalesce(t.cancel_requested_at, now())`, awaited: false }
+  return touch([id], null, sql`t.settled_at is null`, values)
+}
+
+/** Takes every open row from whoever held it: what was sent outside a generation is due now. */
+export function endLeases(): SQL {
+  const due = sql`case when t.status = 'EXECUTING' and t.generation_id is null then now() else t.wake_at end`
+  return touch(sql`true`, null, sql`t.settled_at is null`, { epoch: sql`t.epoch + 1`, wakeAt: due })
+}
+
+function move(
+  name: TransitionName,
+  which: Which,
+  proof: Proof,
+  values: CallValues,
+  from: SQL = nothing,
+  returning: SQL = onlyId,
+): SQL {
+  return touch(which, transitions[name].from, proof, values, returning, from)
+}
+
+/** The one update. `statuses`: which it leaves; null for any. */
+function touch(
+  which: Which,
+  statuses: readonly ToolCallStatus[] | null,
+  proof: Proof,
+  values: CallValues,
+  returning: SQL = onlyId,
+  from: SQL = nothing,
+): SQL {
+  return sql`update tool_calls as t
+    set ${assignments(toolCalls, values)}
+    ${from}
+    where ${which instanceof SQL ? which : sql`t.id in ${[...which]}`}
+      and ${statuses ? sql`t.status in ${list(statuses)}` : sql`true`}
+      and ${proof}
+    returning ${returning}`
+}
+
+/** Statuses as a literal: the planner can use partial indexes by them. */
+function list(statuses: readonly ToolCallStatus[]): SQL {
+  return sql.raw(`(${statuses.map((status) => `'${status}'`).join(', ')})`)
+}

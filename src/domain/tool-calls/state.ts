@@ -1,0 +1,163 @@
+/** The states of a tool call, and every transition between them. Pure. */
+
+/** The first five are open, the others are settled. */
+export const toolCallStatuses = [
+  'PROPOSED',
+  'AWAITING_APPROVAL',
+  'APPROVED',
+  'EXECUTING',
+  'AWAITING_CLIENT',
+  'SUCCEEDED',
+  'ERRORED',
+  'INVALID',
+  'UNKNOWN',
+  'REJECTED',
+  'EXPIRED',
+  'SKIPPED',
+  'CANCELLED',
+] as const
+export type ToolCallStatus = (typeof toolCallStatuses)[number]
+
+const openStatuses: readonly ToolCallStatus[] = [
+  'PROPOSED',
+  'AWAITING_APPROVAL',
+  'APPROVED',
+  'EXECUTING',
+  'AWAITING_CLIENT',
+]
+
+/** Whether somebody waits for its outcome. A call that a person lets run again is settled, and runs all the same. */
+export function isOpen(call: { status: ToolCallStatus; settledAt: Date | null }): boolean {
+  return call.settledAt === null && openStatuses.includes(call.status)
+}
+
+/** Who may make a transition. */
+type Writer =
+  /** Whoever holds the lease of the row and executes the call. */
+  | 'executor'
+  /** A verdict or a deadline of an approval, under the lock of the call's owner. */
+  | 'approvals'
+  /** The calling application. */
+  | 'client'
+  /** The commit that ends the generation. */
+  | 'generation'
+  /** A person who found out what became of an UNKNOWN call. */
+  | 'person'
+
+interface Transition {
+  /** Null: the call comes into being. */
+  from: readonly ToolCallStatus[] | null
+  to: readonly ToolCallStatus[]
+  writer: Writer
+  /** When it happens. */
+  when: string
+}
+
+/**
+ * Every way in which the status of a call changes. `tool-calls/sql.ts` proves `from` in each statement, so that a call
+ * that has moved on is left as it is. Printed as the state diagram of docs/architecture.md.
+ */
+export const transitions = {
+  propose: {
+    from: null,
+    to: ['PROPOSED', 'AWAITING_APPROVAL', 'AWAITING_CLIENT', 'EXECUTING', 'INVALID', 'ERRORED', 'SKIPPED'],
+    writer: 'executor',
+    when: 'a model or caller asks for it; refused ones are settled at once',
+  },
+  start: {
+    from: ['PROPOSED', 'APPROVED', 'EXECUTING'],
+    to: ['EXECUTING'],
+    writer: 'executor',
+    when: 'before it is sent; from EXECUTING when an idempotent call lost its worker',
+  },
+  askAgain: {
+    from: ['APPROVED'],
+    to: ['AWAITING_APPROVAL'],
+    writer: 'executor',
+    when: 'the tool has changed since the approval',
+  },
+  settle: {
+    from: ['PROPOSED', 'APPROVED', 'EXECUTING', 'AWAITING_CLIENT'],
+    to: ['SUCCEEDED', 'ERRORED', 'UNKNOWN'],
+    writer: 'executor',
+    when: 'its outcome is known, or nobody can know it',
+  },
+  askCaller: {
+    from: ['EXECUTING'],
+    to: ['AWAITING_CLIENT'],
+    writer: 'executor',
+    when: 'its upstream asks the caller something first',
+  },
+  answerCaller: {
+    from: ['AWAITING_CLIENT'],
+    to: ['EXECUTING'],
+    writer: 'client',
+    when: 'the caller has answered all that the upstream asked',
+  },
+  submit: {
+    from: ['AWAITING_CLIENT'],
+    to: ['SUCCEEDED', 'ERRORED'],
+    writer: 'client',
+    when: 'the calling application submits its output',
+  },
+  approve: {
+    from: ['AWAITING_APPROVAL'],
+    to: ['APPROVED', 'AWAITING_CLIENT', 'SKIPPED'],
+    writer: 'approvals',
+    when: 'the approvals reach the quorum',
+  },
+  reject: {
+    from: ['AWAITING_APPROVAL'],
+    to: ['REJECTED'],
+    writer: 'approvals',
+    when: 'somebody rejects it',
+  },
+  expire: {
+    from: ['AWAITING_APPROVAL'],
+    to: ['EXPIRED'],
+    writer: 'approvals',
+    when: 'nobody decided in time',
+  },
+  withdraw: {
+    from: ['AWAITING_APPROVAL', 'APPROVED', 'AWAITING_CLIENT'],
+    to: ['CANCELLED'],
+    writer: 'client',
+    when: 'its caller does not want it any more',
+  },
+  close: {
+    from: openStatuses,
+    to: ['CANCELLED', 'UNKNOWN'],
+    writer: 'generation',
+    when: 'the generation ends first; UNKNOWN when the call was sent',
+  },
+  settleLate: {
+    from: ['UNKNOWN'],
+    to: ['SUCCEEDED', 'ERRORED'],
+    writer: 'executor',
+    when: 'the outcome of that attempt becomes known after its lease',
+  },
+  resolve: {
+    from: ['UNKNOWN'],
+    to: ['SUCCEEDED', 'ERRORED'],
+    writer: 'person',
+    when: 'a person says what became of it',
+  },
+  runAgain: {
+    from: ['UNKNOWN'],
+    to: ['PROPOSED'],
+    writer: 'person',
+    when: 'a person lets it run again under the same Idempotency-Key',
+  },
+} as const satisfies Record<string, Transition>
+
+export type TransitionName = keyof typeof transitions
+/** What a transition can lead to. */
+export type To<Name extends TransitionName> = (typeof transitions)[Name]['to'][number]
+
+/** The table as a Mermaid state diagram: one edge for each pair of states, with the transition and who writes it. */
+export function stateDiagram(): string {
+  const edges = Object.entries<Transition>(transitions).flatMap(([name, { from, to, writer }]) =>
+    (from ?? ['[*]']).flatMap((state) => to.map((next) => `  ${state} --> ${next}: ${name} (${writer})`)),
+  )
+  return ['stateDiagram-v2', ...edges].join('\n')
+}
