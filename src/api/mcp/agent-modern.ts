@@ -5,7 +5,7 @@ import { agentServer } from './agent-server.ts'
 import { codes, rpcError } from './errors.ts'
 import type { Reply } from './node-http.ts'
 import { headerMismatch } from './param-headers.ts'
-import { keepWatchable } from './resource-subscriptions.ts'
+import { limitFilter } from './resource-subscriptions.ts'
 import { isToolsList, withToolsList } from './tools-list-cache.ts'
 import { serveModern } from './transports.ts'
 
@@ -23,7 +23,7 @@ export async function serveModernAgent(request: ModernRequest): Promise<Reply> {
 async function listen(request: ModernRequest, message: JsonObject): Promise<Response> {
   const { runtime, ctx, agentId, surface, webRequest, ended } = request
   const { changes, subscriptions, streams, log } = runtime
-  const { body, uris } = keepWatchable(message, surface.features)
+  const { body, uris } = limitFilter(message, surface.features)
   changes.assertQuota()
   const bus = changes.eventBus(agentId, (onUpdated) => subscriptions.watch(ctx, agentId, uris, onUpdated))
   const served = serveModern(() => agentServer(request), { request: webRequest, body }, log, bus)

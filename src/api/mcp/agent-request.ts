@@ -1,6 +1,6 @@
 /**
  * One request to an agent's MCP endpoint: the caller, the surface that it may see, the protocol era, and for a legacy
- * client its session. It is built here, completely, and read only by everything that serves it.
+ * client its session. It is built here, completely; everything that serves it only reads it.
  */
 import { isLegacyRequest } from '@modelcontextprotocol/server'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
@@ -121,7 +121,7 @@ function usesSeedErrors(
   return plain && !(isJsonObject(params) && params['_meta'] !== undefined)
 }
 
-/** The SDK requires legacy clients to accept both content types; a client that accepts fewer gets plain JSON from us. */
+/** The SDK serves only legacy clients that accept both content types. One that accepts fewer gets JSON: see `acceptsStream`. */
 function acceptHeader({ http: { headers, method } }: McpRequest): string | undefined {
   return method === 'POST' && headers['mcp-protocol-version'] !== '2026-07-28'
     ? 'application/json, text/event-stream'

@@ -1,4 +1,4 @@
-/** The caller's secret in the request headers, and what a client without a valid one is told. Pure. */
+/** The caller's secret in the request headers, and the challenge for a client without a valid one. Pure. */
 import type { IncomingHttpHeaders } from 'node:http'
 
 /**

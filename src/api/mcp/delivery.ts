@@ -38,7 +38,7 @@ export async function deliver(call: ToolsCall, started: StartedCall): Promise<To
 async function deliverAsTask(call: ToolsCall, { id, running }: StartedCall): Promise<ToolsCallResult> {
   const { request, entry } = call
   const { ctx, runtime, disconnected } = request
-  // The task tells how it ended.
+  // tasks/get reports how it ended.
   running?.catch(() => {})
   const handle = await waitForHandle(ctx, await readCallHandle(ctx, id), {
     maxMs: runtime.timings.taskAfterMs,

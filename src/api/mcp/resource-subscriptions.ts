@@ -49,7 +49,7 @@ async function inSession(
  * Limits the filter of a `subscriptions/listen` to resources whose upstream reports changes, so that the SDK
  * acknowledges exactly what will be notified. Returns the changed message and the resources.
  */
-export function keepWatchable(
+export function limitFilter(
   message: JsonObject,
   features: UpstreamFeatures,
 ): { body: JsonObject; uris: string[] } {

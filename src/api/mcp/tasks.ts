@@ -95,7 +95,7 @@ async function getTask(request: ModernRequest, handle: CallHandle): Promise<obje
   return { ...task, result: { resultType: 'complete', ...withConversation(result, handle.conversationId) } }
 }
 
-/** Gives the client's responses to the upstream. The call goes on in the background; tasks/get tells how it ends. */
+/** Gives the client's responses to the upstream. The call goes on in the background; tasks/get reports how it ends. */
 async function updateTask(
   request: ModernRequest,
   { id }: CallHandle,
@@ -111,7 +111,7 @@ async function updateTask(
   return {}
 }
 
-/** The caller's own call or generation behind a task id. Every other id is unknown, in the same words. */
+/** The caller's own call or generation behind a task id. Every other id gets the same error. */
 async function findTask(ctx: Ctx, taskId: string): Promise<CallHandle> {
   const unknown = () => protocolError(codes.invalidParams, 'Unknown task', 'unknown_task')
   const [id, signature, ...more] = taskId.split('.')

@@ -1,4 +1,4 @@
-/** tools/call: finds the tool, starts or resumes the call, and hands it to delivery. */
+/** tools/call: finds the tool, starts or resumes the call, and delivers its result. */
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { hashJson } from '../../core/json.ts'

@@ -58,7 +58,7 @@ export interface RunProgress {
 }
 
 const messages: Record<string, (data: Record<string, unknown>) => string> = {
-  GENERATION_STARTED: () => 'The agent has begun.',
+  GENERATION_STARTED: () => 'The agent has started.',
   TOOL_CALL_STARTED: (data) => `Calling ${asText(data['name'])}.`,
   TOOL_CALL_SETTLED: (data) => `${asText(data['name'])}: ${asText(data['status'])}.`,
   APPROVAL_REQUESTED: (data) => `Waiting for a person to approve ${asText(data['name'])}.`,
