@@ -31,7 +31,9 @@ test.each([
   await client.close()
   expect(JSON.stringify(result.content)).toContain('one two three')
   const words = heard.map((one) => one.message)
-  expect(words).toEqual(expect.arrayContaining(['The agent has started.', 'Calling echo.', 'echo: SUCCEEDED.']))
+  expect(words).toEqual(
+    expect.arrayContaining(['The agent has started.', 'Calling echo.', 'echo: SUCCEEDED.']),
+  )
   expect(words.some((word) => word?.startsWith('one'))).toBe(true)
   expect(heard.map((one) => one.progress)).toEqual(heard.map((_one, i) => i + 1))
 })
