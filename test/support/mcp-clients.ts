@@ -85,7 +85,7 @@ function v1(progress: boolean): OpenPeer {
 
 interface V2Options extends ClientOptions {
   /** Which protocol era it negotiates; the modern one without it. */
-  mode?: VersionNegotiationOptions['mode']
+  mode?: NonNullable<VersionNegotiationOptions['mode']>
   seen?: (method: string) => void
 }
 
@@ -100,7 +100,7 @@ export async function connectV2(
   return client
 }
 
-function v2(mode: VersionNegotiationOptions['mode']): OpenPeer {
+function v2(mode: NonNullable<VersionNegotiationOptions['mode']>): OpenPeer {
   return async (url, key, seen = () => {}) => {
     const client = await connectV2(url, key, { mode, seen })
     return {

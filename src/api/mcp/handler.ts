@@ -28,7 +28,7 @@ export interface McpOptions {
   /** The identity provider, for Protected Resource Metadata. */
   issuer: string | null
   guard: GuardRules
-  timings?: Partial<McpTimings>
+  timings?: Partial<McpTimings> | undefined
 }
 
 export interface Credentials {

@@ -42,7 +42,7 @@ const last = new Set([
  */
 export async function watchGeneration(
   ctx: Ctx,
-  input: { generationId: string; after?: string | null },
+  input: { generationId: string; after?: string | null | undefined },
 ): Promise<AsyncIterableIterator<StreamItem>> {
   const { id, projectId, requestedBy: by } = await findGeneration(ctx, input.generationId)
   await assertMay(ctx, 'events:Subscribe', projectId, `generation/${id}`, { by })
@@ -60,7 +60,11 @@ export async function watchGeneration(
  */
 export async function watchProject(
   ctx: Ctx,
-  input: { projectId?: string | null; after?: string | null; types?: readonly string[] | null },
+  input: {
+    projectId?: string | null | undefined
+    after?: string | null | undefined
+    types?: readonly string[] | null | undefined
+  },
 ): Promise<AsyncIterableIterator<StreamItem>> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)

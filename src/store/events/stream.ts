@@ -10,7 +10,7 @@ export interface StreamOptions {
   source: Source
   after: Position
   /** Only events of these kinds; the rest still moves the position. */
-  types?: readonly string[] | null
+  types?: readonly string[] | null | undefined
   /** Whether text on its way is wanted. */
   deltas: boolean
   /** The stream ends behind an event of such a kind, also when it begins there. */

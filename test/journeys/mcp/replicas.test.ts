@@ -149,7 +149,7 @@ describe.skipIf(!hasPostgres)('a change on one replica is notified to the client
     ['of a gate', () => update(1, 'Tool', { id: tools['hang'], gate: { autoApprove: false } })],
     ["of an agent's tools", () => update(1, 'Agent', { id: agentId, toolIds: [tools['count']] })],
   ]
-  const eras: [string, VersionNegotiationOptions['mode']][] = [
+  const eras: [string, NonNullable<VersionNegotiationOptions['mode']>][] = [
     ['the legacy protocol', 'legacy'],
     ['the modern protocol', { pin: modernProtocol }],
   ]
