@@ -7,7 +7,7 @@ import { networksOf } from './core/client-address.ts'
 export interface Config {
   /** The address to listen on. @default 127.0.0.1 */
   host: string
-  /** @default 4000; 0 takes a free port */
+  /** The port to listen on; 0 takes a free port. @default 4000 */
   port: number
   /** Whether this process serves the APIs, runs the workers, or both. @default all */
   role: 'all' | 'api' | 'worker'
