@@ -64,7 +64,7 @@ export function watchGeneration(
           next: ({ data, errors }) => {
             if (!data) return reject(new Error(errors?.[0]?.message ?? 'no data'))
             const event = data.generationEvents
-            if (event.type === 'TEXT_DELTA') return read(event.text!)
+            if (event.type === 'TEXT_DELTA') return onText(event.text!)
             variables.after = event.cursor
             event.seq = generationPosition(event.cursor, from.generationId).at
             watch.events.push(event)
