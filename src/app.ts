@@ -70,7 +70,7 @@ export interface App {
 export async function createApp(config: Config, parts: AppParts = {}): Promise<App> {
   const closers: (() => Promise<unknown>)[] = []
   const closeAll = async () => {
-    for (const close of closers.reverse()) await close().catch(() => {})
+    for (const close of closers.toReversed()) await close().catch(() => {})
   }
   try {
     return await build(config, parts, closers)
@@ -176,7 +176,7 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
       const callsEnd = Promise.race([directCalls.idle(), pause(graceMs, undefined, { ref: false })])
       await Promise.all([sockets?.close(), workers?.stop(graceMs), server.close(graceMs), callsEnd])
       await directCalls.giveUp().catch(() => {})
-      for (const close of closers.reverse())
+      for (const close of closers.toReversed())
         await close().catch((error: unknown) => log.warn({ err: error }, 'closing'))
     }),
   }

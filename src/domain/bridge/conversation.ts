@@ -24,7 +24,9 @@ const letters: Record<string, string> = { e: 'elicitation', s: 'sampling', r: 'r
 export function newConversation(ctx: Ctx, agentId: string, capabilities: object): string {
   const threadId = newId('thread')
   const expiresAt = ctx.clock.now() + lifetimeMs
-  const own = Object.keys(letters).filter((letter) => letters[letter]! in capabilities)
+  const own = Object.entries(letters).flatMap(([letter, capability]) =>
+    capability in capabilities ? letter : [],
+  )
   const asks = own.join('')
   const seal = sealOf(ctx, [agentId, threadId, expiresAt, asks])
   return [threadId, expiresAt.toString(36), asks, seal].join('.')

@@ -70,12 +70,12 @@ export async function* watchTalk(ctx: Ctx, id: string, signal: AbortSignal): Asy
   const stream = await watchGeneration(ctx, { generationId: id })
   const stop = () => void stream.return?.()
   const forget = onAbort(signal, stop)
-  let text = ''
+  let spoken = ''
   try {
     for await (const item of stream) {
       if (signal.aborted) return
-      if ('delta' in item) text = item.delta.offset === 0 ? item.delta.text : text + item.delta.text
-      const words = 'delta' in item ? text : told[item.event.type]?.(item.event.data)
+      if ('delta' in item) spoken = item.delta.offset === 0 ? item.delta.text : spoken + item.delta.text
+      const words = 'delta' in item ? spoken : told[item.event.type]?.(item.event.data)
       if (words) yield { message: words, isText: 'delta' in item }
     }
   } finally {

@@ -98,8 +98,8 @@ export function openStream(live: Live, options: StreamOptions): AsyncIterableIte
       if (event) item = fromPage(event)
       else if (catchingUp) await fillPage()
       else {
-        const live = subscriber.shift()
-        if (live) item = fromRing(live)
+        const pushed = subscriber.shift()
+        if (pushed) item = fromRing(pushed)
         else if (subscriber.behind) {
           subscriber.behind = false
           catchingUp = true
