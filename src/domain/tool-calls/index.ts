@@ -24,8 +24,6 @@ export {
   forgetWake,
   holdBack,
   inGeneration,
-  insertCall,
-  insertCalls,
   mayStart,
   noteCallerBack,
   noteCallerGone,
@@ -39,8 +37,8 @@ export {
   wholeRow,
   type CallOutcome,
   type EditedCall,
-  type ProposedCall,
 } from './sql.ts'
+export { insertCall, insertCalls, type ProposedCall } from './insert.ts'
 export { isOpen, stateDiagram, toolCallStatuses, transitions, type ToolCallStatus } from './state.ts'
 export {
   resolutions,

@@ -1,5 +1,5 @@
 /**
- * The only statements that write tool_calls. Each proves the status that it leaves (`transitions`) and who may write
+ * The only statements that write tool_calls, with those of insert.ts. Each proves the status that it leaves (`transitions`) and who may write
  * (`Proof`); what has moved on meanwhile stays as it is. Most stand as a part in a larger statement, whose relations they
  * name. Every update calls the row `t`.
  */
@@ -8,7 +8,7 @@ import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { nowPlus } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { assignments, fromRecordset, insertSelect, recordset, type Values } from '../../store/db/write.ts'
+import { assignments, fromRecordset, recordset, type Values } from '../../store/db/write.ts'
 import type { Held } from '../../store/work/work.ts'
 import { codeOf } from '../tools/index.ts'
 import { attemptBegins, attemptEnds, attemptEndsLate, newAttempt } from './attempts.ts'
@@ -34,95 +34,9 @@ const onlyId = sql`t.id`
 /** What an update returns for `writtenRows`: every column. By default it is the id alone. */
 export const wholeRow = sql`t.*`
 
-type CallValues = Values<typeof toolCalls>
+export type CallValues = Values<typeof toolCalls>
 /** The calls that are meant: ids, or a condition on `t`. */
 type Which = readonly string[] | SQL
-
-/** A call as its generation proposes it. */
-export interface ProposedCall {
-  id: string
-  stepIndex: number
-  callIndex: number
-  providerCallId: string
-  tool: {
-    id: string
-    version: number
-    kind: string
-    action: string | null
-    definitionHash: string | null
-  } | null
-  runtimeName: string
-  status: To<'propose'>
-  arguments: JsonObject | null
-  rawArguments: string | null
-  masked: string[][] | null
-  result: ToolResult | null
-  errorCode: string | null
-  approvalId: string | null
-  grantId: string | null
-  /** For AWAITING_CLIENT: how long its output is waited for, in milliseconds. */
-  waitMs: number | null
-}
-
-/** Part over the generation's row `g(id, project_id, requested_by, requester)`: the calls of a step. EXECUTING ones are sent next. */
-export function insertCalls(calls: readonly ProposedCall[]): SQL {
-  const rows = calls.map((call) => ({
-    id: call.id,
-    stepIndex: call.stepIndex,
-    callIndex: call.callIndex,
-    providerCallId: call.providerCallId,
-    toolId: call.tool?.id,
-    toolVersion: call.tool?.version,
-    kind: call.tool?.kind,
-    action: call.tool?.action,
-    definitionHash: call.tool?.definitionHash,
-    runtimeName: call.runtimeName,
-    status: call.status,
-    arguments: call.arguments,
-    rawArguments: call.rawArguments,
-    masked: call.masked,
-    result: call.result,
-    isError: call.result?.isError,
-    errorCode: call.errorCode,
-    approvalId: call.approvalId,
-    grantId: call.grantId,
-    wait_ms: call.waitMs,
-  }))
-  const { wait_ms: _wait, ...own } = rows[0]!
-  const isSent = sql`x.status = 'EXECUTING'`
-  return insertSelect(
-    toolCalls,
-    {
-      ...fromRecordset(toolCalls, Object.keys(own) as (keyof typeof own)[]),
-      projectId: sql`g.project_id`,
-      generationId: sql`g.id`,
-      source: 'GENERATION',
-      requestedBy: sql`g.requested_by`,
-      requester: sql`g.requester`,
-      attempt: sql`case when ${isSent} then 1 else 0 end`,
-      attempts: sql`case when ${isSent} then jsonb_build_array(${newAttempt(sql`1`, sql`x.id`)}) else '[]'::jsonb end`,
-      startedAt: sql`case when ${isSent} then now() end`,
-      settledAt: sql`case when x.result is not null then now() end`,
-      deadlineAt: sql`now() + x.wait_ms * interval '1 millisecond'`,
-    },
-    sql`g, ${recordset(toolCalls, rows, { wait_ms: 'float8' })}`,
-  )
-}
-
-/** One call outside any generation; `leaseMs` when it is sent at once by whoever inserts it. */
-export function insertCall(id: string, values: CallValues, leaseMs: number | null): SQL {
-  const sent = {
-    status: 'EXECUTING',
-    attempt: 1,
-    attempts: sql`jsonb_build_array(${newAttempt(sql`1`, sql`${id}::text`)})`,
-    startedAt: sql`now()`,
-  }
-  return sql`${insertSelect(toolCalls, {
-    id,
-    ...values,
-    ...(leaseMs === null ? {} : { ...sent, wakeAt: nowPlus(leaseMs) }),
-  })} returning *`
-}
 
 /** EXECUTING with one more attempt, committed before the call is sent. `childId`: the run that it waits for from now on. */
 export function startCall(
