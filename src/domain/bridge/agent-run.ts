@@ -75,12 +75,12 @@ export async function* watchAgentRun(
   const stream = await watchGeneration(ctx, { generationId })
   const stop = () => void stream.return?.()
   const forget = onAbort(signal, stop)
-  let text = ''
+  let written = ''
   try {
     for await (const item of stream) {
       if (signal.aborted) return
-      if ('delta' in item) text = item.delta.offset === 0 ? item.delta.text : text + item.delta.text
-      const message = 'delta' in item ? text : messages[item.event.type]?.(item.event.data)
+      if ('delta' in item) written = item.delta.offset === 0 ? item.delta.text : written + item.delta.text
+      const message = 'delta' in item ? written : messages[item.event.type]?.(item.event.data)
       if (message) yield { message, isText: 'delta' in item }
     }
   } finally {
