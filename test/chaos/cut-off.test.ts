@@ -162,7 +162,7 @@ test.runIf(hasPostgres)(
     const { payId } = await stage.agent(stage.upstream.url)
     const left: Fate[] = ['cutAfter', 'cutBefore', 'cutAfter']
     stage.proxy.judge = ({ text }) =>
-      /^\s*with g as \((update tool_calls|insert into "tool_calls")/i.test(text)
+      /^\s*with g as \((update tool_calls|insert into "?tool_calls"?)/i.test(text)
         ? (left.shift() ?? 'pass')
         : 'pass'
     const called = stage.cuttable.mutate(

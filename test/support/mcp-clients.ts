@@ -62,7 +62,7 @@ function v1(progress: boolean): OpenPeer {
   }
 }
 
-function v2(mode: VersionNegotiationOptions['mode']): OpenPeer {
+function v2(mode: NonNullable<VersionNegotiationOptions['mode']>): OpenPeer {
   return async (url, key, seen = () => {}) => {
     const client = new ClientV2(info, { versionNegotiation: { mode } })
     await client.connect(transportV2(url, key, seen))

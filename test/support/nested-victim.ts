@@ -19,7 +19,7 @@ const kinds = [
   { kind: 'start', is: (text: string) => text.includes('parent_call_id, root_id') },
   {
     kind: 'end',
-    is: (text: string) => text.includes('c as (update tool_calls set status') && text.includes('l as ('),
+    is: (text: string) => text.includes('c as (update tool_calls as t') && text.includes('l as ('),
   },
 ]
 

@@ -115,7 +115,7 @@ function plainFaults(): Plugin {
     onParse:
       () =>
       ({ result, replaceParseResult }) => {
-        if (result instanceof GraphQLError) replaceParseResult(documentFault(result) as never)
+        if (result instanceof GraphQLError) replaceParseResult(documentFault(result))
       },
     onValidate:
       () =>
@@ -153,9 +153,9 @@ function boundedAnswers(log: Log): Plugin<GraphQLContext> {
       if (fault) setResult({ errors: [maskError(fault, log)] })
     }
   return {
-    onExecute: ({ args }) => ({ onExecuteDone: boundedBy(args.contextValue as GraphQLContext) as never }),
+    onExecute: ({ args }) => ({ onExecuteDone: boundedBy(args.contextValue as GraphQLContext) }),
     onSubscribe: ({ args }) => ({
-      onSubscribeResult: () => ({ onNext: boundedBy(args.contextValue as GraphQLContext) as never }),
+      onSubscribeResult: () => ({ onNext: boundedBy(args.contextValue as GraphQLContext) }),
     }),
   }
 }

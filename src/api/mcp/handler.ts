@@ -31,7 +31,7 @@ export interface McpOptions {
   /** The identity provider, for clients that look for one. */
   issuer: string | null
   guard: GuardRules
-  times?: Partial<Times>
+  times?: Partial<Times> | undefined
 }
 
 export interface Credentials {

@@ -36,13 +36,13 @@ const newKey = z.object({
 export async function createApiKey(
   ctx: Ctx,
   input: {
-    projectId?: string | null
+    projectId?: string | null | undefined
     name: string
-    role?: Role | null
+    role?: Role | null | undefined
     policy?: unknown
-    expiresAt?: Date | null
-    agentId?: string | null
-    votes?: boolean | null
+    expiresAt?: Date | null | undefined
+    agentId?: string | null | undefined
+    votes?: boolean | null | undefined
   },
 ): Promise<{ apiKey: ApiKey; secret: string }> {
   const { name, role, policy: wanted, ...rest } = check(newKey, input)
@@ -116,7 +116,7 @@ function grantable(ctx: Ctx, wanted: Policy): Policy {
  */
 export async function revokeApiKey(
   ctx: Ctx,
-  input: { id: string; keepMade?: boolean | null },
+  input: { id: string; keepMade?: boolean | null | undefined },
 ): Promise<ApiKey> {
   const key = await findKey(ctx, input.id)
   const { projectId, id } = key
@@ -159,7 +159,7 @@ export async function getApiKeys(ctx: Ctx, ids: readonly string[]): Promise<(Api
 /** Keys of a project, newest first. Action `keys:List`. */
 export async function listApiKeys(
   ctx: Ctx,
-  input: { projectId?: string | null; page: Page },
+  input: { projectId?: string | null | undefined; page: Page },
 ): Promise<ApiKey[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'keys:List', projectId, 'key/*')

@@ -24,11 +24,11 @@ import { gateFactsOfAgent, recordGateChanged, type GateInput } from '../tools/in
 import { checkSettings, type Agent, type AgentSettings, type SettingsInput } from './agent.ts'
 import { checkTools } from './names.ts'
 
-export type CreateAgentInput = SettingsInput & { projectId?: string | null; name: string }
+export type CreateAgentInput = SettingsInput & { projectId?: string | null | undefined; name: string }
 export type UpdateAgentInput = Partial<SettingsInput> & {
   id: string
-  name?: string | null
-  expectedVersion?: number | null
+  name?: string | null | undefined
+  expectedVersion?: number | null | undefined
 }
 
 const nameShape = z.object({ name: text(100, 1) })
@@ -162,7 +162,7 @@ export async function getAgents(ctx: Ctx, ids: readonly string[]): Promise<(Agen
 /** Agents of a project, newest first. Action `agents:List`. */
 export async function listAgents(
   ctx: Ctx,
-  input: { projectId?: string | null; page: Page },
+  input: { projectId?: string | null | undefined; page: Page },
 ): Promise<Agent[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'agents:List', projectId, 'agent/*')

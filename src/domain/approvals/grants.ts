@@ -133,7 +133,12 @@ export async function getGrants(ctx: Ctx, ids: readonly string[]): Promise<(Gran
 /** Grants of a project, newest first; `active` keeps those that can still let a call pass. Action `grants:List`. */
 export async function listGrants(
   ctx: Ctx,
-  input: { projectId?: string | null; toolId?: string | null; active?: boolean | null; page: Page },
+  input: {
+    projectId?: string | null | undefined
+    toolId?: string | null | undefined
+    active?: boolean | null | undefined
+    page: Page
+  },
 ): Promise<Grant[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'grants:List', projectId, 'grant/*')

@@ -78,7 +78,7 @@ export function createSubscriptions(services: Services, surfaces: Surfaces): Sub
     for (const stream of open) if (all || stream.threadId === hint.id) stream.look()
   })
   const keep = (wanted: Wanted, threadId: string | null) => {
-    const stream: Stream = { ...watchAll(services, surfaces, watches, wanted), threadId }
+    const stream: Stream = { ...watchAll(surfaces, watches, wanted), threadId }
     open.add(stream)
     stream.look()
     return () => {
@@ -122,7 +122,7 @@ interface Stream {
 /** Before what is wanted is read again when it could not be, in milliseconds. */
 const againMs = 1000
 
-function watchAll(services: Services, surfaces: Surfaces, watches: ResourceWatches, wanted: Wanted) {
+function watchAll(surfaces: Surfaces, watches: ResourceWatches, wanted: Wanted) {
   const { ctx, agentId, tell, read } = wanted
   const watching = new Map<string, { toolId: string; stop(): void }>()
   let stopped = false

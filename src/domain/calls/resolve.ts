@@ -25,7 +25,7 @@ export interface ResolveUnknownCallInput {
   toolCallId: string
   outcome: Resolution
   output?: unknown
-  reason?: string | null
+  reason?: string | null | undefined
 }
 
 /**

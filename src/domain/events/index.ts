@@ -40,6 +40,7 @@ export {
   newestPosition,
   readGenerationEvents,
   type EventStream,
+  type FeedStart,
   type StreamItem,
 } from './follow.ts'
 export { gateChangeDecided, gateChanged, gateChangeProposed } from './gate-events.ts'

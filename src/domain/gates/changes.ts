@@ -43,12 +43,12 @@ const proposal = z.object({
 export interface ProposeGateChangeInput {
   /** A tool, an agent, or a project whose rule about gates is to be taken back. */
   targetId: string
-  gate?: GateInput | null
+  gate?: GateInput | null | undefined
   /** Takes the gate away, which leaving it out does not. */
-  removeGate?: boolean | null
+  removeGate?: boolean | null | undefined
   actionGates?: { action: string; gate: GateInput }[] | null
-  agentsOnly?: boolean | null
-  note?: string | null
+  agentsOnly?: boolean | null | undefined
+  note?: string | null | undefined
 }
 
 /**
@@ -77,7 +77,7 @@ export async function proposeGateChange(ctx: Ctx, input: ProposeGateChangeInput)
         change,
         note: given.note ?? null,
         proposedBy,
-        expiresAt: nowPlus(lifetimeMs) as never,
+        expiresAt: nowPlus(lifetimeMs),
       })
       .returning()
     const details = { gateChangeId: id, proposed: true }
@@ -182,7 +182,7 @@ export async function getGateChanges(ctx: Ctx, ids: readonly string[]): Promise<
 /** Changes of a project, newest first, all or those that wait. Action `gates:List`. */
 export async function listGateChanges(
   ctx: Ctx,
-  input: { projectId?: string | null; pending?: boolean | null; page: Page },
+  input: { projectId?: string | null | undefined; pending?: boolean | null | undefined; page: Page },
 ): Promise<GateChange[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'gates:List', projectId, 'gate/*')

@@ -9,7 +9,7 @@ import { loadCallsOf } from '../tool-calls/index.ts'
 import { cancelChange } from './transaction/terminal.ts'
 import { parentLinkOf, commit, type HeldRun } from './transaction/commit.ts'
 import { isTerminal, type Generation, type StoredStatus } from './generation.ts'
-import { waitsForRun } from './nesting/limits.ts'
+import { waitsForChild } from './nesting/limits.ts'
 import { findGeneration, loadGenerations } from './read.ts'
 
 const shape = z.object({ generationId: z.string(), reason: text(1000).nullish() })
@@ -22,7 +22,7 @@ const shape = z.object({ generationId: z.string(), reason: text(1000).nullish() 
  */
 export async function cancelGeneration(
   ctx: Ctx,
-  input: { generationId: string; reason?: string | null },
+  input: { generationId: string; reason?: string | null | undefined },
 ): Promise<Generation> {
   const { generationId, reason } = check(shape, input)
   const { id, projectId, requestedBy: by } = await findGeneration(ctx, generationId)
@@ -60,7 +60,7 @@ export async function askToEnd(
   if (isTerminal(status) || asked) return { news: false, hints: hintsOf(lastSeq, []) }
   const set = [sql`cancel_requested_at = now()`, sql`cancel_reason = ${reason}::text`]
   const calls = status === 'RUNNING' ? [] : await loadCallsOf(tx, [id])
-  const waits = calls.some(waitsForRun)
+  const waits = calls.some(waitsForChild)
   // A worker that holds the row is fenced by nothing here: it keeps the row and ends it itself.
   if (status === 'RUNNING' || waits) {
     const wake = waits ? sql`, status = 'QUEUED', wake_at = now()` : sql``

@@ -2,7 +2,7 @@
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
 import type { NextStep, StopReason } from './generation.ts'
-import { startable, waitsForRun } from './nesting/limits.ts'
+import { startableNow, waitsForChild } from './nesting/limits.ts'
 
 export interface Situation {
   settings: AgentSettings
@@ -39,11 +39,11 @@ export type Decision =
   /** Server calls that are due and that this worker does not run yet. */
   | { do: 'run'; calls: ToolCall[] }
   /** It is over; the runs that these calls wait for end first. */
-  | { do: 'endRuns'; calls: ToolCall[] }
+  | { do: 'cancelChildren'; calls: ToolCall[] }
   /** Client calls whose time is over. */
-  | { do: 'giveUp'; calls: ToolCall[] }
+  | { do: 'timeOut'; calls: ToolCall[] }
   /** Calls are in hand; a decision may come first, or a deadline after so many milliseconds. Null: only they count. */
-  | { do: 'attend'; forMs: number | null }
+  | { do: 'waitForCalls'; forMs: number | null }
   /** Nothing can be done before an answer comes or this moment, in milliseconds since 1970. */
   | { do: 'wait'; until: number }
   | { do: 'complete'; stopReason: StopReason; truncated: boolean; stopCall: ToolCall | null }
@@ -58,7 +58,7 @@ const maxInvalidSteps = 3
  * late ones are given up, the rest is waited for), stop conditions, refused steps, budget, maximum of steps, and else
  * the model. Nothing waits for anything else: an approved call runs while others of its step run or wait.
  */
-export function next(s: Situation): Decision {
+export function decide(s: Situation): Decision {
   const calls = s.calls.filter((call) => call.stepIndex === s.stepCount)
   const open = calls.filter(isOpen)
   const { sent, due } = toRun(open, s.inFlight, s.settings, s.now)
@@ -66,14 +66,14 @@ export function next(s: Situation): Decision {
   // What was sent is heard out first: its outcome must not be lost to a cancel.
   if (sent.length > 0 || (due.length > 0 && !over))
     return { do: 'run', calls: over ? sent : [...sent, ...due] }
-  if (over && s.inFlight.size > 0) return { do: 'attend', forMs: null }
-  const runs = open.filter(waitsForRun)
-  if (over && runs.length > 0) return { do: 'endRuns', calls: runs }
+  if (over && s.inFlight.size > 0) return { do: 'waitForCalls', forMs: null }
+  const runs = open.filter(waitsForChild)
+  if (over && runs.length > 0) return { do: 'cancelChildren', calls: runs }
   if (over) return s.cancelRequested ? { do: 'cancel' } : { do: 'expire' }
   const late = open.filter((call) => outputDeadline(call) <= s.now)
-  if (late.length > 0) return { do: 'giveUp', calls: late }
-  if (s.inFlight.size > 0) return { do: 'attend', forMs: lookAgainAt(open, s.deadlineAt) - s.now }
-  if (open.length > 0) return { do: 'wait', until: lookAgainAt(open, s.deadlineAt) }
+  if (late.length > 0) return { do: 'timeOut', calls: late }
+  if (s.inFlight.size > 0) return { do: 'waitForCalls', forMs: nextDeadline(open, s.deadlineAt) - s.now }
+  if (open.length > 0) return { do: 'wait', until: nextDeadline(open, s.deadlineAt) }
   return afterStep(s, calls)
 }
 
@@ -90,7 +90,7 @@ export function toRun(
   const mine = open.filter((call) => !inFlight.has(call.id))
   const sent = mine.filter((call) => call.status === 'EXECUTING' && call.childId === null)
   const due = mine.filter((call) => isDue(call) && heldUntil(call) <= now)
-  return { sent, due: startable(due, open, inFlight, parallelToolCalls) }
+  return { sent, due: startableNow(due, open, inFlight, parallelToolCalls) }
 }
 
 function isDue({ status }: ToolCall): boolean {
@@ -108,7 +108,7 @@ function outputDeadline(call: ToolCall): number {
 }
 
 /** The nearest deadline that the generation itself keeps, or the end of a limit. Approvals keep their own, and wake it. */
-export function lookAgainAt(open: ToolCall[], deadlineAt: number): number {
+export function nextDeadline(open: ToolCall[], deadlineAt: number): number {
   const held = open.filter((call) => isDue(call) && call.notBefore).map(heldUntil)
   return Math.min(deadlineAt, ...open.map(outputDeadline), ...held)
 }

@@ -30,7 +30,7 @@ export async function readEvents(
  */
 export async function watchGeneration(
   ctx: Ctx,
-  input: { generationId: string; after?: string | null },
+  input: { generationId: string; after?: string | null | undefined },
 ): Promise<EventStream> {
   const { id, projectId, requestedBy: by } = await findGeneration(ctx, input.generationId)
   await assertMay(ctx, 'events:Subscribe', projectId, `generation/${id}`, { by })

@@ -6,7 +6,7 @@ import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
 import type { AssistantPart, Message } from './model/message.ts'
 import type { Usage } from './model/port.ts'
-import { waitsForRun } from './nesting/limits.ts'
+import { waitsForChild } from './nesting/limits.ts'
 
 /** As stored. The last four are terminal: nothing changes them. */
 export type StoredStatus = 'QUEUED' | 'RUNNING' | 'WAITING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'EXPIRED'
@@ -57,7 +57,7 @@ export function shownStatus(stored: StoredStatus, calls: readonly ToolCall[]): G
   const asks = (status: ToolCall['status']) => open.some((call) => call.status === status)
   if (asks('AWAITING_CLIENT')) return 'REQUIRES_ACTION'
   if (asks('AWAITING_APPROVAL')) return 'AWAITING_APPROVAL'
-  return open.some(waitsForRun) ? 'RUNNING' : 'REQUIRES_ACTION'
+  return open.some(waitsForChild) ? 'RUNNING' : 'REQUIRES_ACTION'
 }
 
 const terminal = new Set<StoredStatus>(['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED'])

@@ -46,7 +46,7 @@ const shape = z
 
 export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & {
   /** Files that go with the last message. */
-  attachments?: AttachmentsInput | null
+  attachments?: AttachmentsInput | null | undefined
 } & SettingsOverrides
 
 /**

@@ -23,8 +23,11 @@ import { inputOf } from './regate.ts'
 import type { Tool } from './tool.ts'
 import { keepVersion, saveVersion, recordToolChange, toolOf } from './versions.ts'
 
-export type CreateToolInput = ToolInput & { projectId?: string | null }
-export type UpdateToolInput = Partial<ToolInput> & { id: string; expectedVersion?: number | null }
+export type CreateToolInput = ToolInput & { projectId?: string | null | undefined }
+export type UpdateToolInput = { [Field in keyof ToolInput]?: ToolInput[Field] | null | undefined } & {
+  id: string
+  expectedVersion?: number | null | undefined
+}
 
 /**
  * Saves a new tool as version 1. Action `tools:Create`. INVALID names every fault; NAME_TAKEN when the project has a
@@ -122,7 +125,7 @@ export async function getTools(ctx: Ctx, ids: readonly string[]): Promise<(Tool 
 /** Tools of a project, newest first, all or of one kind. Action `tools:List`. */
 export async function listTools(
   ctx: Ctx,
-  input: { projectId?: string | null; kind?: string | null; page: Page },
+  input: { projectId?: string | null | undefined; kind?: string | null | undefined; page: Page },
 ): Promise<Tool[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'tools:List', projectId, 'tool/*')

@@ -90,7 +90,7 @@ export async function readFeed(
   projectId: string,
   after: Position,
   limit: number,
-  types?: readonly string[] | null,
+  types?: readonly string[] | null | undefined,
 ): Promise<EventPage> {
   const ofTypes = types ? sql`and type in ${types.length > 0 ? [...types] : ['']}` : sql``
   const at = sql`${after.at}::bigint`

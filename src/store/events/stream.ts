@@ -10,7 +10,7 @@ export interface StreamOptions {
   source: Source
   after: Position
   /** Only events of these types; the others still move the position. */
-  types?: readonly string[] | null
+  types?: readonly string[] | null | undefined
   /** Whether the stream includes text on its way. */
   deltas: boolean
   /** The stream ends after an event of such a type, also when it begins there. */

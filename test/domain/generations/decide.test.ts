@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checkSettings } from '../../../src/domain/agents/agent.ts'
-import { next, planOf, type Situation } from '../../../src/domain/generations/decide.ts'
+import { decide, planOf, type Situation } from '../../../src/domain/generations/decide.ts'
 import { isOpen, toolCallStatuses, type ToolCall } from '../../../src/domain/tool-calls/index.ts'
 
 const call = (more: Partial<ToolCall>): ToolCall =>
@@ -36,15 +36,18 @@ const situation = (more: Partial<Situation> = {}): Situation => ({
 
 test('what was sent is heard out before a cancel, and nothing new is sent', () => {
   const calls = [call({ id: 'a', status: 'EXECUTING' }), call({ id: 'b', status: 'PROPOSED' })]
-  expect(next(situation({ calls, cancelRequested: true }))).toMatchObject({ do: 'run', calls: [{ id: 'a' }] })
-  expect(next(situation({ calls }))).toMatchObject({ do: 'run', calls: [{ id: 'a' }, { id: 'b' }] })
+  expect(decide(situation({ calls, cancelRequested: true }))).toMatchObject({
+    do: 'run',
+    calls: [{ id: 'a' }],
+  })
+  expect(decide(situation({ calls }))).toMatchObject({ do: 'run', calls: [{ id: 'a' }, { id: 'b' }] })
 })
 
 test('cancel comes before the deadline, the deadline before open calls', () => {
   const calls = [call({ status: 'AWAITING_CLIENT', deadlineAt: new Date(500) })]
-  expect(next(situation({ calls, cancelRequested: true, now: 20_000 }))).toEqual({ do: 'cancel' })
-  expect(next(situation({ calls, now: 20_000 }))).toEqual({ do: 'expire' })
-  expect(next(situation({ calls }))).toMatchObject({ do: 'giveUp' })
+  expect(decide(situation({ calls, cancelRequested: true, now: 20_000 }))).toEqual({ do: 'cancel' })
+  expect(decide(situation({ calls, now: 20_000 }))).toEqual({ do: 'expire' })
+  expect(decide(situation({ calls }))).toMatchObject({ do: 'timeOut' })
 })
 
 test('a wait ends at the nearest deadline', () => {
@@ -52,7 +55,7 @@ test('a wait ends at the nearest deadline', () => {
     call({ status: 'AWAITING_CLIENT', deadlineAt: new Date(5000) }),
     call({ status: 'AWAITING_CLIENT', deadlineAt: new Date(3000) }),
   ]
-  expect(next(situation({ calls }))).toEqual({ do: 'wait', until: 3000 })
+  expect(decide(situation({ calls }))).toEqual({ do: 'wait', until: 3000 })
 })
 
 test('a budget with the reserve of an answer ends before a stop condition is looked at', () => {
@@ -62,8 +65,10 @@ test('a budget with the reserve of an answer ends before a stop condition is loo
     stopConditions: [{ hasToolCall: 'look' }],
   })
   const calls = [call({})]
-  expect(next(situation({ settings, calls, usedTokens: 70 }))).toMatchObject({ stopReason: 'STOP_CONDITION' })
-  expect(next(situation({ settings, calls, usedTokens: 71 }))).toMatchObject({ stopReason: 'BUDGET' })
+  expect(decide(situation({ settings, calls, usedTokens: 70 }))).toMatchObject({
+    stopReason: 'STOP_CONDITION',
+  })
+  expect(decide(situation({ settings, calls, usedTokens: 71 }))).toMatchObject({ stopReason: 'BUDGET' })
 })
 
 test('a rule for the step wins over the agent, what came with outputs wins over both, and a forced tool is forced once', () => {
@@ -115,7 +120,7 @@ test('no situation is without a next act, and the model is asked only when nothi
       )
       const settings = checkSettings({ maxSteps, budget: { tokensPerGeneration: 100 } })
       const s = situation({ calls: made, stepCount, now, cancelRequested, settings, usedTokens: used })
-      const decision = next(s)
+      const decision = decide(s)
       const open = made.filter((one) => one.stepIndex === stepCount && isOpen(one))
       if (decision.do === 'model' || decision.do === 'complete') expect(open).toEqual([])
       if (decision.do === 'model') {
@@ -124,7 +129,7 @@ test('no situation is without a next act, and the model is asked only when nothi
       }
       if (decision.do === 'run') expect(decision.calls.some((one) => s.inFlight.has(one.id))).toBe(false)
       if (decision.do === 'wait') expect(decision.until).toBeGreaterThan(now)
-      expect(next(s)).toEqual(decision)
+      expect(decide(s)).toEqual(decision)
     }),
     { numRuns: 1000 },
   )
@@ -139,19 +144,22 @@ test('an approved call runs while a sibling is in hand, waits for its verdict or
     call({ id: 'asked', status: 'AWAITING_APPROVAL' }),
     call({ id: 'client', status: 'AWAITING_CLIENT', deadlineAt: new Date(5000) }),
   ]
-  expect(next(situation({ calls, inFlight: hand('slow') }))).toEqual({ do: 'run', calls: [calls[1]] })
-  expect(next(situation({ calls, inFlight: hand('slow', 'approved') }))).toEqual({
-    do: 'attend',
+  expect(decide(situation({ calls, inFlight: hand('slow') }))).toEqual({ do: 'run', calls: [calls[1]] })
+  expect(decide(situation({ calls, inFlight: hand('slow', 'approved') }))).toEqual({
+    do: 'waitForCalls',
     forMs: 4000,
   })
 })
 
 test('what is in hand is not run twice, and is heard out before a cancel or the deadline', () => {
   const calls = [call({ id: 'a', status: 'EXECUTING' }), call({ id: 'b', status: 'PROPOSED' })]
-  expect(next(situation({ calls, inFlight: hand('a', 'b') }))).toMatchObject({ do: 'attend' })
+  expect(decide(situation({ calls, inFlight: hand('a', 'b') }))).toMatchObject({ do: 'waitForCalls' })
   for (const over of [{ cancelRequested: true }, { now: 20_000 }]) {
-    expect(next(situation({ calls, inFlight: hand('a'), ...over }))).toEqual({ do: 'attend', forMs: null })
-    expect(next(situation({ calls: [calls[1]!], ...over }))).toEqual({
+    expect(decide(situation({ calls, inFlight: hand('a'), ...over }))).toEqual({
+      do: 'waitForCalls',
+      forMs: null,
+    })
+    expect(decide(situation({ calls: [calls[1]!], ...over }))).toEqual({
       do: 'cancelRequested' in over ? 'cancel' : 'expire',
     })
   }
@@ -162,17 +170,17 @@ test('a late client call is given up also while a sibling is in hand', () => {
     call({ id: 'slow', status: 'EXECUTING' }),
     call({ id: 'late', status: 'AWAITING_CLIENT', deadlineAt: new Date(900) }),
   ]
-  expect(next(situation({ calls, inFlight: hand('slow') }))).toEqual({ do: 'giveUp', calls: [calls[1]] })
+  expect(decide(situation({ calls, inFlight: hand('slow') }))).toEqual({ do: 'timeOut', calls: [calls[1]] })
 })
 
 test('an approval alone is waited for until the end of the generation: it keeps its own deadline', () => {
   const calls = [call({ status: 'AWAITING_APPROVAL' })]
-  expect(next(situation({ calls }))).toEqual({ do: 'wait', until: 10_000 })
+  expect(decide(situation({ calls }))).toEqual({ do: 'wait', until: 10_000 })
 })
 
 test('a call that a person lets run again is settled: it holds nobody up, whatever it does', () => {
   for (const status of ['PROPOSED', 'EXECUTING'] as const)
-    expect(next(situation({ calls: [call({ status, settledAt: new Date(1) })] }))).toMatchObject({
+    expect(decide(situation({ calls: [call({ status, settledAt: new Date(1) })] }))).toMatchObject({
       do: 'model',
     })
 })
@@ -188,6 +196,6 @@ test.each([
   ['ERRORED', 'http_500', true],
 ] as const)('a stop tool that is %s with %s ends the run: %s', (status, errorCode, ends) => {
   const settings = checkSettings({ stopConditions: [{ hasToolCall: 'look' }] })
-  const decision = next(situation({ settings, calls: [call({ status, errorCode })] }))
+  const decision = decide(situation({ settings, calls: [call({ status, errorCode })] }))
   expect(decision.do).toBe(ends ? 'complete' : 'model')
 })

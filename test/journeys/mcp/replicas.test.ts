@@ -193,12 +193,12 @@ describe.skipIf(!hasPostgres)('a change on one replica reaches the clients of an
         ),
     ],
   ]
-  const eras: [string, ClientOptions['versionNegotiation']][] = [
-    ['the old era', { mode: 'legacy' }],
-    ['the new era', { mode: { pin: '2026-07-28' } }],
+  const eras: [string, Pick<ClientOptions, 'versionNegotiation'>][] = [
+    ['the old era', { versionNegotiation: { mode: 'legacy' } }],
+    ['the new era', { versionNegotiation: { mode: { pin: '2026-07-28' } } }],
   ]
 
-  test.each(eras)('in %s', { timeout: 60_000 }, async (_name, versionNegotiation) => {
+  test.each(eras)('in %s', { timeout: 60_000 }, async (_name, era) => {
     await mutate(
       replicas[0]!.url,
       key,
@@ -218,7 +218,7 @@ describe.skipIf(!hasPostgres)('a change on one replica reaches the clients of an
     const onChanged = () => heard()
     const client = new Client(
       { name: 'listener', version: '1' },
-      { versionNegotiation, listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged } } },
+      { ...era, listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged } } },
     )
     await client.connect(transportV2(at(0), key, () => {}))
     // Its stream is open when it has heard of something; what came before is another test's.

@@ -4,9 +4,9 @@ import { atomically, nowPlus, query } from '../../../store/db/database.ts'
 import type { Services } from '../../access/index.ts'
 import { isOpen, loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { askToEnd } from '../cancel.ts'
-import { endOfTime } from '../nesting/deadline.ts'
+import { ownDeadline } from '../nesting/deadline.ts'
 import { commit } from '../transaction/commit.ts'
-import { waitsForRun } from '../nesting/limits.ts'
+import { waitsForChild } from '../nesting/limits.ts'
 import { lockOwn, type Turn } from '../transaction/turn.ts'
 
 /** How long a lost bell can delay the end of a chain, in milliseconds. */
@@ -16,13 +16,13 @@ const lookAgainMs = 5000
  * Asks the runs that these calls wait for to end, each in a transaction of its own that locks nothing above it until it
  * has ended. Those whose time is over expire by themselves. Idempotent; who was asked ends, whatever crashes.
  */
-export async function askRunsToEnd(services: Services, calls: readonly ToolCall[]): Promise<void> {
-  const ids = calls.filter(waitsForRun).map((call) => call.childId!)
+export async function askChildrenToEnd(services: Services, calls: readonly ToolCall[]): Promise<void> {
+  const ids = calls.filter(waitsForChild).map((call) => call.childId!)
   if (ids.length === 0) return
   const rows = await query<{ id: string }>(
     services.db,
     sql`select id from generations as o where id in ${ids} and finished_at is null and cancel_requested_at is null
-      and (deadline_at > now() or ${endOfTime(sql`o.id`, sql`o.deadline_at`)} > now())`,
+      and (deadline_at > now() or ${ownDeadline(sql`o.id`, sql`o.deadline_at`)} > now())`,
   )
   for (const { id } of rows) {
     const { hints } = await atomically(services.db, (tx) =>
@@ -33,8 +33,8 @@ export async function askRunsToEnd(services: Services, calls: readonly ToolCall[
 }
 
 /** Asks the runs under it to end and gives the row back until the last of them has. */
-export async function endRuns({ services, held, calls, inFlight }: Turn): Promise<'goOn' | 'parked'> {
-  await askRunsToEnd(services, calls)
+export async function cancelChildren({ services, held, calls, inFlight }: Turn): Promise<'goOn' | 'parked'> {
+  await askChildrenToEnd(services, calls)
   if (inFlight.ids.size > 0) {
     // What was sent is heard out before the row is given back.
     await inFlight.idle()
@@ -43,7 +43,7 @@ export async function endRuns({ services, held, calls, inFlight }: Turn): Promis
   const parked = await atomically(services.db, async (tx) => {
     await lockOwn(tx, held)
     const open = (await loadCallsOf(tx, [held.id])).filter(isOpen)
-    if (!open.some(waitsForRun)) return false
+    if (!open.some(waitsForChild)) return false
     await commit(tx, held, { set: [sql`status = 'WAITING'`], wakeAt: nowPlus(lookAgainMs), release: true })
     return true
   })

@@ -10,7 +10,7 @@ import { gatesOf } from '../../agents/index.ts'
 import { childStarted, generationQueued, insertGenerationEvents } from '../../events/index.ts'
 import { goneResult, prepareCall, proposedCallable, refusalOf, type AgentMessage } from '../../tools/index.ts'
 import { callStarted, factsOfCall, inGeneration, startCall, type ToolCall } from '../../tool-calls/index.ts'
-import { endOfTime } from '../nesting/deadline.ts'
+import { ownDeadline } from '../nesting/deadline.ts'
 import { commit, type Change } from '../transaction/commit.ts'
 import { ownThreadId, type Generation } from '../generation.ts'
 import { nestingLimits } from '../nesting/limits.ts'
@@ -26,7 +26,7 @@ import { publishCommit, type Turn } from '../transaction/turn.ts'
 export async function startChild(turn: Turn, call: ToolCall): Promise<void> {
   if (turn.signal.aborted) return
   const { services, held, generation } = turn
-  const made = await prepareRun(turn, call)
+  const made = await prepareChild(turn, call)
   if ('content' in made) return settleCall(turn, call, made, 'ERRORED')
   const rootId = generation.rootId ?? generation.id
   const done = await atomically(services.db, async (tx) => {
@@ -60,11 +60,11 @@ function beginning(turn: Turn, call: ToolCall, run: NewGeneration): Change {
       callStarted(call, call.attempt + 1),
       childStarted({ ...facts, childId: run.id, agentId: run.agent.id }),
     ],
-    also: insertRun(generation, call.id, run),
+    also: insertChild(generation, call.id, run),
   }
 }
 
-function insertRun(parent: Generation, callId: string, run: NewGeneration): SQL[] {
+function insertChild(parent: Generation, callId: string, run: NewGeneration): SQL[] {
   const { agent } = run
   const threadId = run.threadId ?? ownThreadId(run.id)
   const gates = gatesOf(parent.settings)
@@ -79,13 +79,13 @@ function insertRun(parent: Generation, callId: string, run: NewGeneration): SQL[
         requested_by, requester, parent_id, parent_call_id, root_id, depth, last_seq, deadline_at, wake_at)
       select ${run.id}, g.project_id, ${agent.id}, ${agent.version}::int, ${threadId}, 'QUEUED', ${jsonb(settings)},
         ${jsonb(run.messages)}, g.requested_by, g.requester, g.id, ${callId}, ${parent.rootId ?? parent.id},
-        ${parent.depth + 1}::int, 1, least(${endOfTime(sql`g.id`, sql`g.deadline_at`)}, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
+        ${parent.depth + 1}::int, 1, least(${ownDeadline(sql`g.id`, sql`g.deadline_at`)}, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
     insertGenerationEvents([queued], newRun),
   ]
 }
 
 /** The run as it would start, or why it cannot. The arguments were checked when the call was proposed, and are again. */
-async function prepareRun(
+async function prepareChild(
   { services, generation }: Turn,
   call: ToolCall,
 ): Promise<NewGeneration | ToolResult> {

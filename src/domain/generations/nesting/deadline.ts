@@ -17,7 +17,7 @@ const waited = sql`coalesce((select sum(upper(span) - lower(span)) from unnest((
     tstzrange(created_at, greatest(created_at, coalesce(settled_at, now())))) from asked)) as span), interval '0')`
 
 /** When the time of the generation is over, as a moment in SQL. `id` and `deadline` are columns of its row. */
-export function endOfTime(id: SQL, deadline: SQL): SQL {
+export function ownDeadline(id: SQL, deadline: SQL): SQL {
   return sql`(${askedUnder(id)} select ${deadline} + ${waited})`
 }
 
@@ -25,7 +25,7 @@ export function endOfTime(id: SQL, deadline: SQL): SQL {
  * When the time of a generation whose deadline has come is over, and must be looked at again, in milliseconds since 1970
  * (database clock). While a person is asked that is not before the time for the answer is over.
  */
-export async function readEndOfTime(db: Database, id: string, deadlineAt: Date): Promise<number> {
+export async function readOwnDeadline(db: Database, id: string, deadlineAt: Date): Promise<number> {
   const deadline = sql`to_timestamp(${deadlineAt.getTime() / 1000}::float8)`
   const [row] = await query<{ end: number; now: number; asked: number | null }>(
     db,

@@ -21,7 +21,7 @@ export interface ParentLink {
 }
 
 /** Whether the call waits for a run of its own. Such a call is in nobody's hands, and its outcome is never unknown. */
-export function waitsForRun(call: ToolCall): boolean {
+export function waitsForChild(call: ToolCall): boolean {
   return call.childId !== null && call.status === 'EXECUTING'
 }
 
@@ -29,14 +29,14 @@ export function waitsForRun(call: ToolCall): boolean {
  * Which of the calls that are due may start now: runs up to the limit, and of an agent without parallel calls nothing
  * beside or behind a run. `open`: all that is open; `inHand`: what this worker is about to start counts as well.
  */
-export function startable(
+export function startableNow(
   due: ToolCall[],
   open: ToolCall[],
   inFlight: ReadonlySet<string>,
   parallel: boolean,
 ): ToolCall[] {
   const running = open.filter(
-    (call) => waitsForRun(call) || (inFlight.has(call.id) && asksAgent(call)),
+    (call) => waitsForChild(call) || (inFlight.has(call.id) && asksAgent(call)),
   ).length
   if (!parallel) {
     const first = due.findIndex((call) => asksAgent(call))

@@ -27,7 +27,7 @@ import type { PreparedRequest } from './request.ts'
 import { completed, failed } from '../transaction/terminal.ts'
 import { commit, unlessCancelled, type Change } from '../transaction/commit.ts'
 import type { Generation } from '../generation.ts'
-import { judge, type Judgement } from './final-answer.ts'
+import { judgeFinalAnswer, type Judgement } from './final-answer.ts'
 import { callsOf, type AssistantPart } from '../model/message.ts'
 import type { ModelAnswer, ModelPort } from '../model/port.ts'
 import { nestingLimits } from '../nesting/limits.ts'
@@ -44,16 +44,16 @@ import {
 
 /** Judges and commits the answer of one attempt. */
 export async function commitAnswer(
-  step: Turn,
+  turn: Turn,
   plan: StepPlan,
   port: ModelPort,
   tools: Map<string, Callable>,
   prepared: PreparedRequest,
   answer: ModelAnswer,
 ): Promise<TurnOutcome> {
-  const { services, generation } = step
+  const { services, generation } = turn
   const { settings } = generation
-  const judgement = judge({
+  const judgement = judgeFinalAnswer({
     ...answer,
     plan,
     outputSchema: settings.outputSchema,
@@ -61,27 +61,27 @@ export async function commitAnswer(
     offersFinalAnswer: prepared.offersFinalAnswer,
   })
   const parts = answer.parts.map((part) => ({ ...part }))
-  const rules = judgement ? null : await triageRules(step, tools)
+  const rules = judgement ? null : await triageRules(turn, tools)
   const calls = rules ? triageCalls(parts, rules) : []
-  const limited = await limitedOf(step, calls)
+  const limited = await limitedOf(turn, calls)
   const made = { plan, port, tools, prepared, answer, parts, judgement, limited }
-  const grants = await usableGrants(step, calls)
+  const grants = await usableGrants(turn, calls)
   if (grants.length === 0) {
-    const { change, outcome } = changeOf(step, made, endAtStop(calls, rules ?? never))
-    await commitTurn(step, change)
+    const { change, outcome } = changeOf(turn, made, endAtStop(calls, rules ?? never))
+    await commitTurn(turn, change)
     return outcome
   }
   // Uses are taken in the transaction of the call that they let pass, under the generation's lock.
   const done = await atomically(services.db, async (tx) => {
     // The root before the grants: its log may get copies of what they do not let pass, and it uses grants itself.
-    if (step.held.parent)
+    if (turn.held.parent)
       await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
-    await lockOwn(tx, step.held)
+    await lockOwn(tx, turn.held)
     const through = await takeGrants(tx, calls, grants)
-    const { change, outcome } = changeOf(step, made, endAtStop(through, rules ?? never))
-    return { made: await commit(tx, step.held, change), outcome }
+    const { change, outcome } = changeOf(turn, made, endAtStop(through, rules ?? never))
+    return { made: await commit(tx, turn.held, change), outcome }
   })
-  publishCommit(step, done.made)
+  publishCommit(turn, done.made)
   return done.outcome
 }
 
@@ -104,16 +104,16 @@ interface Made {
 type StepCall = TriagedCall & ProposedCall
 
 /** Everything that the commit of the answer writes. */
-function changeOf(step: Turn, made: Made, calls: TriagedCall[]): { change: Change; outcome: TurnOutcome } {
-  const { generation, services } = step
+function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): { change: Change; outcome: TurnOutcome } {
+  const { generation, services } = turn
   const { plan, port, tools, prepared, answer, parts, judgement } = made
   const { settings } = generation
-  const questions = questionsOf(step, calls)
+  const questions = questionsOf(turn, calls)
   // A process that stops begins nothing: whoever takes the row sends them.
-  const started = step.isDraining()
+  const started = turn.isDraining()
     ? new Set<string>()
     : startNow(calls, settings.parallelToolCalls, made.limited)
-  for (const id of started) step.unsent.set(id, 1)
+  for (const id of started) turn.unsent.set(id, 1)
   const rows = calls.map((call, i): StepCall => ({
     ...call,
     status: started.has(call.id) ? 'EXECUTING' : call.status,

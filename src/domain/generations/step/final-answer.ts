@@ -32,7 +32,7 @@ export interface Answer {
 }
 
 /** The judgement over an answer, or null when it calls tools and the loop goes on with them. */
-export function judge(answer: Answer): Judgement | null {
+export function judgeFinalAnswer(answer: Answer): Judgement | null {
   const calls = callsOf(answer.parts)
   const final = answer.offersFinalAnswer ? calls.find((call) => call.name === finalAnswerName) : undefined
   if (final) return judgeObject(answer, final)

@@ -11,37 +11,37 @@ import { withRetries } from './with-retries.ts'
 import { commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 
 /** Makes the step of the plan. Throws an AbortError when the signal fires and LeaseLostError when another took over. */
-export async function modelStep(step: Turn, plan: StepPlan): Promise<TurnOutcome> {
-  const { services, models, generation } = step
+export async function modelStep(turn: Turn, plan: StepPlan): Promise<TurnOutcome> {
+  const { services, models, generation } = turn
   try {
     const port = await models.open(generation.projectId, generation.settings.model)
-    const tools = await activeTools(step, plan)
+    const tools = await activeTools(turn, plan)
     const sources = {
       settings: generation.settings,
       plan,
       port,
       active: tools,
-      messages: await history(step),
+      messages: await history(turn),
     }
-    const made = await withRetries(step, plan, port, (tighter) => prepareRequest({ ...sources, tighter }))
+    const made = await withRetries(turn, plan, port, (tighter) => prepareRequest({ ...sources, tighter }))
     if (made === 'requeued') return 'parked'
-    return await commitAnswer(step, plan, port, tools, made.prepared, made.answer)
+    return await commitAnswer(turn, plan, port, tools, made.prepared, made.answer)
   } catch (error) {
     if (!(error instanceof ModelError)) throw error
     services.log.warn(
       { generationId: generation.id, code: error.code, err: error.cause },
       'a generation failed',
     )
-    await commitTurn(step, failed(error.code, error.message))
+    await commitTurn(turn, failed(error.code, error.message))
     return 'terminal'
   }
 }
 
-async function history(step: Turn) {
-  const { services, generation } = step
+async function history(turn: Turn) {
+  const { services, generation } = turn
   const done = generation.stepCount > 0 ? await loadStepsOf(services.db, [generation.id]) : []
   const messages = [...(await loadEarlier(services.db, generation)), ...generation.input]
-  return withFiles(services, [...messages, ...messagesOf(done, step.calls)])
+  return withFiles(services, [...messages, ...messagesOf(done, turn.calls)])
 }
 
 /** The tools and agents of this step by runtime name, as they are now; of two with one name the first counts. */

@@ -17,12 +17,12 @@ import { zeroUsage } from '../model/usage.ts'
  * is left. Attempts count over restarts.
  */
 export async function withRetries(
-  step: Turn,
+  turn: Turn,
   plan: StepPlan,
   port: ModelPort,
   prepare: (tighter: boolean) => PreparedRequest,
 ): Promise<{ answer: ModelAnswer; prepared: PreparedRequest } | 'requeued'> {
-  const { services, held, generation, signal } = step
+  const { services, held, generation, signal } = turn
   let tightened = false
   let prepared = prepare(false)
   for (;;) {
@@ -34,14 +34,14 @@ export async function withRetries(
     } catch (error) {
       if (!(error instanceof ModelError)) throw error
       const overflow = error.code === 'CONTEXT_OVERFLOW' && !tightened
-      const failed = await countFailures(step, plan)
+      const failed = await countFailures(turn, plan)
       const plannedDelay = retryDelay({
         attempt: failed + 1,
         retryAfterMs: error.retryAfterMs,
         random: Math.random,
       })
       const retry = overflow ? { delayMs: 0, requeue: false } : error.retryable ? plannedDelay : null
-      await commitFailedAttempt(step, plan, port, number, error, retry)
+      await commitFailedAttempt(turn, plan, port, number, error, retry)
       if (!retry) throw error
       if (retry.requeue) return 'requeued'
       if (overflow) {
@@ -65,16 +65,16 @@ async function countFailures({ services, generation }: Turn, plan: StepPlan): Pr
 
 /** Records the failed attempt; when another follows, its event makes subscribers drop the text of this step. */
 async function commitFailedAttempt(
-  step: Turn,
+  turn: Turn,
   plan: StepPlan,
   port: ModelPort,
   number: number,
   error: ModelError,
   retry: { delayMs: number; requeue: boolean } | null,
 ): Promise<void> {
-  const { services } = step
+  const { services } = turn
   const data = { stepIndex: plan.stepIndex, attempt: number + 1, reason: error.code }
-  await commitTurn(step, {
+  await commitTurn(turn, {
     set: [
       ...(retry ? [sql`attempt = ${number}::int`] : []),
       ...(retry?.requeue ? [sql`status = 'QUEUED'`] : []),

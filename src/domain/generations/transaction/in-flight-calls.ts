@@ -9,7 +9,7 @@ export interface InFlightCalls {
   /** Resolves when nothing is in hand. Rejects with the first failure, after what was under way has ended. */
   idle(): Promise<void>
   /** Forgets the failure: the calls that it stopped are looked at again. */
-  forgive(): void
+  clearFailure(): void
 }
 
 export function inFlightCalls(): InFlightCalls {
@@ -40,7 +40,7 @@ export function inFlightCalls(): InFlightCalls {
   }
   return {
     ids,
-    forgive: () => void (failure = null),
+    clearFailure: () => void (failure = null),
     add(calls, most, run) {
       concurrency = most
       for (const call of calls) {

@@ -55,7 +55,7 @@ const maxNamesTold = 20
 
 /** Judges each call by itself, in order. */
 export function triage(parts: ToolCallPart[], rules: TriageRules): TriagedCall[] {
-  return parts.map((part) => judge(part, rules))
+  return parts.map((part) => triageCall(part, rules))
 }
 
 /** A call that the gate had stopped, after a grant let it pass. */
@@ -77,7 +77,7 @@ function isRunnable(call: TriagedCall): boolean {
   return call.status === 'PROPOSED' || call.status === 'AWAITING_CLIENT'
 }
 
-function judge(part: ToolCallPart, rules: TriageRules): TriagedCall {
+function triageCall(part: ToolCallPart, rules: TriageRules): TriagedCall {
   const tool = rules.active.get(part.name) ?? null
   const base = {
     id: newId('toolCall'),

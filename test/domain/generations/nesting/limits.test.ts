@@ -2,8 +2,12 @@
 import { describe, expect, test } from 'vitest'
 import { checkSettings, gatesOf } from '../../../../src/domain/agents/agent.ts'
 import { shownStatus } from '../../../../src/domain/generations/generation.ts'
-import { nestingLimits, startable, waitsForRun } from '../../../../src/domain/generations/nesting/limits.ts'
-import { next, type Situation } from '../../../../src/domain/generations/decide.ts'
+import {
+  nestingLimits,
+  startableNow,
+  waitsForChild,
+} from '../../../../src/domain/generations/nesting/limits.ts'
+import { decide, type Situation } from '../../../../src/domain/generations/decide.ts'
 import { asksAgent } from '../../../../src/domain/tools/index.ts'
 import { type ToolCall } from '../../../../src/domain/tool-calls/index.ts'
 
@@ -44,8 +48,8 @@ test('a platform call that starts a run is a call of an agent, its other actions
   expect(asksAgent({ kind: 'platform', action: 'start-generation' })).toBe(true)
   expect(asksAgent({ kind: 'platform', action: 'agents' })).toBe(false)
   expect(asksAgent({ kind: 'http', action: 'start-generation' })).toBe(false)
-  expect(waitsForRun(agent('a'))).toBe(false)
-  expect(waitsForRun(running('a'))).toBe(true)
+  expect(waitsForChild(agent('a'))).toBe(false)
+  expect(waitsForChild(running('a'))).toBe(true)
 })
 
 describe('what may start', () => {
@@ -53,35 +57,37 @@ describe('what may start', () => {
 
   test('runs up to the limit, other calls without one', () => {
     const due = [...many, call('b')]
-    expect(startable(due, due, none, true)).toHaveLength(nestingLimits.openChildren + 1)
+    expect(startableNow(due, due, none, true)).toHaveLength(nestingLimits.openChildren + 1)
     const open = [running('r'), ...due]
-    expect(startable(due, open, none, true)).toHaveLength(nestingLimits.openChildren)
+    expect(startableNow(due, open, none, true)).toHaveLength(nestingLimits.openChildren)
   })
 
   test('what this worker is about to start counts', () => {
-    expect(startable(many.slice(1), many, new Set(['a0']), true)).toHaveLength(nestingLimits.openChildren - 1)
+    expect(startableNow(many.slice(1), many, new Set(['a0']), true)).toHaveLength(
+      nestingLimits.openChildren - 1,
+    )
   })
 
   test('without parallel calls nothing stands beside a run or overtakes one', () => {
     const due = [call('a'), call('b'), agent('c'), call('d')]
-    expect(idsOf(startable(due, due, none, false))).toEqual(['a', 'b'])
-    expect(idsOf(startable(due.slice(2), due, none, false))).toEqual(['c'])
-    expect(startable([call('d')], [running('c'), call('d')], none, false)).toEqual([])
-    expect(idsOf(startable([call('d')], [call('d')], none, false))).toEqual(['d'])
+    expect(idsOf(startableNow(due, due, none, false))).toEqual(['a', 'b'])
+    expect(idsOf(startableNow(due.slice(2), due, none, false))).toEqual(['c'])
+    expect(startableNow([call('d')], [running('c'), call('d')], none, false)).toEqual([])
+    expect(idsOf(startableNow([call('d')], [call('d')], none, false))).toEqual(['d'])
   })
 })
 
 describe('a generation with runs under it', () => {
   test('waits for them, however long ago they were started, and never sends their calls again', () => {
-    expect(next(situation([running('a')]))).toEqual({ do: 'wait', until: 10_000 })
+    expect(decide(situation([running('a')]))).toEqual({ do: 'wait', until: 10_000 })
   })
 
   test('lets them end first when it is cancelled or its time is over', () => {
     const calls = [running('a'), agent('b')]
-    const ends = { do: 'endRuns', calls: [{ id: 'a' }] }
-    expect(next(situation(calls, { cancelRequested: true }))).toMatchObject(ends)
-    expect(next(situation(calls, { now: 10_000 }))).toMatchObject(ends)
-    expect(next(situation([agent('b')], { cancelRequested: true }))).toEqual({ do: 'cancel' })
+    const ends = { do: 'cancelChildren', calls: [{ id: 'a' }] }
+    expect(decide(situation(calls, { cancelRequested: true }))).toMatchObject(ends)
+    expect(decide(situation(calls, { now: 10_000 }))).toMatchObject(ends)
+    expect(decide(situation([agent('b')], { cancelRequested: true }))).toEqual({ do: 'cancel' })
   })
 
   test('stops before the next step when the budget of any run above is used up', () => {
@@ -90,9 +96,12 @@ describe('a generation with runs under it', () => {
       { used: 5, limit: 100 },
       { used: 70, limit: 70 },
     ]
-    expect(next(situation(settled, { chainBudgets }))).toMatchObject({ do: 'complete', stopReason: 'BUDGET' })
+    expect(decide(situation(settled, { chainBudgets }))).toMatchObject({
+      do: 'complete',
+      stopReason: 'BUDGET',
+    })
     const one = chainBudgets.slice(0, 1)
-    expect(next(situation(settled, { chainBudgets: one }))).toMatchObject({ do: 'model' })
+    expect(decide(situation(settled, { chainBudgets: one }))).toMatchObject({ do: 'model' })
   })
 
   test('shows what is waited for below, and RUNNING while it is only the runs', () => {

@@ -1,0 +1,64 @@
+/** The two ways in which the loop waits: beside its calls in flight, or with the row given back. */
+import { sql } from 'drizzle-orm'
+import { atomically, query, type Database } from '../../../store/db/database.ts'
+import { isOpen, loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
+import { nextDeadline, toRun } from '../decide.ts'
+import { waitsForChild } from '../nesting/limits.ts'
+import { commit, unlessCancelled } from '../transaction/commit.ts'
+import { lockOwn, type Turn } from '../transaction/turn.ts'
+
+/** How often to read the rows while a person or child run is waited for: a recheck can be lost. In milliseconds. */
+const pollWhileAskedMs = 1000
+
+/** Waits for the calls in flight, at most until somebody has decided or a deadline has come. */
+export async function waitForCalls(
+  turn: Turn,
+  forMs: number | null,
+  rechecked: Promise<void>,
+): Promise<'goOn'> {
+  const { inFlight, calls, signal } = turn
+  const isPolled = calls.some(
+    (call) => isOpen(call) && (call.status.startsWith('AWAITING') || waitsForChild(call)),
+  )
+  if (forMs === null || signal.aborted) {
+    await inFlight.idle()
+    return 'goOn'
+  }
+  let timer: NodeJS.Timeout | undefined
+  const due = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.min(forMs, isPolled ? pollWhileAskedMs : 2 ** 31 - 1))
+  })
+  await Promise.race([inFlight.idle(), rechecked, due]).finally(() => clearTimeout(timer))
+  return 'goOn'
+}
+
+/**
+ * Gives the row back until a deadline. The open calls are read again under the row's lock: an output or a verdict that
+ * arrived meanwhile has written its part, but does not wake a row that a worker holds.
+ */
+export async function park({ services, held, generation }: Turn): Promise<'goOn' | 'parked'> {
+  const parked = await atomically(services.db, async (tx) => {
+    await lockOwn(tx, held)
+    const open = (await loadCallsOf(tx, [held.id])).filter(isOpen)
+    const { sent, due } = toRun(open, new Set(), generation.settings, await nowIfHeld(tx, open))
+    if (open.length === 0 || sent.length + due.length > 0) return false
+    const until = nextDeadline(open, generation.deadlineAt.getTime())
+    await commit(tx, held, {
+      set: [sql`status = 'WAITING'`],
+      wakeAt: unlessCancelled(sql`to_timestamp(${until / 1000}::float8)`),
+      release: true,
+    })
+    return true
+  })
+  return parked ? 'parked' : 'goOn'
+}
+
+/** The time of the database, read only where a limit holds a call back. */
+async function nowIfHeld(tx: Database, open: ToolCall[]): Promise<number> {
+  if (open.every((call) => call.notBefore === null)) return 0
+  const [row] = await query<{ now: number }>(
+    tx,
+    sql`select (extract(epoch from now()) * 1000)::float8 as now`,
+  )
+  return row!.now
+}

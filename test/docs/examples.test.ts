@@ -1,0 +1,75 @@
+/**
+ * Every example of README and guides runs as it stands, in the order of the document, against the real server.
+ * The rules of examples are in CONTRIBUTING.md, under "Documents".
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildSchema, parse, validate } from 'graphql'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startExampleHosts, type ExampleHosts } from './example-hosts.ts'
+import { examplesOf } from './blocks.ts'
+import { filesBelow, read, root } from './documents.ts'
+import { arrive, type Newcomer } from './newcomer.ts'
+
+/** README, then the guides in the order in which it names them. */
+const guides = [...read('README.md').matchAll(/\]\((docs\/guides\/[a-z]+\.md)\)/g)].map((match) => match[1]!)
+const files = ['README.md', ...new Set(guides.slice(guides.indexOf('docs/guides/quickstart.md')))]
+const examples = files.map((file) => ({ file, found: examplesOf(file, read(file)) }))
+const all = examples.flatMap(({ found }) => found)
+const runnable = ['graphql', 'sh', 'js', 'json']
+
+let hosts: ExampleHosts
+let newcomer: Newcomer
+
+beforeAll(async () => {
+  hosts = await startExampleHosts()
+  newcomer = await arrive(hosts.names)
+})
+afterAll(async () => {
+  await newcomer?.leave()
+  await hosts?.close()
+  const ran = all.filter((one) => one.excuse === null).length
+  console.log(`examples of the documents: ${ran} ran, ${all.length - ran} excused`)
+})
+
+test('README names every guide', () => {
+  expect(files.slice(1).sort()).toEqual(filesBelow('docs/guides', '.md'))
+})
+
+test('there are examples, each in a language that can be run, or excused with a reason', () => {
+  expect(all.length).toBeGreaterThan(30)
+  const unknown = all.filter((one) => one.excuse === null && !runnable.includes(one.language))
+  expect(unknown.map((one) => `${one.at} "${one.language}"`)).toEqual([])
+})
+
+test('a block of JSON answers an example, or is the entry of an MCP client', () => {
+  const lonely = all.filter((one) => one.language === 'json' && one.excuse === null)
+  for (const one of lonely)
+    expect(Object.keys(JSON.parse(one.text) as object), one.at).toEqual(['mcpServers'])
+})
+
+test('also what cannot run is valid against the schema', () => {
+  const schema = buildSchema(readFileSync(join(root, 'docs/schema.graphql'), 'utf8'))
+  for (const one of all.filter(({ language }) => language === 'graphql'))
+    expect(validate(schema, parse(one.text)).map(String), one.at).toEqual([])
+})
+
+test('the two commands that the server prints work when they are pasted', async () => {
+  const commands = newcomer.banner.split('\n').filter((line) => line.trim().startsWith('curl '))
+  expect(commands).toHaveLength(2)
+  expect(await newcomer.shell(commands[0]!)).toContain('"status":"QUEUED"')
+  expect(await newcomer.shell(commands[1]!)).toContain('"id":"gen_')
+})
+
+for (const { file, found } of examples)
+  describe(file, () => {
+    let held = true
+    for (const one of found)
+      test.skipIf(one.excuse !== null)(`${one.language} at ${one.at} does what the text says`, async () => {
+        if (!held) throw new Error('an example before this one failed')
+        held = false
+        await newcomer.follow(one)
+        held = true
+      })
+    test('what its subscriptions were told to expect has come', () => newcomer.turnPage())
+  })

@@ -1,0 +1,50 @@
+/** The words of words.ts are not used. To hold more files to them, add an entry to `fileSets`. */
+import { expect, test } from 'vitest'
+import { documents, read } from './documents.ts'
+import { rules, type Kind, type WordRule } from './words.ts'
+
+interface FileSet {
+  name: string
+  kind: Kind
+  files: string[]
+  /** The part of a file that is held to the words; line breaks stay, so that lines can be named. */
+  textOf(content: string): string
+}
+
+const blank = (text: string) => text.replace(/[^\n]/g, ' ')
+/** Prose of a document: without fenced blocks, and without the targets of links, which are file names. */
+const prose = (markdown: string) =>
+  markdown.replace(/^```[\s\S]*?^```$/gm, blank).replace(/\]\([^)\s]+\)/g, blank)
+
+const fileSets: FileSet[] = [
+  {
+    name: 'documents',
+    kind: 'prose',
+    files: documents.filter((path) => path !== 'docs/architecture.md'),
+    textOf: prose,
+  },
+]
+
+/** `file:line "found": instead` for every place where a rule finds something. */
+function findings(rule: WordRule, file: string, text: string): string[] {
+  const searched = (rule.except ?? []).reduce((all, { pattern }) => all.replace(pattern, blank), text)
+  const pattern = new RegExp(rule.pattern.source, `${rule.pattern.flags.replace('g', '')}g`)
+  return [...searched.matchAll(pattern)].map((match) => {
+    const line = searched.slice(0, match.index).split('\n').length
+    return `${file}:${line} "${match[0]}": ${rule.instead}`
+  })
+}
+
+test.each(rules)('the rule $pattern finds what it is for, and leaves ordinary words alone', (rule) => {
+  expect(rule.instead).not.toBe('')
+  for (const text of rule.finds) expect(findings(rule, 'example', text), text).not.toEqual([])
+  for (const text of rule.allows ?? []) expect(findings(rule, 'example', text), text).toEqual([])
+  for (const { reason } of rule.except ?? []) expect(reason).not.toBe('')
+})
+
+test.each(fileSets)('$name say it in the words of the field', ({ kind, files, textOf }) => {
+  expect(files.length).toBeGreaterThan(0)
+  const texts = files.map((file) => ({ file, text: textOf(read(file)) }))
+  const held = rules.filter((rule) => (rule.kinds ?? ['prose', 'code']).includes(kind))
+  expect(held.flatMap((rule) => texts.flatMap(({ file, text }) => findings(rule, file, text)))).toEqual([])
+})
