@@ -1,5 +1,5 @@
 /** Following the events of a project. */
-import { cursorAt, followProject, type EventStream, type FeedStart } from '../events/index.ts'
+import { cursorAt, followProject, type EventStream } from '../events/index.ts'
 import { projectOf, type Ctx } from './context.ts'
 import { assertMay } from './permission.ts'
 import { untilRevoked } from './until-revoked.ts'
@@ -11,7 +11,11 @@ import { untilRevoked } from './until-revoked.ts'
  */
 export async function watchProject(
   ctx: Ctx,
-  input: FeedStart & { projectId?: string | null | undefined },
+  input: {
+    projectId?: string | null | undefined
+    after?: string | null | undefined
+    types?: readonly string[] | null | undefined
+  },
 ): Promise<EventStream> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)

@@ -64,12 +64,6 @@ export async function followGeneration(
   return openStream(live, { source, after, deltas: true, isLast: isLastOfGeneration }) as EventStream
 }
 
-/** Where the feed of a project begins, and which types of events it has. */
-export interface FeedStart {
-  after?: string | null | undefined
-  types?: readonly string[] | null | undefined
-}
-
 /**
  * Every event of a project after a cursor, then live, without end. Without a cursor it begins now, with "0" at the beginning
  * of the log. With `types`, only events of these types. CURSOR_EXPIRED, before the stream opens, when the event of the
@@ -78,7 +72,10 @@ export interface FeedStart {
 export async function followProject(
   log: EventLog,
   projectId: string,
-  { after: cursor, types }: FeedStart,
+  {
+    after: cursor,
+    types,
+  }: { after?: string | null | undefined; types?: readonly string[] | null | undefined },
 ): Promise<EventStream> {
   const source = feedSource(log.db, projectId)
   const after = cursor

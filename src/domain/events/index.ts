@@ -40,7 +40,6 @@ export {
   newestPosition,
   readGenerationEvents,
   type EventStream,
-  type FeedStart,
   type StreamItem,
 } from './follow.ts'
 export { gateChangeDecided, gateChanged, gateChangeProposed } from './gate-events.ts'

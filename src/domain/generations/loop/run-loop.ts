@@ -97,7 +97,7 @@ async function turns(run: Run, recheck: Recheck): Promise<void> {
       if (drained === 'givenBack') return
       if (drained === 'goOn') continue
     }
-    if (first && held.was === 'RUNNING' && decision.do === 'model') await appendReset(turn)
+    if (first && held.was === 'RUNNING' && decision.do === 'model') await commitReset(turn)
     if (decision.do === 'run') {
       startCalls(turn, decision.calls)
       for (const call of decision.calls) started.add(call.id)
@@ -138,7 +138,7 @@ async function drain(turn: Turn, decision: Decision): Promise<'act' | 'goOn' | '
 }
 
 /** A worker was lost in the middle of a model response: subscribers drop the text that they have of it. */
-async function appendReset(turn: Turn): Promise<void> {
+async function commitReset(turn: Turn): Promise<void> {
   const { generation, services } = turn
   generation.attempt += 1
   const data = {

@@ -1,12 +1,12 @@
-/** Answers to clients that have gone before there was an answer. */
+/** Responses to clients that disconnected before there was one. */
 import { once } from 'node:events'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { goneSignal, writeAnswer } from '../../../src/api/mcp/adapter.ts'
+import { disconnectSignal, writeReply } from '../../../src/api/mcp/node-http.ts'
 
-/** What the server has of a request whose client closed its connection. */
-async function deserted<T>(act: (response: ServerResponse) => Promise<T> | T): Promise<T> {
+/** Acts on the server's response object of a request whose client has closed its connection. */
+async function afterDisconnect<T>(act: (response: ServerResponse) => Promise<T> | T): Promise<T> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -23,17 +23,17 @@ async function deserted<T>(act: (response: ServerResponse) => Promise<T> | T): P
   }
 }
 
-test('a stream that begins after its client has gone is ended, and nobody goes on to fill it', async () => {
+test('a stream that begins after its client has disconnected is cancelled', async () => {
   let cancelled = false
   const body = new ReadableStream({
     start: (controller) => controller.enqueue(Buffer.from(': listening\n\n')),
     cancel: () => void (cancelled = true),
   })
   const response = new Response(body, { headers: { 'content-type': 'text/event-stream' } })
-  await deserted((to) => writeAnswer(to, { response }))
+  await afterDisconnect((to) => writeReply(to, { response }))
   expect(cancelled).toBe(true)
 })
 
-test('the signal of a client that has gone already has fired', async () => {
-  expect((await deserted(goneSignal)).aborted).toBe(true)
+test('the signal of a client that has already disconnected is aborted', async () => {
+  expect((await afterDisconnect(disconnectSignal)).aborted).toBe(true)
 })
