@@ -42,6 +42,7 @@ export {
   type ProposedCall,
 } from './sql.ts'
 export {
+  endOf,
   isOpen,
   isSettled,
   stateDiagram,
