@@ -18,7 +18,7 @@ function sorted(value: unknown): unknown {
   if (!isJsonObject(value)) return value
   const out: Record<string, unknown> = {}
   // JSON.stringify reads own members only; defineProperty makes "__proto__" an own member.
-  for (const key of Object.keys(value).sort())
+  for (const key of Object.keys(value).toSorted())
     Object.defineProperty(out, key, { value: sorted(value[key]), enumerable: true })
   return out
 }
