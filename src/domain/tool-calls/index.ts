@@ -39,7 +39,15 @@ export {
   type EditedCall,
 } from './sql.ts'
 export { insertCall, insertCalls, type ProposedCall } from './insert.ts'
-export { isOpen, stateDiagram, toolCallStatuses, transitions, type ToolCallStatus } from './state.ts'
+export {
+  endOf,
+  isOpen,
+  isSettled,
+  stateDiagram,
+  toolCallStatuses,
+  transitions,
+  type ToolCallStatus,
+} from './state.ts'
 export {
   resolutions,
   toolCallOf,

@@ -65,7 +65,17 @@ export function mayStart(ids: readonly string[]): SQL {
 
 type Settling = Extract<
   TransitionName,
-  'settle' | 'submit' | 'close' | 'approve' | 'reject' | 'withdraw' | 'settleLate' | 'resolve'
+  | 'refuse'
+  | 'settle'
+  | 'timeOut'
+  | 'submit'
+  | 'close'
+  | 'closeSent'
+  | 'approve'
+  | 'reject'
+  | 'withdraw'
+  | 'settleLate'
+  | 'resolve'
 >
 
 export interface CallOutcome<Name extends Settling = Settling> {
