@@ -150,13 +150,13 @@ function sendError(
   const status = httpError.status === 429 && messageId !== null ? 200 : httpError.status
   const metadata = metadataUrl(publicUrl(), endpoint.path)
   const action = error instanceof AppError ? error.details.action : undefined
-  const authenticate: Record<string, string> =
+  const wwwAuthenticate: Record<string, string> =
     status === 401
       ? { 'www-authenticate': challenge(metadata, 'invalid_token') }
       : status === 403
         ? { 'www-authenticate': challenge(metadata, 'insufficient_scope', action) }
         : {}
-  sendJson(response, status, httpError.body, { ...httpError.headers, ...authenticate })
+  sendJson(response, status, httpError.body, { ...httpError.headers, ...wwwAuthenticate })
 }
 
 function setRateHeaders({ rates, principal }: Ctx, response: ServerResponse): void {

@@ -16,25 +16,30 @@ const call = (status: ToolCallStatus, more: Partial<ToolCall> = {}): ToolCall =>
     ...more,
   }) as ToolCall
 
-/** The rows that the one statement settles. */
-function settledBy([statement, ...others]: SQL[]): unknown {
-  expect(others).toEqual([])
-  const { params } = new PgDialect().sqlToQuery(statement!)
-  return JSON.parse(params.find((param) => typeof param === 'string' && param.startsWith('[')) as string)
+/** The rows that the statements settle, by the id of the call. */
+function settledBy(statements: SQL[]): Record<string, unknown> {
+  const rows = statements.flatMap((statement) => {
+    const { params } = new PgDialect().sqlToQuery(statement)
+    const json = params.find((param) => typeof param === 'string' && param.startsWith('['))
+    return JSON.parse(json as string) as { id: string }[]
+  })
+  return Object.fromEntries(rows.map((row) => [row.id, row]))
 }
 
-test('a call that was sent and not heard out is UNKNOWN, one that was not sent is CANCELLED', () => {
+test('a call that was sent and got no result is UNKNOWN, one that was not sent is CANCELLED', () => {
   const change = failed('INTERNAL', 'A mistake.', [
     call('EXECUTING'),
     call('APPROVED'),
     call('EXECUTING', { id: 'call_of_agent', childId: 'gen_1' }),
     call('SUCCEEDED', { settledAt: new Date() }),
   ])
-  expect(settledBy(change.calls!)).toMatchObject([
-    { id: 'call_EXECUTING', status: 'UNKNOWN', error_code: 'outcome_unknown', result: { isError: true } },
-    { id: 'call_APPROVED', status: 'CANCELLED', error_code: 'failed' },
-    { id: 'call_of_agent', status: 'CANCELLED', error_code: 'failed' },
-  ])
+  const settled = settledBy(change.calls!)
+  expect(settled).toMatchObject({
+    call_EXECUTING: { status: 'UNKNOWN', error_code: 'outcome_unknown', result: { isError: true } },
+    call_APPROVED: { status: 'CANCELLED', error_code: 'failed' },
+    call_of_agent: { status: 'CANCELLED', error_code: 'failed' },
+  })
+  expect(Object.keys(settled)).toHaveLength(3)
   expect(change.events.map((event) => ('status' in event.data ? event.data.status : undefined))).toEqual([
     'UNKNOWN',
     'CANCELLED',
