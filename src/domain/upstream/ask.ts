@@ -1,4 +1,4 @@
-/** One request to an upstream: connected, sent, and sent again only when it surely was not acted on. */
+/** Sends one request to an upstream. Sends it again only when the upstream certainly did not act on it. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientCapabilities } from '@modelcontextprotocol/client'
 import { sql } from 'drizzle-orm'
@@ -15,42 +15,42 @@ import { loadRows, type UpstreamRow, type Verdict } from './state.ts'
 import { targetOf } from './target.ts'
 import { watched, type Sight } from './wire.ts'
 
-/** What an upstream asks its caller for before it goes on (multi-round requests of the newer protocol). */
+/** The upstream needs input from its client before it continues (multi-round requests of MCP 2026-07-28). */
 export interface InputRequired {
   inputRequests: JsonObject
   requestState: string | null
 }
 
 export interface Asking {
-  /** The upstream, which is the id of its tool. */
+  /** The id of the upstream, which is also the id of its tool. */
   id: string
   projectId: string
-  /** Time for everything, connecting included, in milliseconds. */
+  /** Limit for connecting, sending and waiting together, in milliseconds. */
   timeoutMs: number
   signal?: AbortSignal | null
-  /** What the caller of the bridge declared, when there is one. */
+  /** What the MCP client declared; null when no MCP client is behind the request. */
   relay?: Relay | null
-  /** Asked when the request is about to leave; with false nothing does. */
+  /** Called just before the request is sent; nothing is sent when it returns false. */
   mayStart?: (() => boolean) | undefined
 }
 
-/** Sends it over this connection. `timeoutMs` is what is left. */
+/** Sends the request over this connection. `timeoutMs` is the time that remains. */
 type Send<Result> = (link: Link, options: SendOptions) => Promise<Result>
 
 export interface SendOptions {
   timeoutMs: number
   signal: AbortSignal
-  /** The upstream as it was when the request began. */
+  /** The upstream's row as read before the request was sent. */
   row: UpstreamRow
 }
 
 const maxTries = 3
-/** Before a server that refused the connection is tried once more, in milliseconds. */
+/** Pause before retrying a server that refused the connection, in milliseconds. */
 const secondTryMs = 250
 
 /**
- * The answer, or an UpstreamFault. `sight` tells afterwards whether the upstream may have acted on the request. With
- * `harmless` a request whose answer was lost is sent once more.
+ * Returns what `send` returns; throws an UpstreamFault. Sets `sight.mayHaveRun` when the upstream may have acted on the
+ * request. With `harmless` a request whose connection was lost is sent again.
  */
 export async function askUpstream<Result>(
   services: Services,
@@ -80,7 +80,7 @@ export async function askUpstream<Result>(
         await targetOf(services, row.projectId, row.config),
         fault.facts.scope ?? '',
       )
-      // It believes the token that it was opened with.
+      // The connection keeps the token that it was opened with.
       if (link) services.connections.retire(link)
       continue
     }
@@ -95,17 +95,17 @@ export async function askUpstream<Result>(
 async function openRow(services: Services, { id, projectId }: Asking): Promise<UpstreamRow> {
   const [row] = await loadRows(services.db, [id])
   if (!row || row.projectId !== projectId)
-    throw new UpstreamFault('upstream_unavailable', 'This upstream does not exist any more.')
+    throw new UpstreamFault('upstream_unavailable', 'This upstream no longer exists.')
   if (row.closedForMs <= 0) return row
   const seconds = Math.ceil(row.closedForMs / 1000)
   throw new UpstreamFault(
     'upstream_unavailable',
-    `The server has failed ${row.failures} times in a row; it is tried again in ${seconds} s.`,
+    `The server failed ${row.failures} times in a row; the next attempt is in ${seconds} s.`,
     { retryAfterMs: Math.ceil(row.closedForMs) },
   )
 }
 
-/** The link is null when there was none, or when it was opened for this request alone. */
+/** `link` is null when no shared connection could be opened. */
 async function tryOnce<Result>(
   services: Services,
   row: UpstreamRow,
@@ -139,7 +139,7 @@ async function tryOnce<Result>(
   }
 }
 
-/** Words of the other side that came outside of a message, as in the body of an HTTP error. */
+/** Removes secrets from text that the upstream sent outside MCP messages, such as the body of an HTTP error. */
 function cleanFault(fault: UpstreamFault, link: Link | null): UpstreamFault {
   if (!link) return fault
   const { message, facts } = link.hidden.clean({ message: fault.message, facts: fault.facts })
@@ -147,8 +147,8 @@ function cleanFault(fault: UpstreamFault, link: Link | null): UpstreamFault {
 }
 
 /**
- * A connection for this request alone, where the shared one cannot tell whose question or log line it hears: a question
- * in the middle of a call exists in older sessions only, log lines in both.
+ * Opens a connection for this request alone. On the shared connection, a server request (legacy sessions) or a log line
+ * (both eras) cannot be matched to the call that caused it.
  */
 async function ownLink(
   services: Services,
@@ -174,14 +174,14 @@ async function ownLink(
   return link
 }
 
-/** A request is repeated only when the transport proves that nobody acted on it, or when that would do no harm. */
+/** True when the transport proves that the upstream did not act on the request, or when a repeat does no harm. */
 function mayRepeat(fault: UpstreamFault, link: Link | null, sight: Sight, harmless: boolean): boolean {
   if (fault.code === 'connection_lost') return harmless || !sight.mayHaveRun
   if (sight.mayHaveRun) return false
   return fault.code === 'unreachable' || (link !== null && isStale(fault, link))
 }
 
-/** What a call met shows in the upstream's state soon, and not only after minutes. */
+/** Schedules a refresh now, so that the upstream's status shows the failure at once and not minutes later. */
 async function reportTrouble(
   services: Services,
   row: UpstreamRow,
@@ -201,7 +201,7 @@ async function reportTrouble(
   services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
 }
 
-/** Others may wait for the same connection: one who gives up leaves it to them. */
+/** Others may wait for the same connection: a caller that times out leaves it to them. */
 async function within<Thing extends { release(): void }>(
   borrowing: Promise<Thing>,
   timeoutMs: number,

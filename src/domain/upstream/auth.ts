@@ -1,4 +1,4 @@
-/** What an upstream is asked with: its token, got and renewed when it must be, by one replica at a time. */
+/** The access token of an upstream. It is requested and renewed when needed, by one replica at a time. */
 import {
   auth as authorize,
   extractWWWAuthenticateParams,
@@ -12,7 +12,7 @@ import { authFetch, authSecrets, providerOf, type LoginLeg } from './oauth.ts'
 import type { Target } from './target.ts'
 import { databaseKeeper, type Keeper, type Kept } from './tokens.ts'
 
-/** Whose tokens: a saved upstream, or a configuration on trial. */
+/** The owner of the tokens: a saved upstream, or a configuration under trial. */
 export interface Authorized {
   id: string
   projectId: string
@@ -24,12 +24,15 @@ export interface Challenge {
   scope: string | null
 }
 
-/** A token that ends sooner is renewed before it is used, in milliseconds. */
+/** A token that expires sooner than this is renewed before use, in milliseconds. */
 const marginMs = 10_000
-/** Tokens that came so recently are used, not renewed: the one that was refused was an older one. Milliseconds. */
+/** Tokens stored less than this ago are used and not renewed: the refused token was an older one. In milliseconds. */
 const freshMs = 2000
 
-/** The token for a connection. `token` renews what has ended; a 401 gets a new one, once, or says who must act. */
+/**
+ * Supplies the token of a connection. `token` renews an expired one. After a 401 a new one is requested once; throws an
+ * UpstreamFault `authorization_required` when a person must log in.
+ */
 export function authFor(
   services: Services,
   who: Authorized,
@@ -41,7 +44,9 @@ export function authFor(
     services.connections.share(`token ${who.id} ${seen.version}`, () =>
       keeper.inTurn(seen.version, (kept, save) => renew(services, who, target, kept, save, challenge)),
     )
-  /** What this connection believes: a login or its end makes other connections, and a refusal has it read again. */
+  /**
+   * The tokens that this connection last read. A login or a disconnect opens a new connection; a 401 reads them again.
+   */
   let believed: { kept: Kept; at: number } | null = null
   const look = async (): Promise<Kept> => {
     const kept = await keeper.read()
@@ -52,7 +57,7 @@ export function authFor(
     async token() {
       const kept = believed ? aged(believed) : await look()
       if (!hasEnded(kept) || !canRenew(way, kept)) return kept.tokens?.access_token
-      // The server's own refusal says more than this failure.
+      // The server's 401 that follows says more than this failure.
       await renewOnce(kept, null).catch(() => {})
       return (await look()).tokens?.access_token
     },
@@ -65,7 +70,7 @@ export function authFor(
       if (challenge.metadataUrl !== kept.metadataUrl && challenge.metadataUrl !== null)
         await keeper.save({ metadataUrl: challenge.metadataUrl })
       if (!canRenew(way, kept))
-        throw new UpstreamFault('authorization_required', 'A person has to log in: connect this upstream.')
+        throw new UpstreamFault('authorization_required', 'A person must log in: connect this upstream.')
       await renewOnce(kept, challenge).catch((error: unknown) => {
         throw faultOf(error)
       })
@@ -74,7 +79,7 @@ export function authFor(
   }
 }
 
-/** What was read a while ago, as it would be read now. */
+/** Adjusts the ages in a cached read to the present. */
 function aged({ kept, at }: { kept: Kept; at: number }): Kept {
   const since = performance.now() - at
   return { ...kept, ageMs: kept.ageMs + since, leftMs: kept.leftMs === null ? null : kept.leftMs - since }
@@ -85,7 +90,7 @@ function hasEnded({ tokens, leftMs, ageMs }: Kept): boolean {
   return leftMs <= 0 || (leftMs < marginMs && ageMs > marginMs)
 }
 
-/** Whether nobody has to log in for it. */
+/** True when a token can be obtained without a person. */
 function canRenew(way: UpstreamAuth, { tokens }: Kept): boolean {
   return way.kind !== 'authorization_code' || tokens?.refresh_token !== undefined
 }
@@ -101,7 +106,7 @@ async function renew(
   await runFlow(services, who, target, { kept, save, challenge, login: null })
 }
 
-/** One run of the SDK's flow: discovery, then a token, or the address where a person logs in. */
+/** Runs the SDK's OAuth flow once: discovery, then a token, or the URL where a person logs in. */
 export async function runFlow(
   services: Services,
   who: Authorized,
@@ -111,7 +116,7 @@ export async function runFlow(
     save: Keeper['save']
     challenge: Challenge | null
     login: LoginLeg | null
-    /** What came back from the authorization server. */
+    /** The parameters of the authorization server's redirect. */
     returned?: { code: string; iss: string | undefined }
   },
 ): Promise<void> {
@@ -138,7 +143,7 @@ export async function runFlow(
   })
 }
 
-/** Configured scopes go before what the server asks for; what it asks for stays within what is allowed. */
+/** Configured scopes win over the scopes that the server asks for; those are limited to `allowedScopes`. */
 function scopeOf(way: UpstreamAuth, asked: string | null, kept: Kept): string | null {
   const wanted = asked === null ? [] : asked.split(' ').filter(Boolean)
   if (way.scopes.length > 0) return [...new Set([...way.scopes, ...kept.wanted])].join(' ')
@@ -149,7 +154,7 @@ function scopeOf(way: UpstreamAuth, asked: string | null, kept: Kept): string | 
   return (inside.length > 0 ? inside : way.allowedScopes).join(' ')
 }
 
-/** RFC 8707: the server's address without a fragment; a secret in the query is nobody else's business. */
+/** RFC 8707: the server's URL without a fragment, and without a query that holds a secret. */
 function resourceOf({ url }: Target, { url: template }: UpstreamConfig): string {
   const resource = new URL(url)
   resource.hash = ''
@@ -158,8 +163,9 @@ function resourceOf({ url }: Target, { url: template }: UpstreamConfig): string 
 }
 
 /**
- * A call needs rights that the token does not have. True when a token with them was got and the call may be sent again;
- * otherwise a fault says why not: only scopes that are allowed are asked for, and a person has to grant them.
+ * Requests a token with the scopes that a call was refused for. Returns when the call may be sent again. Throws an
+ * UpstreamFault: `insufficient_scope` when the configuration does not allow these scopes, `authorization_required` when
+ * a person must grant them.
  */
 export async function stepUp(
   services: Services,
@@ -176,15 +182,15 @@ export async function stepUp(
   if (missing.length === 0 || (!free && !missing.every((one) => allowed.includes(one))))
     throw new UpstreamFault(
       'insufficient_scope',
-      'The server wants rights that this upstream is not allowed to ask for.',
+      'The server requires scopes that this upstream is not allowed to request.',
     )
-  // What was granted before is asked for again: other calls need it.
+  // Scopes granted before are requested again: other calls need them.
   const granted = kept.tokens?.scope?.split(' ').filter(Boolean) ?? []
   await keeper.save({ wanted: [...new Set([...granted, ...kept.wanted, ...missing])] })
   if (way.kind === 'authorization_code')
     throw new UpstreamFault(
       'authorization_required',
-      'The server wants more rights, which a person has to grant: connect this upstream again.',
+      'The server requires more scopes, which a person must grant: connect this upstream again.',
     )
   await keeper.inTurn(kept.version, (now, save) =>
     renew(services, who, target, now, save, { metadataUrl: null, scope }),

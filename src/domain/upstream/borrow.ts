@@ -1,4 +1,4 @@
-/** The open connections of this process: one for each upstream, shared by everybody who asks it something. */
+/** The open connections of this process: one for each upstream, shared by all requests. */
 import type { Lease } from '../../core/pool.ts'
 import type { Services } from '../access/index.ts'
 import { authFor } from './auth.ts'
@@ -11,7 +11,9 @@ import { targetOf } from './target.ts'
 /** Time to open a connection, negotiation included, in milliseconds. */
 const openMs = 10_000
 
-/** Lends the shared connection, opened when there is none. `verdict` null has the protocol found out again. */
+/**
+ * Lends the shared connection and opens it when there is none. With `verdict` null the protocol is negotiated again.
+ */
 export async function borrowLink(
   services: Services,
   row: UpstreamRow,
@@ -29,8 +31,8 @@ export async function borrowLink(
 }
 
 /**
- * Whether the failure says that the connection was made on wrong beliefs: a session that is no more, or a server that
- * speaks another protocol by now. Nothing was acted on then.
+ * True when the connection rests on outdated facts: its session no longer exists, or the server now speaks another
+ * protocol version. The server did not act on the request.
  */
 export function isStale(fault: UpstreamFault, link: Pick<Link, 'era'>): boolean {
   const { status, rpcCode } = fault.facts

@@ -1,4 +1,4 @@
-/** The front door of upstreams: we as a client of foreign MCP servers. */
+/** The entry point of upstreams: Gatehouse as a client of other MCP servers. */
 export { callUpstream, type UpstreamAnswer, type UpstreamCall, type UpstreamProgress } from './call.ts'
 export type { InputRequired } from './ask.ts'
 export { type Catalog, type UpstreamPrompt, type UpstreamResource } from './catalog.ts'

@@ -1,4 +1,4 @@
-/** One connection to an upstream: which protocol and transport it takes is found out here. */
+/** One connection to an upstream. Opening it negotiates the protocol version and the transport. */
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   Client,
@@ -27,38 +27,40 @@ export interface Link extends Pooled {
   era: Era
   transport: UpstreamTransport
   verdict: Verdict
-  /** Whether the verdict was found out now, and not handed in. */
+  /** Whether the protocol was negotiated now, and not passed in. */
   probed: boolean
   facts: ServerFacts
-  /** What it was told in confidence. */
+  /** The secrets and tokens that were sent over it. */
   hidden: Hidden
-  /** Calls back once when the connection is gone; at once when it is already. */
+  /** Calls back once when the connection closes; at once when it is already closed. */
   onDown(listener: () => void): void
-  /** Calls back with each resource that the server says has changed. The answer ends it. */
+  /** Calls back with the URI of each resource that the server reports as updated. Returns a function that ends this. */
   onUpdated(listener: (uri: string) => void): () => void
 }
 
 export interface LinkOptions {
-  /** What was found out before; null to find it out. */
+  /** The protocol as negotiated before; null to negotiate it. */
   verdict: Verdict | null
   auth: AuthProvider
-  /** Told to the server at the start of an older session, or with every request of the newer protocol. */
+  /** Declared once when a legacy session starts, or with every modern request. */
   capabilities?: ClientCapabilities
-  /** The server says that one of its lists has changed. */
+  /** Called when the server reports that one of its lists changed. */
   onChanged?: () => void
-  /** Time for the whole opening, in milliseconds. */
+  /** Limit for opening the connection, in milliseconds. */
   timeoutMs: number
   signal?: AbortSignal | null
 }
 
 const clientInfo = { name: 'gatehouse', version: '0.1.0' }
 
-/** Results are checked by us, with our limits: the SDK would compile any schema that a stranger sends. */
+/**
+ * Accepts every result: Gatehouse checks them within its own limits, while the SDK would compile any untrusted schema.
+ */
 const unchecking: jsonSchemaValidator = {
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
 }
 
-/** Streams are fetched again by the transport itself, this often and at these intervals. */
+/** The transport reopens its streams this often and at these intervals, in milliseconds. */
 const reconnectionOptions = {
   initialReconnectionDelay: 200,
   maxReconnectionDelay: 1500,
@@ -66,15 +68,15 @@ const reconnectionOptions = {
   maxRetries: 3,
 }
 
-/** After its session is lost, what was sent may hear of it for so long, in milliseconds. */
+/** After the session is lost, requests in flight get this long to receive their response, in milliseconds. */
 const lostMs = 500
 
-/** Time for a server to be told that its session is over, in milliseconds. */
+/** Time limit for ending the session at the server, in milliseconds. */
 const goodbyeMs = 1000
 
-/** Opens a connection. Throws what the SDK or the guarded fetch throws; `faultOf` gives it words. */
+/** Throws what the SDK or the guarded fetch throws; `faultOf` turns it into an UpstreamFault. */
 export function openLink(services: Services, target: Target, options: LinkOptions): Promise<Link> {
-  // It lives longer than the call that needs it first, and must not die or be counted with it.
+  // The connection outlives the request that opens it: it must not be aborted or tracked with it.
   return unwatched(async () => {
     const limit = AbortSignal.timeout(options.timeoutMs)
     const signal = options.signal ? AbortSignal.any([limit, options.signal]) : limit
@@ -91,7 +93,7 @@ export function openLink(services: Services, target: Target, options: LinkOption
   })
 }
 
-/** What a server of the oldest transport answers to a POST at the address of its stream. */
+/** True for the statuses with which an SSE-only server refuses a POST to the URL of its stream. */
 function mayBeSse(error: unknown): boolean {
   return error instanceof SdkHttpError && [400, 404, 405].includes(error.status ?? 0)
 }
@@ -126,7 +128,7 @@ async function openHttp(
   client.onerror = (error) => {
     if (!stream.isLost(error)) return
     fall()
-    // A request on its way to a server that is back hears first that its session is no more, and is sent again.
+    // A request in flight to a restarted server learns first that its session no longer exists, and is sent again.
     setTimeout(() => void client.close().catch(() => {}), lostMs).unref()
   }
   return link
@@ -152,7 +154,7 @@ async function openSse(
     prior: { kind: 'legacy' },
   })
   await orAbort(opening, signal, transport)
-  // A second stream would be another session: what waits for an answer in this one waits in vain.
+  // A new stream would be a new session: requests that wait for a response in this one would never get it.
   client.onerror = (error) => {
     if (error instanceof SseError) void client.close().catch(() => {})
   }
@@ -184,7 +186,7 @@ function priorOf(verdict: Verdict | null) {
   return { kind: 'modern', discover: verdict.discover as DiscoverResult } as const
 }
 
-/** Some openings wait for a server's first word without a limit of their own. */
+/** Some openings wait for the server's first message without a limit of their own. */
 async function orAbort(
   opening: Promise<void>,
   signal: AbortSignal,
@@ -207,7 +209,7 @@ async function orAbort(
   }
 }
 
-/** `fall` makes it one that is gone for whoever wants a new request answered. */
+/** `fall` marks the connection as closed, so that it gets no new requests. */
 function linkOf(
   client: Client,
   { hidden, ...kind }: { era: Era; transport: UpstreamTransport; hidden: Hidden },

@@ -1,4 +1,4 @@
-/** Keeps an ear on upstreams that tell of changes: their sessions and listen streams stay open in one process. */
+/** Listens to upstreams that report changes: one process keeps their sessions and listen streams open. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
@@ -18,11 +18,13 @@ interface Ear {
   stop(): void
 }
 
-/** At most so many upstreams are listened to at once; the others are looked at by the clock. */
+/** At most this many upstreams are listened to at once; the others are refreshed by the clock alone. */
 const maxEars = 400
-/** How often it is checked that what is listened to is still ours to listen to, in milliseconds. */
+/** How often upstreams that another process listens to now are dropped, in milliseconds. */
 const tidyMs = 30_000
-/** A stream that ends is opened again after this, twice as long each time, unless it lived for long. Milliseconds. */
+/**
+ * Pause before a stream that ended is opened again; it doubles each time, unless the stream lived long. Milliseconds.
+ */
 const firstPauseMs = 250
 const longestPauseMs = 60_000
 const longLifeMs = 60_000
@@ -74,7 +76,7 @@ export function createFollower(services: Services): Follower & { stop(): void } 
   }
 }
 
-/** Null when the upstream never tells of anything. `gone` is called when the ear is of no more use. */
+/** Null when the upstream reports no changes. `gone` is called when the connection or the stream has ended for good. */
 function listenOver(services: Services, row: UpstreamRow, lease: Lease<Link>, gone: () => void): Ear | null {
   const link = lease.thing
   const filter = filterOf(link)
@@ -84,7 +86,7 @@ function listenOver(services: Services, row: UpstreamRow, lease: Lease<Link>, go
   link.onDown(() => {
     if (stop.signal.aborted) return
     gone()
-    // Whatever it said meanwhile was not heard.
+    // Changes since the connection was lost were not received.
     again()
   })
   if (link.era === 'modern')
@@ -117,7 +119,7 @@ function filterOf({ facts }: Link): Filter | null {
   return Object.keys(filter).length > 0 ? filter : null
 }
 
-/** Opens the listen stream again whenever the server ends it, and looks at the lists after each gap. */
+/** Reopens the listen stream whenever the server ends it, and refreshes the lists after each gap. */
 async function keepListening(
   link: Link,
   filter: Filter,

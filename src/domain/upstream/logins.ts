@@ -1,4 +1,7 @@
-/** People log in for an upstream: they confirm it in their browser, are sent out, and let in again once by that browser. */
+/**
+ * Logins for upstreams: a person confirms in a browser, logs in at the authorization server, and that browser returns
+ * once.
+ */
 import { eq, sql } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
@@ -17,19 +20,20 @@ import { loadRows, type UpstreamRow } from './state.ts'
 import { targetOf } from './target.ts'
 import { databaseKeeper } from './tokens.ts'
 
-/** Time to log in, in milliseconds. */
+/** Time to finish a login, in milliseconds. */
 const loginMs = 10 * 60_000
-/** Logins of one upstream that may be under way at once. */
+/** Open logins that one upstream may have. */
 const maxLogins = 20
 
 /**
- * Begins a login: answers our own page, where a person confirms it within ten minutes (see confirmLogin). Action `tools:Connect` on the tool.
- * INVALID for an upstream that needs nobody, UPSTREAM when its authorization server cannot be found or refuses us.
+ * Starts a login. Returns the URL of a page of Gatehouse, where a person confirms it within ten minutes (see
+ * confirmLogin). Action `tools:Connect` on the tool. INVALID for an upstream that needs no login, UPSTREAM when its
+ * authorization server cannot be found or refuses Gatehouse.
  */
 export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Promise<{ url: string }> {
   const row = await findUpstream(ctx, input.toolId)
   if ((row.config.auth ?? openAuth).kind !== 'authorization_code')
-    throw new AppError('INVALID', 'This upstream gets its tokens by itself: nobody has to log in for it.')
+    throw new AppError('INVALID', 'This upstream gets its tokens without a person: it needs no login.')
   const state = newToken('')
   const login: LoginLeg = { state }
   const challenge = await beginLogin(ctx, row, login)
@@ -60,9 +64,9 @@ async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginLeg): Promise<
     const challenge = await findChallenge(ctx, target, kept.metadataUrl)
     await runFlow(ctx, row, target, { kept, save: (change) => keeper.save(change), challenge, login })
     if (!login.url || !login.verifier || !login.discovery)
-      throw new UpstreamFault('authorization_failed', 'The authorization server cannot be logged in to.')
+      throw new UpstreamFault('authorization_failed', 'The authorization server does not support this login.')
     if (!/^https?:/.test(login.url))
-      throw new UpstreamFault('authorization_failed', 'The authorization server has no web address.')
+      throw new UpstreamFault('authorization_failed', 'The authorization server has no http or https URL.')
     return challenge
   } catch (error) {
     const fault = faultOf(error)
@@ -71,9 +75,9 @@ async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginLeg): Promise<
 }
 
 /**
- * The return of a login, by the parameters of the callback and the secret of the browser's cookie. The state counts once,
- * whatever becomes of it, and only in the browser that confirmed it; the issuer is checked before the code is shown to
- * anybody. Idempotent in effect: a repeat is `expired`.
+ * Finishes a login, by the parameters of the callback and the secret of the browser's cookie. The state can be used
+ * once, whatever the outcome, and only in the browser that confirmed it. The issuer is checked before the code is sent
+ * to a token endpoint. A repeated call returns `expired`.
  */
 export async function finishLogin(
   services: Services,
@@ -111,7 +115,7 @@ export async function finishLogin(
   return 'connected'
 }
 
-/** Forgets tokens, registration and logins. Action `tools:Connect` on the tool. Idempotent. */
+/** Deletes tokens, client registration and logins. Action `tools:Connect` on the tool. Idempotent. */
 export async function disconnectUpstream(ctx: Ctx, input: { toolId: string }): Promise<void> {
   const row = await findUpstream(ctx, input.toolId)
   await atomically(ctx.db, async (tx) => {
@@ -126,7 +130,7 @@ export async function disconnectUpstream(ctx: Ctx, input: { toolId: string }): P
   await startAnew(ctx, row)
 }
 
-/** The row when it exists for the caller and may be connected by it. */
+/** Returns the row when the caller can reach it and may connect it. */
 async function findUpstream(ctx: Ctx, id: string): Promise<UpstreamRow> {
   const [found] = await loadRows(ctx.db, [id])
   const row = reachable(ctx, found, 'upstream', id)
@@ -142,7 +146,7 @@ async function isOpen(services: Services, state: string): Promise<boolean> {
   return rows.length > 0
 }
 
-/** Takes the login out, once, for the browser that confirmed it. */
+/** Deletes the login and returns it, once, for the browser that confirmed it. */
 async function takeLogin(
   services: Services,
   state: string,
@@ -162,28 +166,46 @@ async function takeLogin(
     valid: boolean
   }>(
     services.db,
-    sql`delete from upstream_logins where state_hash = ${sha256Hex(state)}
+    sql`
+      delete from upstream_logins
+      where state_hash = ${sha256Hex(state)}
         and browser_hash = ${sha256Hex(browser)}
-      returning upstream_id as "upstreamId", config_version as "configVersion", sealed,
-        started_by as "startedBy", expires_at > now() as valid`,
+      returning
+        upstream_id as "upstreamId",
+        config_version as "configVersion",
+        sealed,
+        started_by as "startedBy",
+        expires_at > now() as valid`,
   )
   return taken?.valid ? taken : null
 }
 
-/** Old logins go, and the oldest of too many. */
+/** Deletes expired logins, and this upstream's oldest ones when there are too many. */
 async function makeRoom(tx: Ctx['db'], id: string): Promise<void> {
   await query(tx, sql`delete from upstream_logins where expires_at <= now()`)
   await tx.delete(upstreamLogins).where(
-    sql`${eq(upstreamLogins.upstreamId, id)} and state_hash not in
-      (select state_hash from upstream_logins where upstream_id = ${id} order by created_at desc limit ${maxLogins - 1})`,
+    sql`
+      ${eq(upstreamLogins.upstreamId, id)}
+      and state_hash not in (
+        select state_hash
+        from upstream_logins
+        where upstream_id = ${id}
+        order by created_at desc
+        limit ${maxLogins - 1}
+      )`,
   )
 }
 
-/** Connections that were made with other tokens, or with none, are used no more; the upstream is looked at at once. */
+/** Raises the configuration's version, so that connections with other tokens are no longer used, and refreshes now. */
 async function startAnew(services: Services, row: UpstreamRow): Promise<void> {
   await query(
     services.db,
-    sql`update upstreams set config_version = config_version + 1, failures = 0, retry_at = null, wake_at = now()
+    sql`
+      update upstreams
+      set config_version = config_version + 1,
+        failures = 0,
+        retry_at = null,
+        wake_at = now()
       where id = ${row.id}`,
   )
   services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])

@@ -1,4 +1,4 @@
-/** What is relayed beside tools: resources, prompts and completions, as the upstream gives them. */
+/** Requests that are relayed beside tool calls: resources, prompts and completions, passed on unchanged. */
 import { z } from 'zod'
 import { jsonTooBig, type JsonObject } from '../../core/json.ts'
 import type { Services } from '../access/index.ts'
@@ -7,7 +7,7 @@ import { inputRequired, isInputRequired } from './call.ts'
 import { faultOf, UpstreamFault, type FaultCode } from './fault.ts'
 import { relayedInput, relayedMeta } from './relay.ts'
 
-/** A result of the protocol, what the upstream asks back, or what went wrong. */
+/** A result of the protocol, the input that the upstream requests, or a failure. */
 export type UpstreamReading =
   | { result: JsonObject }
   | { inputRequired: InputRequired }
@@ -16,12 +16,12 @@ export type UpstreamReading =
 const anything = z.looseObject({})
 const maxDepth = 64
 
-/** `resources/read` of the upstream's own URI. Never throws. */
+/** `resources/read` with the upstream's own URI. Never throws. */
 export function readResource(services: Services, asking: Asking & { uri: string }): Promise<UpstreamReading> {
   return read(services, asking, 'resources/read', { uri: asking.uri })
 }
 
-/** `prompts/get` by the upstream's own name. Never throws. */
+/** `prompts/get` with the upstream's own name. Never throws. */
 export function getPrompt(
   services: Services,
   asking: Asking & { name: string; arguments?: Record<string, string> },
@@ -30,7 +30,7 @@ export function getPrompt(
   return read(services, asking, 'prompts/get', { name, ...(args ? { arguments: args } : {}) })
 }
 
-/** `completion/complete`; `params` are the protocol's own. Never throws. */
+/** `completion/complete`; `params` are those of the protocol. Never throws. */
 export function completeArgument(
   services: Services,
   asking: Asking & { params: JsonObject },
@@ -64,10 +64,10 @@ async function read(
     )
     if (isInputRequired(answer)) {
       if (relay) return { inputRequired: inputRequired(answer) }
-      throw new UpstreamFault('input_required', 'The server wants to ask its caller something.')
+      throw new UpstreamFault('input_required', 'The server requests input from its caller.')
     }
     const tooBig = jsonTooBig(answer, { maxBytes: services.limits.maxResponseBytes, maxDepth })
-    if (tooBig) throw new UpstreamFault('response_too_large', `The answer of the server ${tooBig}.`)
+    if (tooBig) throw new UpstreamFault('response_too_large', `The response of the server ${tooBig}.`)
     return { result: answer as JsonObject }
   } catch (error) {
     const { code, message, facts } = faultOf(error)

@@ -1,47 +1,47 @@
-/** The tokens of an upstream: sealed in the database, renewed by one replica at a time. */
+/** The tokens of an upstream: encrypted in the database, renewed by one replica at a time. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { sql } from 'drizzle-orm'
+import { sql, type SQL } from 'drizzle-orm'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
 import type { Services } from '../access/index.ts'
 import { seal, unseal } from '../secrets/index.ts'
 import { UpstreamFault } from './fault.ts'
 
-/** Tokens with the issuer that gave them: they are shown to no other. */
+/** Tokens with the issuer that issued them: they are sent to no other. */
 export type IssuedTokens = OAuthTokens & { issuer?: string }
 export type IssuedClient = OAuthClientInformationMixed & { issuer?: string }
 
 export interface Kept {
   tokens: IssuedTokens | null
-  /** What we are registered as. */
+  /** The client registration at the authorization server. */
   client: IssuedClient | null
-  /** Scopes that calls wanted and the tokens do not have: the next login asks for them too. */
+  /** Scopes that calls required and the tokens lack: the next login requests them too. */
   wanted: string[]
   metadataUrl: string | null
   /** Rises whenever the tokens change. */
   version: number
-  /** Milliseconds until the access token ends; null when the server did not say. */
+  /** Milliseconds until the access token expires; null when the server did not say. */
   leftMs: number | null
-  /** Milliseconds since the tokens came. */
+  /** Milliseconds since the tokens were stored. */
   ageMs: number
 }
 
-/** What is changed; what is left out stays. */
+/** The fields to change; absent ones keep their value. */
 export type Change = Partial<Pick<Kept, 'tokens' | 'client' | 'wanted' | 'metadataUrl'>>
 
-/** Where tokens are kept: in the database, or for a trial in memory. */
+/** Stores tokens: in the database, or in memory for a trial. */
 export interface Keeper {
   read(): Promise<Kept>
-  /** Writes at once. Tokens that change raise the version. */
+  /** Writes at once. A change of the tokens raises the version. */
   save(change: Change): Promise<void>
   /**
-   * Has `work` run by nobody else at the same time, unless the version is no longer `seen`: then somebody else has done
-   * it, and nothing runs. `save` of a keeper that lost its turn writes nothing.
+   * Runs `work` while no other process does, unless the version is no longer `seen`: then another process has done it
+   * and nothing runs. The `save` given to `work` writes nothing once another process has taken over.
    */
   inTurn(seen: number, work: (kept: Kept, save: Keeper['save']) => Promise<void>): Promise<void>
 }
 
-/** Whoever asks for tokens has this long, in milliseconds; a process that died does not stop the others for longer. */
+/** Time limit of one renewal, in milliseconds; a process that died blocks the others no longer than this. */
 const turnMs = 25_000
 const lookAgainMs = 50
 const nothing: Kept = {
@@ -73,8 +73,8 @@ const columns = sql`sealed, client, metadata_url as "metadataUrl", version,
   (extract(epoch from now() - updated_at) * 1000)::float8 as "ageMs"`
 
 /**
- * Seals every upstream's tokens anew under another master key, in the caller's transaction; answers how many there were.
- * Logins under way are forgotten: people begin them again.
+ * Encrypts the tokens of all upstreams under another master key, in the caller's transaction. Returns how many there
+ * were. Deletes open logins: people start them again.
  */
 export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Promise<number> {
   await query(tx, sql`delete from upstream_logins`)
@@ -87,7 +87,10 @@ export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Prom
       text === null ? null : seal(to, unseal(from, text, contextOf(id)), contextOf(id))
     await query(
       tx,
-      sql`update upstream_tokens set sealed = ${anew(sealed)}::text, client = ${anew(client)}::text
+      sql`
+        update upstream_tokens
+        set sealed = ${anew(sealed)}::text,
+          client = ${anew(client)}::text
         where upstream_id = ${id}`,
     )
   }
@@ -98,7 +101,7 @@ function contextOf(id: string): string {
   return `upstream/${id}`
 }
 
-/** The keeper of a saved upstream. */
+/** Stores the tokens of a saved upstream. */
 export function databaseKeeper(services: Services, id: string, projectId: string): Keeper {
   const { db, masterKey } = services
   const context = contextOf(id)
@@ -126,10 +129,14 @@ export function databaseKeeper(services: Services, id: string, projectId: string
     const lifeMs = given && tokens?.expires_in !== undefined ? tokens.expires_in * 1000 : null
     await query(
       db,
-      sql`update upstream_tokens set sealed = ${sealed}, metadata_url = ${metadataUrl},
-        client = ${client ? seal(masterKey, JSON.stringify(client), context) : null}
-        ${given ? sql`, version = version + 1, updated_at = now(), expires_at = ${lifeMs === null ? sql`null` : nowPlus(lifeMs)}` : sql``}
-        where upstream_id = ${id} ${asker === null ? sql`` : sql`and asker = ${asker}`}`,
+      sql`
+        update upstream_tokens
+        set sealed = ${sealed},
+          metadata_url = ${metadataUrl},
+          client = ${client ? seal(masterKey, JSON.stringify(client), context) : null}
+          ${given ? renewed(lifeMs) : sql``}
+        where upstream_id = ${id}
+          ${asker === null ? sql`` : sql`and asker = ${asker}`}`,
     )
   }
   return {
@@ -147,21 +154,36 @@ export function databaseKeeper(services: Services, id: string, projectId: string
       } finally {
         await query(
           db,
-          sql`update upstream_tokens set asked_until = null where upstream_id = ${id} and asker = ${taken.asker}`,
+          sql`
+            update upstream_tokens
+            set asked_until = null
+            where upstream_id = ${id}
+              and asker = ${taken.asker}`,
         )
       }
     },
   }
 }
 
+/** Assignments for new tokens; `lifeMs` is null when the server did not say when they expire. */
+function renewed(lifeMs: number | null): SQL {
+  const expiresAt = lifeMs === null ? sql`null` : nowPlus(lifeMs)
+  return sql`, version = version + 1, updated_at = now(), expires_at = ${expiresAt}`
+}
+
 async function ensureRow(db: Database, id: string, projectId: string): Promise<void> {
   await query(
     db,
-    sql`insert into upstream_tokens (upstream_id, project_id) values (${id}, ${projectId}) on conflict do nothing`,
+    sql`
+      insert into upstream_tokens (upstream_id, project_id)
+      values (${id}, ${projectId})
+      on conflict do nothing`,
   )
 }
 
-/** Waits for the turn; null when the tokens changed meanwhile. No lock is held while somebody asks over the network. */
+/**
+ * Waits until no other process renews; null when the tokens changed meanwhile. Holds no lock during network requests.
+ */
 async function takeTurn(
   db: Database,
   id: string,
@@ -170,8 +192,13 @@ async function takeTurn(
   for (const until = Date.now() + turnMs; Date.now() < until;) {
     const [taken] = await query<TokenRow & { asker: number }>(
       db,
-      sql`update upstream_tokens set asker = asker + 1, asked_until = ${nowPlus(turnMs)}
-        where upstream_id = ${id} and version = ${seen} and (asked_until is null or asked_until < now())
+      sql`
+        update upstream_tokens
+        set asker = asker + 1,
+          asked_until = ${nowPlus(turnMs)}
+        where upstream_id = ${id}
+          and version = ${seen}
+          and (asked_until is null or asked_until < now())
         returning asker, ${columns}`,
     )
     if (taken) return taken
@@ -185,7 +212,7 @@ async function takeTurn(
   throw new UpstreamFault('timeout', 'The authorization server did not answer in time.')
 }
 
-/** For a trial of a configuration that is not saved: nothing outlives it. */
+/** Stores the tokens of a trial in memory. */
 export function memoryKeeper(): Keeper {
   let kept = nothing
   const save = async (change: Change) => {

@@ -1,4 +1,4 @@
-/** Tries a configuration before it is saved. Writes nothing. */
+/** Tests a configuration before it is saved. Writes nothing. */
 import { newId } from '../../core/ids.ts'
 import type { Services } from '../access/index.ts'
 import { authFor } from './auth.ts'
@@ -17,15 +17,15 @@ export interface Trial {
   era: Era | null
   transport: UpstreamTransport | null
   server: { name: string; version: string } | null
-  /** Names of its tools, sorted; at most 1000. */
+  /** Names of the server's tools, sorted; at most 1000. */
   tools: string[]
   error: { code: string; message: string } | null
 }
 
-/** Time for the whole trial, in milliseconds. */
+/** Limit for the whole trial, in milliseconds. */
 const trialMs = 20_000
 
-/** Connects, lists and closes. Never throws for a server; tokens that it needs are asked for and forgotten. */
+/** Connects, lists and closes. A failure of the server is returned, not thrown; tokens it requires are not stored. */
 export async function testUpstream(
   services: Services,
   projectId: string,

@@ -1,40 +1,46 @@
 /**
- * The fetch that upstreams are spoken to with: the guarded one of the house, with a limit on every message, and with
- * eyes: what a call sent, and whether the stream that should bring its answer has ended without one.
+ * The fetch for requests to upstreams: the guarded fetch with a size limit for each message. It also tracks, for one
+ * call, whether it was sent, and whether the stream that should carry its response ended without one.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { onAbort } from '../../core/abort.ts'
 import { EgressError, type Egress } from '../egress/index.ts'
 
-/** What is seen of one call's exchanges. */
+/** What is known about the delivery of one call. */
 export interface Sight {
-  /** False only when the other side has surely not acted on the call: nothing left, or everything was refused (4xx). */
+  /**
+   * False only when the upstream certainly did not act on the call: nothing was sent, or every request was refused
+   * (4xx).
+   */
   mayHaveRun: boolean
-  /** Asked before anything of the call leaves; with false nothing does. */
+  /** Called before anything of the call is sent; nothing is sent when it returns false. */
   mayStart?: (() => boolean) | undefined
 }
 
 interface Watch {
   sight: Sight
-  /** Ends what is left of the call's exchanges. */
+  /** Aborts requests of the call that are still open. */
   over: AbortSignal
   began(): void
-  /** The stream that should bring the answer is gone. With `resumable` the transport may still fetch the rest. */
+  /** The stream that should carry the response ended. With `resumable` the transport may still fetch the rest. */
   gone(resumable: boolean, reason: Error): void
 }
 
 const watching = new AsyncLocalStorage<Watch | null>()
 
-/** An answer may still be on its way through our own pipes when its stream has ended, in milliseconds. */
+/** Time for a response that was received before its stream ended to reach the caller, in milliseconds. */
 const lastWordsMs = 300
-/** How long a stream with event ids may stay away before the call is given up, in milliseconds. */
+/** Time for a stream with event ids to resume before the call fails, in milliseconds. */
 const resumeMs = 10_000
-/** What is left of a call's exchanges is cut off so long after it is over: the word of its end must still get out. */
+/**
+ * Delay before open requests of a finished call are aborted, so that its cancellation notice is still sent.
+ * Milliseconds.
+ */
 const leftOverMs = 1000
 
 /**
- * Runs one call and writes into `sight` what it does on the wire. The signal given to `work` fires when the caller gives
- * up, and when the stream of the answer is lost. Exchanges that are still open when the work is done are ended.
+ * Runs one call and records its delivery in `sight`. The signal given to `work` fires when the caller aborts, and when
+ * the stream of the response is lost. Requests that are still open when the call ends are aborted.
  */
 export async function watched<Result>(
   caller: AbortSignal | null,
@@ -73,12 +79,15 @@ export async function watched<Result>(
   }
 }
 
-/** Runs what outlives the call that happens to cause it, as a connection that others will use, unseen by that call. */
+/**
+ * Runs work that outlives the call that starts it, such as opening a shared connection, without tracking it for that
+ * call.
+ */
 export function unwatched<Result>(work: () => Promise<Result>): Promise<Result> {
   return watching.run(null, work)
 }
 
-/** A message larger than `maxBytes` fails with TOO_LARGE while it is read; a stream may go on for ever. */
+/** A message larger than `maxBytes` fails with TOO_LARGE while it is read; the length of a stream is not limited. */
 export function wireFetch(egress: Egress, maxBytes: number): typeof globalThis.fetch {
   return async (input, init) => {
     const watch = watching.getStore() ?? null
@@ -96,7 +105,7 @@ export function wireFetch(egress: Egress, maxBytes: number): typeof globalThis.f
       if (!isPost) watch?.gone(true, error as Error)
       throw error
     }
-    // A request that was refused (4xx) or sent elsewhere (3xx) was not acted on; by a 408 a proxy says it gave up waiting.
+    // A refused (4xx) or redirected (3xx) request was not acted on; a 408 may come from a proxy that stopped waiting.
     const { status } = response
     if (watch && isPost && (status < 300 || status >= 500 || status === 408)) watch.sight.mayHaveRun = true
     return bounded(response, maxBytes, watch)
@@ -112,7 +121,7 @@ function bounded(response: Response, maxBytes: number, watch: Watch | null): Res
     transform(chunk, controller) {
       const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
       if (isStream) resumable ||= bytes.includes('\nid:') || bytes.subarray(0, 3).equals(idField)
-      // An empty line ends an event: what follows is another message.
+      // An empty line ends an event: what follows is the next message.
       const end = isStream ? Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n')) : -1
       size = end < 0 ? size + bytes.length : bytes.length - end
       if (size > maxBytes) controller.error(tooLarge(maxBytes))

@@ -1,4 +1,4 @@
-/** The worker of upstreams: looks at each when its time has come, in whichever process is free. */
+/** The worker that refreshes upstreams when they are due, in whichever process claims them. */
 import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
 import { claim } from '../../store/work/work.ts'
@@ -8,10 +8,12 @@ import { setFollower } from './follower.ts'
 import { createFollower } from './listen.ts'
 import { look } from './refresh.ts'
 
-/** Upstreams that are looked at at once. */
+/** Upstreams refreshed at the same time. */
 const slots = 8
 
-/** Refreshes upstreams in the background and follows what they tell. `stop` waits a moment for looks under way. */
+/**
+ * Refreshes upstreams in the background and listens to their changes. `stop` waits up to 2 s for refreshes in flight.
+ */
 export function startUpstreams(
   services: Services,
   options: { sweepMs: number },
@@ -29,7 +31,7 @@ export function startUpstreams(
     claim: (limits) => claim(services.leaseDb, 'upstreams', leaseMs, limits),
     run: (held, { signal }) => look(services, held, signal),
     onError: (error, id) =>
-      services.log.error({ err: error, id }, 'an upstream could not be looked at; it is taken up again'),
+      services.log.error({ err: error, id }, 'could not refresh an upstream; it is claimed again later'),
   })
   return {
     async stop(graceMs) {
@@ -41,11 +43,16 @@ export function startUpstreams(
   }
 }
 
-/** Another process looks at what this one followed, and follows it from then on. */
+/** Makes the upstreams of this process's follower due, so that another process refreshes and follows them. */
 async function giveUp(services: Services, listener: string): Promise<void> {
   const rows = await query(
     services.db,
-    sql`update upstreams set listener = null, wake_at = now() where listener = ${listener} returning id`,
+    sql`
+      update upstreams
+      set listener = null,
+        wake_at = now()
+      where listener = ${listener}
+      returning id`,
   ).catch(() => [])
   if (rows.length > 0) services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
 }
