@@ -11,9 +11,9 @@ import { borrowLink, isStale } from './borrow.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
 import { openLink, type Link } from './link.ts'
 import { prepareRelay, type Relay } from './relay.ts'
-import { loadRows, type UpstreamRow, type Verdict } from './state.ts'
+import { loadRows, type UpstreamRow, type NegotiatedProtocol } from './state.ts'
 import { targetOf } from './target.ts'
-import { watched, type Sight } from './wire.ts'
+import { trackDelivery, type Delivery } from './wire.ts'
 
 /** The upstream needs input from its client before it continues (multi-round requests of MCP 2026-07-28). */
 export interface InputRequired {
@@ -21,7 +21,7 @@ export interface InputRequired {
   requestState: string | null
 }
 
-export interface Asking {
+export interface UpstreamRequest {
   /** The id of the upstream, which is also the id of its tool. */
   id: string
   projectId: string
@@ -49,31 +49,31 @@ const maxTries = 3
 const secondTryMs = 250
 
 /**
- * Returns what `send` returns; throws an UpstreamFault. Sets `sight.mayHaveRun` when the upstream may have acted on the
- * request. With `harmless` a request whose connection was lost is sent again.
+ * Returns what `send` returns; throws an UpstreamFault. Sets `delivery.mayHaveRun` when the upstream may have acted on
+ * the request. With `harmless` a request whose connection was lost is sent again.
  */
 export async function askUpstream<Result>(
   services: Services,
-  asking: Asking,
-  sight: Sight,
+  request: UpstreamRequest,
+  delivery: Delivery,
   send: Send<Result>,
   harmless = false,
 ): Promise<Result> {
-  const until = Date.now() + asking.timeoutMs
-  const row = await openRow(services, asking)
-  let verdict = row.verdict
+  const until = Date.now() + request.timeoutMs
+  const row = await openRow(services, request)
+  let protocol = row.protocol
   for (let tries = 1; ; tries++) {
     const left = until - Date.now()
-    if (left <= 0) throw new UpstreamFault('timeout', `No answer within ${asking.timeoutMs} ms.`)
-    const attempt = await tryOnce(services, row, verdict, asking, sight, left, send)
+    if (left <= 0) throw new UpstreamFault('timeout', `No answer within ${request.timeoutMs} ms.`)
+    const attempt = await tryOnce(services, row, protocol, request, delivery, left, send)
     if ('result' in attempt) return attempt.result
     const { fault, link } = attempt
-    if (asking.signal?.aborted) throw new UpstreamFault('cancelled', 'The request was cancelled.')
+    if (request.signal?.aborted) throw new UpstreamFault('cancelled', 'The request was cancelled.')
     if (link && (isStale(fault, link) || fault.code === 'connection_lost')) {
       services.connections.retire(link)
-      if (isStale(fault, link)) verdict = link.era === 'modern' ? null : verdict
+      if (isStale(fault, link)) protocol = link.era === 'modern' ? null : protocol
     }
-    if (fault.code === 'insufficient_scope' && tries < maxTries && !sight.mayHaveRun) {
+    if (fault.code === 'insufficient_scope' && tries < maxTries && !delivery.mayHaveRun) {
       await stepUp(
         services,
         row,
@@ -84,15 +84,15 @@ export async function askUpstream<Result>(
       if (link) services.connections.retire(link)
       continue
     }
-    if (tries === maxTries || !mayRepeat(fault, link, sight, harmless)) {
-      await reportTrouble(services, row, fault)
+    if (tries === maxTries || !mayRepeat(fault, link, delivery, harmless)) {
+      await scheduleRefresh(services, row, fault)
       throw fault
     }
     if (fault.code === 'unreachable') await pause(secondTryMs)
   }
 }
 
-async function openRow(services: Services, { id, projectId }: Asking): Promise<UpstreamRow> {
+async function openRow(services: Services, { id, projectId }: UpstreamRequest): Promise<UpstreamRow> {
   const [row] = await loadRows(services.db, [id])
   if (!row || row.projectId !== projectId)
     throw new UpstreamFault('upstream_unavailable', 'This upstream no longer exists.')
@@ -109,9 +109,9 @@ async function openRow(services: Services, { id, projectId }: Asking): Promise<U
 async function tryOnce<Result>(
   services: Services,
   row: UpstreamRow,
-  verdict: Verdict | null,
-  asking: Asking,
-  sight: Sight,
+  protocol: NegotiatedProtocol | null,
+  request: UpstreamRequest,
+  delivery: Delivery,
   timeoutMs: number,
   send: Send<Result>,
 ): Promise<{ result: Result } | { fault: UpstreamFault; link: Link | null }> {
@@ -120,16 +120,16 @@ async function tryOnce<Result>(
   let link: Link | null = null
   let done = () => {}
   try {
-    const lease = await within(borrowLink(services, row, verdict), left(), asking.signal ?? null)
+    const lease = await within(borrowLink(services, row, protocol), left(), request.signal ?? null)
     link = lease.thing
     done = lease.release
-    const own = await ownLink(services, row, link, asking, left())
+    const own = await ownLink(services, row, link, request, left())
     if (own) done = () => (lease.release(), void own.close())
     const over = own ?? link
-    const result = await watched(
-      asking.signal ?? null,
+    const result = await trackDelivery(
+      request.signal ?? null,
       (signal) => send(over, { timeoutMs: left(), signal, row }),
-      sight,
+      delivery,
     )
     return { result }
   } catch (error) {
@@ -154,7 +154,7 @@ async function ownLink(
   services: Services,
   row: UpstreamRow,
   shared: Link,
-  { relay, signal }: Asking,
+  { relay, signal }: UpstreamRequest,
   timeoutMs: number,
 ): Promise<Link | null> {
   const asks = relay?.ask !== undefined && shared.era === 'legacy'
@@ -164,7 +164,7 @@ async function ownLink(
   const { elicitation, sampling, roots } = relay.clientCapabilities as Record<string, Json | undefined>
   const capabilities = asks ? ({ elicitation, sampling, roots } as ClientCapabilities) : {}
   const link = await openLink(services, target, {
-    verdict: shared.verdict,
+    protocol: shared.protocol,
     auth: authFor(services, row, target),
     capabilities: JSON.parse(JSON.stringify(capabilities)) as ClientCapabilities,
     timeoutMs,
@@ -175,14 +175,14 @@ async function ownLink(
 }
 
 /** True when the transport proves that the upstream did not act on the request, or when a repeat does no harm. */
-function mayRepeat(fault: UpstreamFault, link: Link | null, sight: Sight, harmless: boolean): boolean {
-  if (fault.code === 'connection_lost') return harmless || !sight.mayHaveRun
-  if (sight.mayHaveRun) return false
+function mayRepeat(fault: UpstreamFault, link: Link | null, delivery: Delivery, harmless: boolean): boolean {
+  if (fault.code === 'connection_lost') return harmless || !delivery.mayHaveRun
+  if (delivery.mayHaveRun) return false
   return fault.code === 'unreachable' || (link !== null && isStale(fault, link))
 }
 
 /** Schedules a refresh now, so that the upstream's status shows the failure at once and not minutes later. */
-async function reportTrouble(
+async function scheduleRefresh(
   services: Services,
   row: UpstreamRow,
   { code, facts }: UpstreamFault,
@@ -196,7 +196,11 @@ async function reportTrouble(
   if (!serious || row.status !== 'CONNECTED') return
   await query(
     services.db,
-    sql`update upstreams set wake_at = now() where id = ${row.id} and status = 'CONNECTED'`,
+    sql`
+      update upstreams
+      set wake_at = now()
+      where id = ${row.id}
+        and status = 'CONNECTED'`,
   )
   services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
 }

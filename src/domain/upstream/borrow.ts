@@ -5,25 +5,25 @@ import { authFor } from './auth.ts'
 import { noticeChange } from './changes.ts'
 import type { UpstreamFault } from './fault.ts'
 import { openLink, type Link } from './link.ts'
-import type { UpstreamRow, Verdict } from './state.ts'
+import type { UpstreamRow, NegotiatedProtocol } from './state.ts'
 import { targetOf } from './target.ts'
 
 /** Time to open a connection, negotiation included, in milliseconds. */
 const openMs = 10_000
 
 /**
- * Lends the shared connection and opens it when there is none. With `verdict` null the protocol is negotiated again.
+ * Lends the shared connection and opens it when there is none. With `protocol` null the protocol is negotiated again.
  */
 export async function borrowLink(
   services: Services,
   row: UpstreamRow,
-  verdict: Verdict | null,
+  protocol: NegotiatedProtocol | null,
 ): Promise<Lease<Link>> {
   const target = await targetOf(services, row.projectId, row.config)
   const key = `upstream ${row.id}@${row.configVersion} ${target.key}`
   return services.connections.lease(key, async () => {
     const onChanged = noticeChange(services, row.id)
-    const options = { verdict, auth: authFor(services, row, target), onChanged, timeoutMs: openMs }
+    const options = { protocol, auth: authFor(services, row, target), onChanged, timeoutMs: openMs }
     const link = await openLink(services, target, options)
     link.onDown(() => services.connections.retire(link))
     return link

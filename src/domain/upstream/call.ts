@@ -3,14 +3,14 @@ import type { CallToolResult, Progress, Tool as WireTool } from '@modelcontextpr
 import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Services } from '../access/index.ts'
-import { askUpstream, type Asking, type InputRequired, type SendOptions } from './ask.ts'
+import { askUpstream, type UpstreamRequest, type InputRequired, type SendOptions } from './ask.ts'
 import type { UpstreamTool } from './catalog.ts'
-import { faultOf, isAnswer, UpstreamFault } from './fault.ts'
+import { faultOf, isFinalAnswer, UpstreamFault } from './fault.ts'
 import type { Link } from './link.ts'
 import { relayedInput, relayedMeta } from './relay.ts'
 import { faultResult, resultOf } from './results.ts'
 import { loadCatalogs, type UpstreamRow } from './state.ts'
-import type { Sight } from './wire.ts'
+import type { Delivery } from './wire.ts'
 
 export interface UpstreamProgress {
   progress: number
@@ -18,7 +18,7 @@ export interface UpstreamProgress {
   message?: string
 }
 
-export interface UpstreamCall extends Asking {
+export interface UpstreamCall extends UpstreamRequest {
   /** The tool's name at the upstream. */
   tool: string
   arguments: JsonObject
@@ -46,9 +46,9 @@ const progressEveryMs = 20
  * an upstream that requests input gets the error `input_required`.
  */
 export async function callUpstream(services: Services, call: UpstreamCall): Promise<UpstreamAnswer> {
-  const sight: Sight = { mayHaveRun: false, mayStart: call.mayStart }
+  const delivery: Delivery = { mayHaveRun: false, mayStart: call.mayStart }
   try {
-    const { answer, tool } = await askUpstream(services, call, sight, async (link, options) => {
+    const { answer, tool } = await askUpstream(services, call, delivery, async (link, options) => {
       const tool = await findTool(services, options.row, call.tool)
       return { answer: await send(link, call, tool, options), tool }
     })
@@ -59,8 +59,8 @@ export async function callUpstream(services: Services, call: UpstreamCall): Prom
     const fault = faultOf(error)
     if (!(error instanceof UpstreamFault))
       services.log.debug({ err: error, id: call.id }, 'an upstream call failed')
-    const sent = sight.mayHaveRun
-    return { result: faultResult(fault, sent), sent, lost: sent && !isAnswer(fault) }
+    const sent = delivery.mayHaveRun
+    return { result: faultResult(fault, sent), sent, lost: sent && !isFinalAnswer(fault) }
   }
 }
 
@@ -96,14 +96,14 @@ async function send(
   })
 }
 
-function paced(tell: (progress: UpstreamProgress) => void): (progress: Progress) => void {
+function paced(report: (progress: UpstreamProgress) => void): (progress: Progress) => void {
   let last = 0
   return ({ progress, total, message }) => {
     const now = Date.now()
     const isLast = total !== undefined && progress >= total
     if (now - last < progressEveryMs && !isLast) return
     last = now
-    tell({
+    report({
       progress,
       ...(total === undefined ? {} : { total }),
       ...(message === undefined ? {} : { message: message.slice(0, 1000) }),

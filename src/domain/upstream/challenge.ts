@@ -8,7 +8,7 @@ import { faultOf, UpstreamFault } from './fault.ts'
 import { openLink } from './link.ts'
 import type { Target } from './target.ts'
 
-const askMs = 10_000
+const connectMs = 10_000
 
 /**
  * Connects without a token. When the server accepts that, its metadata, if any, is at the URL of the specification or
@@ -19,20 +19,20 @@ export async function findChallenge(
   target: Target,
   knownMetadataUrl: string | null,
 ): Promise<Challenge> {
-  let heard: Challenge | null = null
+  let challenge: Challenge | null = null
   const auth: AuthProvider = {
     token: async () => undefined,
     onUnauthorized({ response }) {
       const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
-      heard = { metadataUrl: resourceMetadataUrl?.href ?? null, scope: scope ?? null }
+      challenge = { metadataUrl: resourceMetadataUrl?.href ?? null, scope: scope ?? null }
       return Promise.reject(new UpstreamFault('authorization_required', 'The server requires authorization.'))
     },
   }
   try {
-    const link = await openLink(services, target, { verdict: null, auth, timeoutMs: askMs })
+    const link = await openLink(services, target, { protocol: null, auth, timeoutMs: connectMs })
     await link.close()
   } catch (error) {
-    if (!heard) throw faultOf(error)
+    if (!challenge) throw faultOf(error)
   }
-  return heard ?? { metadataUrl: knownMetadataUrl, scope: null }
+  return challenge ?? { metadataUrl: knownMetadataUrl, scope: null }
 }

@@ -1,5 +1,5 @@
 /** Reads everything that an upstream offers, page by page, within fixed limits. */
-import { setImmediate as breathe } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 import { catalogHash, type Catalog } from './catalog.ts'
 import { cleanLine, cleanText } from './clean.ts'
@@ -30,7 +30,7 @@ interface Reading {
   ask: AskPage
   notes: string[]
   /** Bytes of JSON that are still allowed. */
-  room: number
+  bytesLeft: number
   /** Milliseconds that compiling and checking entries may still take. */
   msLeft: number
   /** The shortest `ttlMs` of all lists, in milliseconds. */
@@ -46,7 +46,7 @@ export async function collectCatalog(
   facts: ServerFacts,
   known: Catalog,
 ): Promise<{ catalog: Catalog; ttlMs: number | null }> {
-  const reading: Reading = { ask, notes: [], room: maxCatalogBytes, msLeft: maxReadingMs, ttlMs: null }
+  const reading: Reading = { ask, notes: [], bytesLeft: maxCatalogBytes, msLeft: maxReadingMs, ttlMs: null }
   const { capabilities } = facts
   const old = new Map(known.tools.map((tool) => [tool.name, tool]))
   const tools = capabilities['tools']
@@ -96,16 +96,16 @@ async function readList<Entry>(
     let turn = performance.now()
     for (const one of raw) {
       const size = JSON.stringify(one).length
-      if (entries.size >= most[list] || size > reading.room || reading.msLeft < 0) {
+      if (entries.size >= most[list] || size > reading.bytesLeft || reading.msLeft < 0) {
         reading.notes.push(`${list}: cut after ${entries.size}; the upstream offers more than is stored`)
         return sorted(entries)
       }
-      reading.room -= size
-      const begun = performance.now()
+      reading.bytesLeft -= size
+      const startedAt = performance.now()
       keep(reading, list, entries, read(one), keyOf, nameOf(one))
-      reading.msLeft -= performance.now() - begun
+      reading.msLeft -= performance.now() - startedAt
       if (performance.now() - turn < turnMs) continue
-      await breathe()
+      await yieldToEventLoop()
       turn = performance.now()
     }
     const next = result['nextCursor']

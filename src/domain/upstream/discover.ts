@@ -10,15 +10,15 @@ import type { Catalog } from './catalog.ts'
 import { collectCatalog, type AskPage, type ServerFacts } from './collect.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
 import type { Link } from './link.ts'
-import type { UpstreamRow, Verdict } from './state.ts'
+import type { UpstreamRow, NegotiatedProtocol } from './state.ts'
 import { targetOf } from './target.ts'
-import { watched } from './wire.ts'
+import { trackDelivery } from './wire.ts'
 
 export interface Discovery {
   catalog: Catalog
   /** How long the catalog is valid, by the upstream's own `ttlMs`, in milliseconds. */
   ttlMs: number | null
-  verdict: Verdict
+  protocol: NegotiatedProtocol
   /** Whether the protocol was negotiated during this discovery. */
   probed: boolean
 }
@@ -38,10 +38,10 @@ export async function discover(
   known: Catalog,
   signal: AbortSignal,
 ): Promise<Discovery> {
-  for (let verdict = row.verdict, tries = 1; ; verdict = null, tries++) {
+  for (let protocol = row.protocol, tries = 1; ; protocol = null, tries++) {
     let lease: Lease<Link> | null = null
     try {
-      lease = await borrowLink(services, row, verdict)
+      lease = await borrowLink(services, row, protocol)
       return await discoverOver(lease.thing, known, signal)
     } catch (error) {
       const fault = faultOf(error)
@@ -65,7 +65,7 @@ export async function discover(
 /** Like `discover`, over an open connection. */
 export async function discoverOver(link: Link, known: Catalog, signal: AbortSignal): Promise<Discovery> {
   const ask: AskPage = (method, cursor) =>
-    watched(signal, (stop) =>
+    trackDelivery(signal, (stop) =>
       link.client.request({ method, params: cursor === undefined ? {} : { cursor } }, page, {
         timeout: pageMs,
         signal: stop,
@@ -74,8 +74,8 @@ export async function discoverOver(link: Link, known: Catalog, signal: AbortSign
   const described = link.era === 'modern' ? await describe(link, signal) : null
   const facts = described?.facts ?? link.facts
   const found = await collectCatalog(tolerant(ask), facts, known)
-  const verdict = described ? { ...link.verdict, discover: described.discover } : link.verdict
-  return { ...found, verdict, probed: link.probed || described !== null }
+  const protocol = described ? { ...link.protocol, discover: described.discover } : link.protocol
+  return { ...found, protocol, probed: link.probed || described !== null }
 }
 
 /** A modern server may have changed since the connection was opened, and reports it only when asked. */
@@ -83,7 +83,9 @@ async function describe(
   link: Link,
   signal: AbortSignal,
 ): Promise<{ discover: DiscoverResult; facts: ServerFacts }> {
-  const discover = await watched(signal, (stop) => link.client.discover({ timeout: pageMs, signal: stop }))
+  const discover = await trackDelivery(signal, (stop) =>
+    link.client.discover({ timeout: pageMs, signal: stop }),
+  )
   const { capabilities, instructions } = discover
   const facts = {
     server: link.facts.server,

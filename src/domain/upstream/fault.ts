@@ -66,7 +66,7 @@ export class UpstreamFault extends Error {
 }
 
 /** Faults that state the outcome of a call: the upstream or its authorization server refused it, or it failed. */
-const answers = new Set<FaultCode>([
+const finalAnswers = new Set<FaultCode>([
   'authorization_failed',
   'authorization_required',
   'input_required',
@@ -76,11 +76,11 @@ const answers = new Set<FaultCode>([
 ])
 
 /** True when the fault states the call's outcome. An HTTP error does not: only an MCP message answers a call. */
-export function isAnswer({ code }: UpstreamFault): boolean {
-  return answers.has(code)
+export function isFinalAnswer({ code }: UpstreamFault): boolean {
+  return finalAnswers.has(code)
 }
 
-const maxWords = 1000
+const maxTextLength = 1000
 
 /** Turns any error into an UpstreamFault. */
 export function faultOf(error: unknown): UpstreamFault {
@@ -99,8 +99,8 @@ export function faultOf(error: unknown): UpstreamFault {
 }
 
 /** Untrusted text of an upstream, cleaned and cut for people and models. */
-export function theirWords(text: string): string {
-  return cleanText(text, maxWords)
+export function untrustedText(text: string): string {
+  return cleanText(text, maxTextLength)
 }
 
 function egressFault(error: EgressError): UpstreamFault {
@@ -186,16 +186,20 @@ function httpFault(error: unknown): UpstreamFault | null {
 }
 
 /** JSON-RPC codes that MCP 2026-07-28 sends with an HTTP error status. Other codes may come from a proxy. */
-const saidWithStatus = new Set([-32601, -32602, -32020, -32021, -32022])
+const codesWithStatus = new Set([-32601, -32602, -32020, -32021, -32022])
 
 function refusalIn(error: SdkHttpError): UpstreamFault | null {
   const body = typeof error.data.text === 'string' ? tryParseJson(error.data.text) : undefined
-  const said = isJsonObject(body) ? body['error'] : undefined
-  if (!isJsonObject(said) || typeof said['code'] !== 'number' || !saidWithStatus.has(said['code']))
+  const rpcError = isJsonObject(body) ? body['error'] : undefined
+  if (
+    !isJsonObject(rpcError) ||
+    typeof rpcError['code'] !== 'number' ||
+    !codesWithStatus.has(rpcError['code'])
+  )
     return null
-  const facts = { rpcCode: said['code'], rpcData: said['data'] }
-  const words = typeof said['message'] === 'string' ? theirWords(said['message']) : ''
-  return new UpstreamFault('upstream_error', words || 'The server refused.', facts, error)
+  const facts = { rpcCode: rpcError['code'], rpcData: rpcError['data'] }
+  const text = typeof rpcError['message'] === 'string' ? untrustedText(rpcError['message']) : ''
+  return new UpstreamFault('upstream_error', text || 'The server refused.', facts, error)
 }
 
 function protocolFault(error: unknown): UpstreamFault | null {
@@ -204,7 +208,7 @@ function protocolFault(error: unknown): UpstreamFault | null {
     const facts = { rpcCode: protocol.code, rpcData: protocol.data }
     return new UpstreamFault(
       'upstream_error',
-      theirWords(protocol.message) || 'The server refused.',
+      untrustedText(protocol.message) || 'The server refused.',
       facts,
       error,
     )

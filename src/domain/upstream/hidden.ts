@@ -28,18 +28,18 @@ export function hiddenValues(initial: Iterable<string>): Hidden {
 
 /** Cleans each message before the transport's client receives it. Call it before the client is connected. */
 export function cleanMessages(transport: Transport, hidden: Hidden): void {
-  let heard: Transport['onmessage']
+  let handler: Transport['onmessage']
   Object.defineProperty(transport, 'onmessage', {
     configurable: true,
-    get: () => heard && cleaned,
+    get: () => handler && cleaned,
     set: (listener: Transport['onmessage']) => {
-      heard = listener
+      handler = listener
     },
   })
   const cleaned: NonNullable<Transport['onmessage']> = (message, extra) => {
     const { id, method } = message as { id?: unknown; method?: unknown }
     const envelope = { ...(id === undefined ? {} : { id }), ...(method === undefined ? {} : { method }) }
-    heard?.({ ...hidden.clean(message), ...envelope, jsonrpc: message.jsonrpc } as typeof message, extra)
+    handler?.({ ...hidden.clean(message), ...envelope, jsonrpc: message.jsonrpc } as typeof message, extra)
   }
 }
 

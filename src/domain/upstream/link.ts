@@ -17,16 +17,16 @@ import type { Pooled } from '../../core/pool.ts'
 import type { Services } from '../access/index.ts'
 import { cleanMessages, hiddenValues, hidingCredentials, type Hidden } from './hidden.ts'
 import { maxCatalogBytes, type ServerFacts } from './collect.ts'
-import type { Era, UpstreamTransport, Verdict } from './state.ts'
+import type { Era, UpstreamTransport, NegotiatedProtocol } from './state.ts'
 import type { Target } from './target.ts'
 import { watchStream } from './stream.ts'
-import { unwatched, wireFetch } from './wire.ts'
+import { untracked, wireFetch } from './wire.ts'
 
 export interface Link extends Pooled {
   client: Client
   era: Era
   transport: UpstreamTransport
-  verdict: Verdict
+  protocol: NegotiatedProtocol
   /** Whether the protocol was negotiated now, and not passed in. */
   probed: boolean
   facts: ServerFacts
@@ -40,7 +40,7 @@ export interface Link extends Pooled {
 
 export interface LinkOptions {
   /** The protocol as negotiated before; null to negotiate it. */
-  verdict: Verdict | null
+  protocol: NegotiatedProtocol | null
   auth: AuthProvider
   /** Declared once when a legacy session starts, or with every modern request. */
   capabilities?: ClientCapabilities
@@ -56,7 +56,7 @@ const clientInfo = { name: 'gatehouse', version: '0.1.0' }
 /**
  * Accepts every result: Gatehouse checks them within its own limits, while the SDK would compile any untrusted schema.
  */
-const unchecking: jsonSchemaValidator = {
+const acceptAll: jsonSchemaValidator = {
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
 }
 
@@ -69,18 +69,18 @@ const reconnectionOptions = {
 }
 
 /** After the session is lost, requests in flight get this long to receive their response, in milliseconds. */
-const lostMs = 500
+const lostSessionMs = 500
 
 /** Time limit for ending the session at the server, in milliseconds. */
-const goodbyeMs = 1000
+const endSessionMs = 1000
 
 /** Throws what the SDK or the guarded fetch throws; `faultOf` turns it into an UpstreamFault. */
 export function openLink(services: Services, target: Target, options: LinkOptions): Promise<Link> {
   // The connection outlives the request that opens it: it must not be aborted or tracked with it.
-  return unwatched(async () => {
+  return untracked(async () => {
     const limit = AbortSignal.timeout(options.timeoutMs)
     const signal = options.signal ? AbortSignal.any([limit, options.signal]) : limit
-    const known = options.verdict
+    const known = options.protocol
     if (known?.transport === 'sse') return openSse(services, target, options, signal)
     try {
       return await openHttp(services, target, options, signal)
@@ -115,7 +115,7 @@ async function openHttp(
   })
   cleanMessages(transport, hidden)
   const client = clientFor(options)
-  const prior = priorOf(options.verdict)
+  const prior = priorOf(options.protocol)
   const timeout = options.timeoutMs
   await orAbort(
     client.connect(transport, { timeout, signal, ...(prior ? { prior } : {}) }),
@@ -123,13 +123,18 @@ async function openHttp(
     transport,
   )
   const era = client.getProtocolEra() ?? 'legacy'
-  const goodbye = era === 'legacy' ? () => transport.terminateSession() : async () => {}
-  const { link, fall } = linkOf(client, { era, transport: 'streamable-http', hidden }, options, goodbye)
+  const endSession = era === 'legacy' ? () => transport.terminateSession() : async () => {}
+  const { link, markClosed } = linkOf(
+    client,
+    { era, transport: 'streamable-http', hidden },
+    options,
+    endSession,
+  )
   client.onerror = (error) => {
     if (!stream.isLost(error)) return
-    fall()
+    markClosed()
     // A request in flight to a restarted server learns first that its session no longer exists, and is sent again.
-    setTimeout(() => void client.close().catch(() => {}), lostMs).unref()
+    setTimeout(() => void client.close().catch(() => {}), lostSessionMs).unref()
   }
   return link
 }
@@ -171,7 +176,7 @@ function clientFor({ capabilities = {}, timeoutMs, onChanged }: LinkOptions): Cl
     capabilities,
     versionNegotiation: { mode: 'auto', probe: { timeoutMs } },
     inputRequired: { autoFulfill: false },
-    jsonSchemaValidator: unchecking,
+    jsonSchemaValidator: acceptAll,
   })
   const changed = () => onChanged?.()
   client.setNotificationHandler('notifications/tools/list_changed', changed)
@@ -180,10 +185,10 @@ function clientFor({ capabilities = {}, timeoutMs, onChanged }: LinkOptions): Cl
   return client
 }
 
-function priorOf(verdict: Verdict | null) {
-  if (!verdict) return null
-  if (verdict.era === 'legacy') return { kind: 'legacy' } as const
-  return { kind: 'modern', discover: verdict.discover as DiscoverResult } as const
+function priorOf(protocol: NegotiatedProtocol | null) {
+  if (!protocol) return null
+  if (protocol.era === 'legacy') return { kind: 'legacy' } as const
+  return { kind: 'modern', discover: protocol.discover as DiscoverResult } as const
 }
 
 /** Some openings wait for the server's first message without a limit of their own. */
@@ -209,32 +214,32 @@ async function orAbort(
   }
 }
 
-/** `fall` marks the connection as closed, so that it gets no new requests. */
+/** `markClosed` marks the connection as closed, so that it gets no new requests. */
 function linkOf(
   client: Client,
   { hidden, ...kind }: { era: Era; transport: UpstreamTransport; hidden: Hidden },
   options: LinkOptions,
-  goodbye: () => Promise<void>,
-): { link: Link; fall(): void } {
+  endSession: () => Promise<void>,
+): { link: Link; markClosed(): void } {
   let down = false
   const listeners = new Set<() => void>()
-  const fall = () => {
+  const markClosed = () => {
     down = true
     for (const listener of listeners) listener()
     listeners.clear()
   }
-  client.onclose = fall
-  const hearers = new Set<(uri: string) => void>()
+  client.onclose = markClosed
+  const updateListeners = new Set<(uri: string) => void>()
   client.setNotificationHandler('notifications/resources/updated', ({ params: { uri } }) => {
-    for (const hear of hearers) hear(uri)
+    for (const updated of updateListeners) updated(uri)
   })
   const discover = client.getDiscoverResult()
   const server = client.getServerVersion()
   const link: Link = {
     client,
     ...kind,
-    verdict: { ...kind, ...(discover ? { discover } : {}) },
-    probed: options.verdict === null,
+    protocol: { ...kind, ...(discover ? { discover } : {}) },
+    probed: options.protocol === null,
     hidden,
     facts: {
       server: server ? { name: server.name, version: server.version } : null,
@@ -246,13 +251,14 @@ function linkOf(
       else listeners.add(listener)
     },
     onUpdated(listener) {
-      hearers.add(listener)
-      return () => void hearers.delete(listener)
+      updateListeners.add(listener)
+      return () => void updateListeners.delete(listener)
     },
     async close() {
-      if (!down) await Promise.race([goodbye().catch(() => {}), pause(goodbyeMs, undefined, { ref: false })])
+      if (!down)
+        await Promise.race([endSession().catch(() => {}), pause(endSessionMs, undefined, { ref: false })])
       await client.close().catch(() => {})
     },
   }
-  return { link, fall }
+  return { link, markClosed }
 }

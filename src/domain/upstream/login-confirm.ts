@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { sha256Hex } from '../../core/signing.ts'
 import { query } from '../../store/db/database.ts'
 import type { Services } from '../access/index.ts'
-import { isState, note, opened } from './login-row.ts'
+import { isState, auditLogin, openSealed } from './login-row.ts'
 
 /** What the page asks the person to confirm. Its names are untrusted text. */
 export interface LoginQuestion {
@@ -37,7 +37,7 @@ export async function readLogin(services: Services, state: string): Promise<Logi
   )
   if (!row) return null
   const { id, sealed, ...named } = row
-  const { url } = opened(services, id, sealed)
+  const { url } = openSealed(services, id, sealed)
   // Logins that older versions started have no page and must be started again.
   return URL.canParse(url) ? { ...named, host: new URL(url).host } : null
 }
@@ -69,6 +69,6 @@ export async function confirmLogin(
         sealed`,
   )
   if (!row) return null
-  await note(services, row, row.startedBy, 'confirmed')
-  return opened(services, row.id, row.sealed).url
+  await auditLogin(services, row, row.startedBy, 'confirmed')
+  return openSealed(services, row.id, row.sealed).url
 }

@@ -18,7 +18,7 @@ export interface SealedLogin {
 }
 
 /** Decrypts what was sealed for a login of this upstream. */
-export function opened(services: Services, id: string, sealed: string): SealedLogin {
+export function openSealed(services: Services, id: string, sealed: string): SealedLogin {
   return JSON.parse(unseal(services.masterKey, sealed, sealContext(id))) as SealedLogin
 }
 
@@ -28,7 +28,7 @@ export function isState(text: string): boolean {
 }
 
 /** Writes an audit entry about a login. */
-export async function note(
+export async function auditLogin(
   services: Services,
   row: { id: string; projectId: string },
   principalId: string,

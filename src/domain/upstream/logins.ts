@@ -13,12 +13,19 @@ import { runFlow, type Challenge } from './auth.ts'
 import { findChallenge } from './challenge.ts'
 import { openAuth } from './config.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
-import { isState, note, opened, sealContext, type LoginOutcome, type SealedLogin } from './login-row.ts'
-import { loginPath, type LoginLeg } from './oauth.ts'
+import {
+  isState,
+  auditLogin,
+  openSealed,
+  sealContext,
+  type LoginOutcome,
+  type SealedLogin,
+} from './login-row.ts'
+import { loginPath, type LoginAttempt } from './oauth.ts'
 import { forgetTokens } from './save.ts'
 import { loadRows, type UpstreamRow } from './state.ts'
 import { targetOf } from './target.ts'
-import { databaseKeeper } from './tokens.ts'
+import { databaseTokenStore } from './tokens.ts'
 
 /** Time to finish a login, in milliseconds. */
 const loginMs = 10 * 60_000
@@ -35,12 +42,12 @@ export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Prom
   if ((row.config.auth ?? openAuth).kind !== 'authorization_code')
     throw new AppError('INVALID', 'This upstream gets its tokens without a person: it needs no login.')
   const state = newToken('')
-  const login: LoginLeg = { state }
+  const login: LoginAttempt = { state }
   const challenge = await beginLogin(ctx, row, login)
   const { url, verifier, discovery } = login
   const sealed = { url: url!, verifier: verifier!, discovery: discovery!, challenge } satisfies SealedLogin
   await atomically(ctx.db, async (tx) => {
-    await makeRoom(tx, row.id)
+    await deleteOldLogins(tx, row.id)
     await tx.insert(upstreamLogins).values({
       stateHash: sha256Hex(state),
       upstreamId: row.id,
@@ -56,13 +63,13 @@ export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Prom
   return { url: `${ctx.publicUrl()}${loginPath}?state=${state}` }
 }
 
-async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginLeg): Promise<Challenge> {
-  const keeper = databaseKeeper(ctx, row.id, row.projectId)
+async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginAttempt): Promise<Challenge> {
+  const store = databaseTokenStore(ctx, row.id, row.projectId)
   try {
     const target = await targetOf(ctx, row.projectId, row.config)
-    const kept = await keeper.read()
-    const challenge = await findChallenge(ctx, target, kept.metadataUrl)
-    await runFlow(ctx, row, target, { kept, save: (change) => keeper.save(change), challenge, login })
+    const stored = await store.read()
+    const challenge = await findChallenge(ctx, target, stored.metadataUrl)
+    await runFlow(ctx, row, target, { stored, save: (change) => store.save(change), challenge, login })
     if (!login.url || !login.verifier || !login.discovery)
       throw new UpstreamFault('authorization_failed', 'The authorization server does not support this login.')
     if (!/^https?:/.test(login.url))
@@ -92,26 +99,26 @@ export async function finishLogin(
   if (!row || row.configVersion !== taken.configVersion) return 'expired'
   const code = params.get('code')
   if (!code) {
-    await note(services, row, taken.startedBy, 'refused')
+    await auditLogin(services, row, taken.startedBy, 'refused')
     return 'refused'
   }
-  const { verifier, discovery, challenge } = opened(services, row.id, taken.sealed)
-  const keeper = databaseKeeper(services, row.id, row.projectId)
+  const { verifier, discovery, challenge } = openSealed(services, row.id, taken.sealed)
+  const store = databaseTokenStore(services, row.id, row.projectId)
   try {
     await runFlow(services, row, await targetOf(services, row.projectId, row.config), {
-      kept: await keeper.read(),
-      save: (change) => keeper.save(change),
+      stored: await store.read(),
+      save: (change) => store.save(change),
       challenge,
       login: { verifier, discovery },
       returned: { code, iss: params.get('iss') ?? undefined },
     })
   } catch (error) {
     services.log.warn({ err: error, id: row.id }, 'a login for an upstream failed')
-    await note(services, row, taken.startedBy, 'failed')
+    await auditLogin(services, row, taken.startedBy, 'failed')
     return 'failed'
   }
-  await startAnew(services, row)
-  await note(services, row, taken.startedBy, 'connected')
+  await reconnect(services, row)
+  await auditLogin(services, row, taken.startedBy, 'connected')
   return 'connected'
 }
 
@@ -127,7 +134,7 @@ export async function disconnectUpstream(ctx: Ctx, input: { toolId: string }): P
       details: { disconnected: true },
     })
   })
-  await startAnew(ctx, row)
+  await reconnect(ctx, row)
 }
 
 /** Returns the row when the caller can reach it and may connect it. */
@@ -141,7 +148,11 @@ async function findUpstream(ctx: Ctx, id: string): Promise<UpstreamRow> {
 async function isOpen(services: Services, state: string): Promise<boolean> {
   const rows = await query(
     services.db,
-    sql`select 1 from upstream_logins where state_hash = ${sha256Hex(state)} and expires_at > now()`,
+    sql`
+      select 1
+      from upstream_logins
+      where state_hash = ${sha256Hex(state)}
+        and expires_at > now()`,
   )
   return rows.length > 0
 }
@@ -181,7 +192,7 @@ async function takeLogin(
 }
 
 /** Deletes expired logins, and this upstream's oldest ones when there are too many. */
-async function makeRoom(tx: Ctx['db'], id: string): Promise<void> {
+async function deleteOldLogins(tx: Ctx['db'], id: string): Promise<void> {
   await query(tx, sql`delete from upstream_logins where expires_at <= now()`)
   await tx.delete(upstreamLogins).where(
     sql`
@@ -197,7 +208,7 @@ async function makeRoom(tx: Ctx['db'], id: string): Promise<void> {
 }
 
 /** Raises the configuration's version, so that connections with other tokens are no longer used, and refreshes now. */
-async function startAnew(services: Services, row: UpstreamRow): Promise<void> {
+async function reconnect(services: Services, row: UpstreamRow): Promise<void> {
   await query(
     services.db,
     sql`

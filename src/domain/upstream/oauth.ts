@@ -14,8 +14,8 @@ import { EgressError } from '../egress/index.ts'
 import { openSecretsAhead, SecretRefusedError } from '../secrets/index.ts'
 import type { UpstreamAuth } from './config.ts'
 import { UpstreamFault } from './fault.ts'
-import type { IssuedClient, IssuedTokens, Keeper, Kept } from './tokens.ts'
-import { unwatched, wireFetch } from './wire.ts'
+import type { IssuedClient, IssuedTokens, TokenStore, StoredTokens } from './tokens.ts'
+import { untracked, wireFetch } from './wire.ts'
 
 export const callbackPath = '/oauth/callback'
 /** The page on which a person confirms a login. */
@@ -23,7 +23,7 @@ export const loginPath = '/oauth/login'
 export const clientDocumentPath = '/oauth/client.json'
 
 /** What the SDK's flow stores for a login between its two halves. */
-export interface LoginLeg {
+export interface LoginAttempt {
   state?: string
   verifier?: string
   discovery?: OAuthDiscoveryState
@@ -35,13 +35,13 @@ export interface FlowParts {
   auth: UpstreamAuth
   /** The values of the secrets that `auth` names. */
   secrets: ReadonlyMap<string, string>
-  kept: Kept
-  save: Keeper['save']
+  stored: StoredTokens
+  save: TokenStore['save']
   /** Sent as `resource` when the server has no metadata. */
   resource: string
   publicUrl: string
   /** Null in the background, where no person can log in. */
-  login: LoginLeg | null
+  login: LoginAttempt | null
 }
 
 const maxMetadataBytes = 256 * 1024
@@ -81,7 +81,7 @@ export function authFetch(
     try {
       if (posts) secrets.assertMayGo(input instanceof Request ? input.url : input)
       const redirect = posts ? { redirect: 'manual' as const } : {}
-      return await unwatched(() => fetch(input, { ...init, ...redirect, signal }))
+      return await untracked(() => fetch(input, { ...init, ...redirect, signal }))
     } catch (error) {
       if (error instanceof SecretRefusedError) throw new UpstreamFault('secret_refused', error.message)
       // After any error but a TypeError the SDK tries the next metadata URL; a refused address must end the search.
@@ -105,11 +105,11 @@ export function clientMetadata(publicUrl: string): OAuthClientMetadata {
 }
 
 export function providerOf(parts: FlowParts): OAuthClientProvider {
-  const { auth, kept, save } = parts
+  const { auth, stored, save } = parts
   const shared = {
-    tokens: () => (parts.login ? undefined : (kept.tokens ?? undefined)),
+    tokens: () => (parts.login ? undefined : (stored.tokens ?? undefined)),
     async saveTokens(tokens: IssuedTokens) {
-      kept.tokens = tokens
+      stored.tokens = tokens
       await save({ tokens, wanted: [] })
     },
     // Called before anything is sent to an authorization server, with the issuer that its metadata names.
@@ -156,23 +156,23 @@ function unattended(
       if (scope) params.set('scope', scope)
       return params
     },
-    redirectToAuthorization: needsPerson,
+    redirectToAuthorization: requireLogin,
     saveCodeVerifier() {},
     codeVerifier: () => '',
   }
 }
 
 function interactive(
-  { secrets, kept, save, publicUrl, login }: FlowParts,
+  { secrets, stored, save, publicUrl, login }: FlowParts,
   auth: Extract<UpstreamAuth, { kind: 'authorization_code' }>,
 ): Omit<OAuthClientProvider, 'tokens' | 'saveTokens'> {
   const secret = auth.clientSecret === null ? {} : { client_secret: secrets.get(auth.clientSecret)! }
   const own =
     auth.clientId === null
       ? {
-          clientInformation: () => kept.client ?? undefined,
+          clientInformation: () => stored.client ?? undefined,
           async saveClientInformation(client: IssuedClient) {
-            kept.client = client
+            stored.client = client
             await save({ client })
           },
           ...(publicUrl.startsWith('https:') ? { clientMetadataUrl: publicUrl + clientDocumentPath } : {}),
@@ -194,7 +194,7 @@ function interactive(
     },
     codeVerifier: () => login?.verifier ?? '',
     redirectToAuthorization(url) {
-      if (!login) return needsPerson()
+      if (!login) return requireLogin()
       login.url = url.href
     },
     discoveryState: () => login?.discovery,
@@ -204,18 +204,18 @@ function interactive(
     },
     async invalidateCredentials(what) {
       if (what === 'client' || what === 'all') {
-        kept.client = null
+        stored.client = null
         await save({ client: null })
       }
       if (what === 'tokens' || what === 'all') {
-        kept.tokens = null
+        stored.tokens = null
         await save({ tokens: null })
       }
     },
   }
 }
 
-function needsPerson(): never {
+function requireLogin(): never {
   throw new UpstreamFault('authorization_required', 'A person must log in: connect this upstream.')
 }
 

@@ -11,7 +11,7 @@ import { testUpstream, type Trial } from './trial.ts'
  * Reads the lists of an upstream now. Action `tools:Connect` on the tool. An unreachable server is a state of the
  * upstream, not an error.
  */
-export async function lookAtUpstream(ctx: Ctx, input: { toolId: string }): Promise<void> {
+export async function refreshUpstreamNow(ctx: Ctx, input: { toolId: string }): Promise<void> {
   const [found] = await loadRows(ctx.db, [input.toolId])
   const row = reachable(ctx, found, 'upstream', input.toolId)
   await assertMay(ctx, 'tools:Connect', row.projectId, `tool/${row.id}`)

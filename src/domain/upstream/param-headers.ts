@@ -22,7 +22,7 @@ export function paramHeaderFault(inputSchema: Json): string | null {
     // A property may have the mark's own name: then its value is a schema.
     if (mark in node && !isJsonObject(node[mark])) {
       const fault =
-        reachable && !root ? faultOf(node[mark]!, node['type'], seen) : 'is not allowed in this place'
+        reachable && !root ? markFault(node[mark]!, node['type'], seen) : 'is not allowed in this place'
       if (fault) return `${mark} ${fault}`
     }
     for (const [key, value] of Object.entries(node)) {
@@ -34,7 +34,7 @@ export function paramHeaderFault(inputSchema: Json): string | null {
   return null
 }
 
-function faultOf(value: Json, type: Json | undefined, seen: Set<string>): string | null {
+function markFault(value: Json, type: Json | undefined, seen: Set<string>): string | null {
   if (typeof value !== 'string' || !token.test(value)) return 'is not the name of a header'
   if (typeof type !== 'string' || !primitive.has(type)) return 'marks a value that no header can hold'
   const name = value.toLowerCase()

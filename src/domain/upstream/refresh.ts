@@ -11,15 +11,15 @@ import { compareCatalogs, type Catalog } from './catalog.ts'
 import { discover, type Discovery } from './discover.ts'
 import { faultOf, type FaultCode, type UpstreamFault } from './fault.ts'
 import { followerOf } from './follower.ts'
-import { loadCatalogs, loadRows, remember, rowColumns, stateOf } from './state.ts'
+import { loadCatalogs, loadRows, cacheCatalog, rowColumns, stateOf } from './state.ts'
 import type { UpstreamRow, UpstreamState, UpstreamStatus } from './state.ts'
 
 /** Limit for one refresh, in milliseconds. */
-const lookMs = 30_000
+const refreshMs = 30_000
 /** The lease is a little longer than a refresh can take, in milliseconds. */
-const leaseMs = lookMs + 15_000
+const leaseMs = refreshMs + 15_000
 /** Interval between two refreshes of a server that responds, unless its `ttlMs` differs. Milliseconds. */
-const usualMs = 5 * 60_000
+const defaultIntervalMs = 5 * 60_000
 const shortestMs = 60_000
 const longestMs = 60 * 60_000
 /** Pause after the first failure; it doubles with each further one. Milliseconds. */
@@ -28,7 +28,7 @@ const longestRetryMs = 5 * 60_000
 /** After this many failures in a row, calls fail at once until the next refresh. */
 const failuresToOpen = 3
 /** How often a refresh is repeated that lost its row to another process. */
-const maxLooks = 4
+const maxTries = 4
 
 /**
  * Refreshes now and returns the new state. Concurrent callers of this process share one refresh; between processes the
@@ -38,7 +38,7 @@ const maxLooks = 4
 export function refreshUpstream(services: Services, id: string): Promise<UpstreamState> {
   return services.connections.share(`refresh ${id}`, async () => {
     // A server that reports a change during the refresh makes a worker claim the row for another one.
-    for (let tries = 1; tries <= maxLooks && !(await lookNow(services, id)); tries++);
+    for (let tries = 1; tries <= maxTries && !(await refreshOnce(services, id)); tries++);
     const [row] = await loadRows(services.db, [id])
     if (!row) throw notFound('upstream', id)
     return stateOf(row)
@@ -46,15 +46,19 @@ export function refreshUpstream(services: Services, id: string): Promise<Upstrea
 }
 
 /** False when another process claimed the row meanwhile, to refresh it later than this one did. */
-async function lookNow(services: Services, id: string): Promise<boolean> {
+async function refreshOnce(services: Services, id: string): Promise<boolean> {
   const [held] = await query<Held>(
     services.db,
-    sql`update upstreams set epoch = epoch + 1, wake_at = ${nowPlus(leaseMs)} where id = ${id}
+    sql`
+      update upstreams
+      set epoch = epoch + 1,
+        wake_at = ${nowPlus(leaseMs)}
+      where id = ${id}
       returning id, epoch`,
   )
   if (!held) throw notFound('upstream', id)
   try {
-    await look(services, held, null)
+    await refreshHeld(services, held, null)
     return true
   } catch (error) {
     if (error instanceof LeaseLostError) return false
@@ -63,7 +67,7 @@ async function lookNow(services: Services, id: string): Promise<boolean> {
 }
 
 /** Refreshes a claimed row. Throws LeaseLostError when another process has claimed it meanwhile. */
-export async function look(services: Services, held: Held, signal: AbortSignal | null): Promise<void> {
+export async function refreshHeld(services: Services, held: Held, signal: AbortSignal | null): Promise<void> {
   const [row] = await query<UpstreamRow>(
     services.db,
     sql`
@@ -74,7 +78,7 @@ export async function look(services: Services, held: Held, signal: AbortSignal |
   )
   if (!row) throw new LeaseLostError(held.id)
   const known = (await loadCatalogs(services.db, [row])).get(row.id)!
-  const limit = AbortSignal.timeout(lookMs)
+  const limit = AbortSignal.timeout(refreshMs)
   const stop = signal ? AbortSignal.any([limit, signal]) : limit
   let found: Discovery
   try {
@@ -92,11 +96,11 @@ async function writeSuccess(
   held: Held,
   row: UpstreamRow,
   known: Catalog,
-  { catalog, verdict, probed, ttlMs }: Discovery,
+  { catalog, protocol, probed, ttlMs }: Discovery,
 ): Promise<void> {
   const isNew = catalog.hash !== row.catalogHash
   const text = isNew ? JSON.stringify(catalog) : null
-  const wait = Math.min(Math.max(ttlMs ?? usualMs, shortestMs), longestMs)
+  const wait = Math.min(Math.max(ttlMs ?? defaultIntervalMs, shortestMs), longestMs)
   const listener = followerOf(services)?.name ?? null
   await write(services, held, {
     set: {
@@ -104,7 +108,7 @@ async function writeSuccess(
       error: null,
       failures: 0,
       retryAt: null,
-      verdict,
+      verdict: protocol,
       verdictAt: sql`case when ${probed} or verdict_at is null then now() else verdict_at end`,
       lastSeenAt: sql`now()`,
       refreshedAt: sql`now()`,
@@ -119,7 +123,7 @@ async function writeSuccess(
     projectId: row.projectId,
     surface: isNew,
   })
-  if (text !== null) remember(row.id, catalog, text.length)
+  if (text !== null) cacheCatalog(row.id, catalog, text.length)
 }
 
 async function writeFailure(
@@ -144,7 +148,7 @@ async function writeFailure(
     projectId: row.projectId,
     surface: false,
   })
-  services.log.debug({ id: row.id, code: fault.code, failures }, 'an upstream did not answer as it should')
+  services.log.debug({ id: row.id, code: fault.code, failures }, 'the refresh of an upstream failed')
 }
 
 /** Failures that only a person can fix: by configuration, a login or more rights. */

@@ -22,7 +22,7 @@ export function resultOf(
   const content = (answer.content ?? []) as ContentBlock[]
   const { structuredContent, _meta: meta } = answer
   const isError = answer.isError === true
-  const fault = isError ? null : promiseFault(outputSchema, structuredContent as Json | undefined)
+  const fault = isError ? null : outputFault(outputSchema, structuredContent as Json | undefined)
   if (fault) return errorResult('output_schema_violation', fault)
   const left = content.length - maxBlocks
   const note: ContentBlock[] =
@@ -35,7 +35,7 @@ export function resultOf(
   }
 }
 
-function promiseFault(outputSchema: JsonObject | null, value: Json | undefined): string | null {
+function outputFault(outputSchema: JsonObject | null, value: Json | undefined): string | null {
   if (!outputSchema) return null
   if (value === undefined) return 'The tool has an outputSchema, but its output has no structured content.'
   const schema = compileSchema(outputSchema)
@@ -46,7 +46,7 @@ function promiseFault(outputSchema: JsonObject | null, value: Json | undefined):
 }
 
 /** Faults of the transport, not of the tool: for these the message says whether the call may have taken effect. */
-const ofTheWay = new Set<FaultCode>([
+const transportFaults = new Set<FaultCode>([
   'connection_lost',
   'http_error',
   'invalid_response',
@@ -56,7 +56,7 @@ const ofTheWay = new Set<FaultCode>([
 
 /** A failure as a result. `sent` is false when the upstream certainly did not act on the call. */
 export function faultResult({ code, message, facts }: UpstreamFault, sent: boolean): ToolResult {
-  const effect = !ofTheWay.has(code)
+  const effect = !transportFaults.has(code)
     ? ''
     : sent
       ? ' The call may have taken effect.'

@@ -33,7 +33,7 @@ export interface UpstreamState {
 }
 
 /** The protocol that was negotiated with the server. `discover` is a modern server's `server/discover` result. */
-export interface Verdict {
+export interface NegotiatedProtocol {
   era: Era
   transport: UpstreamTransport
   discover?: unknown
@@ -47,7 +47,7 @@ export interface UpstreamRow {
   configVersion: number
   status: UpstreamStatus
   /** Null when it is older than a day: then it is negotiated again. */
-  verdict: Verdict | null
+  protocol: NegotiatedProtocol | null
   era: Era | null
   transport: UpstreamTransport | null
   lastSeenMs: number | null
@@ -69,7 +69,7 @@ export const rowColumns = sql`
   config,
   config_version as "configVersion",
   status,
-  case when verdict_at > now() - interval '1 day' then verdict end as verdict,
+  case when verdict_at > now() - interval '1 day' then verdict end as protocol,
   verdict->>'era' as era,
   verdict->>'transport' as transport,
   ${millis('last_seen_at')} as "lastSeenMs",
@@ -102,30 +102,30 @@ export function stateOf(row: UpstreamRow): UpstreamState {
 }
 
 /** This process's cache of parsed catalogs by id and hash, least recently used first. */
-const kept = new Map<string, { catalog: Catalog; bytes: number }>()
-let keptBytes = 0
+const cache = new Map<string, { catalog: Catalog; bytes: number }>()
+let cacheBytes = 0
 /** Bytes of JSON; the parsed objects take about three times as much. */
-const maxKeptBytes = 64 * 1024 * 1024
+const maxCacheBytes = 64 * 1024 * 1024
 
-function recall(id: string, hash: string): Catalog | null {
+function cachedCatalog(id: string, hash: string): Catalog | null {
   const key = `${id}@${hash}`
-  const known = kept.get(key)
+  const known = cache.get(key)
   if (!known) return null
-  kept.delete(key)
-  kept.set(key, known)
+  cache.delete(key)
+  cache.set(key, known)
   return known.catalog
 }
 
 /** Caches a catalog for later readers of this process. Catalogs are shared and must not be changed. */
-export function remember(id: string, catalog: Catalog, bytes: number): void {
+export function cacheCatalog(id: string, catalog: Catalog, bytes: number): void {
   const key = `${id}@${catalog.hash}`
-  if (kept.has(key)) return
-  kept.set(key, { catalog, bytes })
-  keptBytes += bytes
-  for (const [oldest, { bytes: freed }] of kept) {
-    if (keptBytes <= maxKeptBytes || oldest === key) break
-    kept.delete(oldest)
-    keptBytes -= freed
+  if (cache.has(key)) return
+  cache.set(key, { catalog, bytes })
+  cacheBytes += bytes
+  for (const [oldest, { bytes: freed }] of cache) {
+    if (cacheBytes <= maxCacheBytes || oldest === key) break
+    cache.delete(oldest)
+    cacheBytes -= freed
   }
 }
 
@@ -137,18 +137,22 @@ export async function loadCatalogs(
   const found = new Map<string, Catalog>()
   const missing: string[] = []
   for (const { id, catalogHash } of rows) {
-    const catalog = catalogHash === null ? emptyCatalog : recall(id, catalogHash)
+    const catalog = catalogHash === null ? emptyCatalog : cachedCatalog(id, catalogHash)
     if (catalog) found.set(id, catalog)
     else missing.push(id)
   }
   if (missing.length === 0) return found
   const texts = await query<{ id: string; catalog: string }>(
     db,
-    sql`select id, catalog from upstreams where id in ${missing} and catalog is not null`,
+    sql`
+      select id, catalog
+      from upstreams
+      where id in ${missing}
+        and catalog is not null`,
   )
   for (const { id, catalog: text } of texts) {
     const catalog = JSON.parse(text) as Catalog
-    remember(id, catalog, text.length)
+    cacheCatalog(id, catalog, text.length)
     found.set(id, catalog)
   }
   for (const id of missing) if (!found.has(id)) found.set(id, emptyCatalog)

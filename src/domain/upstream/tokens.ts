@@ -11,7 +11,7 @@ import { UpstreamFault } from './fault.ts'
 export type IssuedTokens = OAuthTokens & { issuer?: string }
 export type IssuedClient = OAuthClientInformationMixed & { issuer?: string }
 
-export interface Kept {
+export interface StoredTokens {
   tokens: IssuedTokens | null
   /** The client registration at the authorization server. */
   client: IssuedClient | null
@@ -27,24 +27,27 @@ export interface Kept {
 }
 
 /** The fields to change; absent ones keep their value. */
-export type Change = Partial<Pick<Kept, 'tokens' | 'client' | 'wanted' | 'metadataUrl'>>
+export type StoredChange = Partial<Pick<StoredTokens, 'tokens' | 'client' | 'wanted' | 'metadataUrl'>>
 
 /** Stores tokens: in the database, or in memory for a trial. */
-export interface Keeper {
-  read(): Promise<Kept>
+export interface TokenStore {
+  read(): Promise<StoredTokens>
   /** Writes at once. A change of the tokens raises the version. */
-  save(change: Change): Promise<void>
+  save(change: StoredChange): Promise<void>
   /**
    * Runs `work` while no other process does, unless the version is no longer `seen`: then another process has done it
    * and nothing runs. The `save` given to `work` writes nothing once another process has taken over.
    */
-  inTurn(seen: number, work: (kept: Kept, save: Keeper['save']) => Promise<void>): Promise<void>
+  exclusively(
+    seen: number,
+    work: (stored: StoredTokens, save: TokenStore['save']) => Promise<void>,
+  ): Promise<void>
 }
 
 /** Time limit of one renewal, in milliseconds; a process that died blocks the others no longer than this. */
-const turnMs = 25_000
-const lookAgainMs = 50
-const nothing: Kept = {
+const renewalMs = 25_000
+const pollMs = 50
+const nothing: StoredTokens = {
   tokens: null,
   client: null,
   wanted: [],
@@ -102,10 +105,10 @@ function contextOf(id: string): string {
 }
 
 /** Stores the tokens of a saved upstream. */
-export function databaseKeeper(services: Services, id: string, projectId: string): Keeper {
+export function databaseTokenStore(services: Services, id: string, projectId: string): TokenStore {
   const { db, masterKey } = services
   const context = contextOf(id)
-  const open = (row: TokenRow): Kept => ({
+  const open = (row: TokenRow): StoredTokens => ({
     ...nothing,
     ...(row.sealed ? (JSON.parse(unseal(masterKey, row.sealed, context)) as Sealed) : {}),
     client: row.client ? (JSON.parse(unseal(masterKey, row.client, context)) as IssuedClient) : null,
@@ -114,16 +117,16 @@ export function databaseKeeper(services: Services, id: string, projectId: string
     leftMs: row.leftMs,
     ageMs: row.ageMs,
   })
-  const read = async (): Promise<Kept> => {
+  const read = async (): Promise<StoredTokens> => {
     const [row] = await query<TokenRow>(
       db,
       sql`select ${columns} from upstream_tokens where upstream_id = ${id}`,
     )
     return row ? open(row) : nothing
   }
-  const save = async (change: Change, asker: number | null): Promise<void> => {
-    const kept = await read()
-    const { tokens, wanted, client, metadataUrl } = { ...kept, ...change }
+  const save = async (change: StoredChange, asker: number | null): Promise<void> => {
+    const stored = await read()
+    const { tokens, wanted, client, metadataUrl } = { ...stored, ...change }
     const sealed = seal(masterKey, JSON.stringify({ tokens, wanted } satisfies Sealed), context)
     const given = 'tokens' in change
     const lifeMs = given && tokens?.expires_in !== undefined ? tokens.expires_in * 1000 : null
@@ -145,9 +148,9 @@ export function databaseKeeper(services: Services, id: string, projectId: string
       await ensureRow(db, id, projectId)
       await save(change, null)
     },
-    async inTurn(seen, work) {
+    async exclusively(seen, work) {
       await ensureRow(db, id, projectId)
-      const taken = await takeTurn(db, id, seen)
+      const taken = await takeLock(db, id, seen)
       if (!taken) return
       try {
         await work(open(taken), (change) => save(change, taken.asker))
@@ -184,18 +187,18 @@ async function ensureRow(db: Database, id: string, projectId: string): Promise<v
 /**
  * Waits until no other process renews; null when the tokens changed meanwhile. Holds no lock during network requests.
  */
-async function takeTurn(
+async function takeLock(
   db: Database,
   id: string,
   seen: number,
 ): Promise<(TokenRow & { asker: number }) | null> {
-  for (const until = Date.now() + turnMs; Date.now() < until;) {
+  for (const until = Date.now() + renewalMs; Date.now() < until;) {
     const [taken] = await query<TokenRow & { asker: number }>(
       db,
       sql`
         update upstream_tokens
         set asker = asker + 1,
-          asked_until = ${nowPlus(turnMs)}
+          asked_until = ${nowPlus(renewalMs)}
         where upstream_id = ${id}
           and version = ${seen}
           and (asked_until is null or asked_until < now())
@@ -207,25 +210,25 @@ async function takeTurn(
       sql`select version from upstream_tokens where upstream_id = ${id}`,
     )
     if (now?.version !== seen) return null
-    await pause(lookAgainMs)
+    await pause(pollMs)
   }
   throw new UpstreamFault('timeout', 'The authorization server did not answer in time.')
 }
 
 /** Stores the tokens of a trial in memory. */
-export function memoryKeeper(): Keeper {
-  let kept = nothing
-  const save = async (change: Change) => {
+export function memoryTokenStore(): TokenStore {
+  let stored = nothing
+  const save = async (change: StoredChange) => {
     const given = 'tokens' in change
-    kept = {
-      ...kept,
+    stored = {
+      ...stored,
       ...change,
-      ...(given ? { version: kept.version + 1, leftMs: null, ageMs: 0 } : {}),
+      ...(given ? { version: stored.version + 1, leftMs: null, ageMs: 0 } : {}),
     }
   }
   return {
-    read: async () => kept,
+    read: async () => stored,
     save,
-    inTurn: (seen, work) => (kept.version === seen ? work(kept, save) : Promise.resolve()),
+    exclusively: (seen, work) => (stored.version === seen ? work(stored, save) : Promise.resolve()),
   }
 }

@@ -9,7 +9,7 @@ import { faultOf } from './fault.ts'
 import { openLink } from './link.ts'
 import type { Era, UpstreamStatus, UpstreamTransport } from './state.ts'
 import { targetOf } from './target.ts'
-import { memoryKeeper } from './tokens.ts'
+import { memoryTokenStore } from './tokens.ts'
 
 export interface Trial {
   ok: boolean
@@ -35,8 +35,8 @@ export async function testUpstream(
   const nothing = { era: null, transport: null, server: null, tools: [] }
   try {
     const target = await targetOf(services, projectId, config)
-    const auth = authFor(services, { id: newId('tool'), projectId, config }, target, memoryKeeper())
-    const link = await openLink(services, target, { verdict: null, auth, timeoutMs: trialMs, signal: limit })
+    const auth = authFor(services, { id: newId('tool'), projectId, config }, target, memoryTokenStore())
+    const link = await openLink(services, target, { protocol: null, auth, timeoutMs: trialMs, signal: limit })
     try {
       const { catalog } = await discoverOver(link, emptyCatalog, limit)
       const { era, transport } = link

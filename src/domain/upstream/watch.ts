@@ -32,10 +32,10 @@ const requestMs = 10_000
 interface Watched {
   listeners: Map<string, Set<(uri: string) => void>>
   stop: AbortController
-  /** Resolves the promise of `news`. */
+  /** Resolves the promise of `nextChange`. */
   changed(): void
   /** Resolves when the set of watched resources changes, or the watch ends. */
-  news(): Promise<void>
+  nextChange(): Promise<void>
 }
 
 export function createResourceWatches(services: Services): ResourceWatches {
@@ -56,7 +56,7 @@ export function createResourceWatches(services: Services): ResourceWatches {
       const watched = open.get(id) ?? begin(id)
       const { listeners } = watched
       let over = false
-      const listener = calmed((changed) => over || updated(changed))
+      const listener = throttled((changed) => over || updated(changed))
       const known = listeners.get(uri)
       if (!known && listeners.size >= maxUris) {
         services.log.warn(
@@ -97,7 +97,7 @@ function newWatched(): Watched {
       wake()
       next = new Promise<void>((resolve) => (wake = resolve))
     },
-    news: () => next,
+    nextChange: () => next,
   }
 }
 
@@ -119,21 +119,21 @@ async function keepWatching(services: Services, id: string, watched: Watched): P
 async function watchOnce(services: Services, id: string, watched: Watched): Promise<void> {
   const [row] = await loadRows(services.db, [id])
   if (!row || row.closedForMs > 0) return
-  const lease = await borrowLink(services, row, row.verdict)
+  const lease = await borrowLink(services, row, row.protocol)
   const link = lease.thing
   const down = new AbortController()
   link.onDown(() => down.abort())
-  const unsubscribe = link.onUpdated((uri) => tell(watched, uri))
+  const unsubscribe = link.onUpdated((uri) => notifyListeners(watched, uri))
   const subscriber = (link.era === 'modern' ? overListen : overSession)(link, watched)
   const over = Promise.race([ended(watched.stop.signal), ended(down.signal), subscriber.lost])
   const ends = over.then(() => 'over' as const)
   try {
     for (;;) {
-      const news = watched.news()
+      const nextChange = watched.nextChange()
       await subscriber.follow()
-      const heard = await Promise.race([ends, news, pause(tidyMs, 'tidy' as const, { ref: false })])
-      if (heard === 'over' || watched.stop.signal.aborted) return
-      if (heard !== 'tidy') continue
+      const woken = await Promise.race([ends, nextChange, pause(tidyMs, 'tidy' as const, { ref: false })])
+      if (woken === 'over' || watched.stop.signal.aborted) return
+      if (woken !== 'tidy') continue
       const [now] = await loadRows(services.db, [id])
       if (now?.configVersion !== row.configVersion) return
     }
@@ -168,7 +168,7 @@ function overSession({ client }: Link, watched: Watched): Subscriber {
         const refused = await client.subscribeResource({ uri }, options).then(() => false, refusal)
         if (refused) continue
         known.add(uri)
-        tell(watched, uri)
+        notifyListeners(watched, uri)
       }
       for (const uri of known) {
         if (watched.listeners.has(uri)) continue
@@ -187,23 +187,23 @@ function overSession({ client }: Link, watched: Watched): Subscriber {
 /** In MCP 2026-07-28 one stream covers all resources; another list of resources needs another stream. */
 function overListen({ client }: Link, watched: Watched): Subscriber {
   let stream: McpSubscription | null = null
-  let heard = new Set<string>()
-  let lose = () => {}
-  const lost = new Promise<void>((resolve) => (lose = resolve))
+  let subscribed = new Set<string>()
+  let markLost = () => {}
+  const lost = new Promise<void>((resolve) => (markLost = resolve))
   return {
     async follow() {
       const wanted = new Set(watched.listeners.keys())
-      const begins = [...wanted].filter((uri) => !heard.has(uri))
-      if (wanted.size === 0 || (begins.length === 0 && wanted.size === heard.size)) return
+      const begins = [...wanted].filter((uri) => !subscribed.has(uri))
+      if (wanted.size === 0 || (begins.length === 0 && wanted.size === subscribed.size)) return
       const options = { timeout: requestMs, signal: watched.stop.signal }
       const next = await client.listen({ resourceSubscriptions: [...wanted] }, options)
       const older = stream
       stream = next
-      heard = wanted
+      subscribed = wanted
       void older?.close().catch(() => {})
       // Ignore the close of the previous stream: this function closed it.
-      void next.closed.then(() => stream === next && lose())
-      for (const uri of begins) tell(watched, uri)
+      void next.closed.then(() => stream === next && markLost())
+      for (const uri of begins) notifyListeners(watched, uri)
     },
     lost,
     stop: () => void stream?.close().catch(() => {}),
@@ -214,9 +214,9 @@ function overListen({ client }: Link, watched: Watched): Subscriber {
 const everyMs = 100
 
 /** Limits calls for each URI: the first passes at once; later ones within `everyMs` pass as one call at its end. */
-function calmed(updated: (uri: string) => unknown): (uri: string) => void {
+function throttled(updated: (uri: string) => unknown): (uri: string) => void {
   const waiting = new Map<string, { again: boolean }>()
-  const tellOne = (uri: string): void => {
+  const call = (uri: string): void => {
     const known = waiting.get(uri)
     if (known) return void (known.again = true)
     updated(uri)
@@ -224,11 +224,11 @@ function calmed(updated: (uri: string) => unknown): (uri: string) => void {
     waiting.set(uri, one)
     const due = () => {
       waiting.delete(uri)
-      if (one.again) tellOne(uri)
+      if (one.again) call(uri)
     }
     setTimeout(due, everyMs).unref()
   }
-  return tellOne
+  return call
 }
 
 /** True when the server itself refuses; rethrows any other error. */
@@ -238,7 +238,7 @@ function refusal(error: unknown): true {
 }
 
 /** A server may report a resource below the one that was subscribed to. */
-function tell({ listeners }: Watched, uri: string): void {
+function notifyListeners({ listeners }: Watched, uri: string): void {
   for (const [watchedUri, all] of listeners) {
     const below = watchedUri.endsWith('/') ? watchedUri : `${watchedUri}/`
     if (uri === watchedUri || uri.startsWith(below)) for (const listener of all) listener(uri)

@@ -6,7 +6,7 @@ import { startWorker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
 import { setFollower } from './follower.ts'
 import { createFollower } from './listen.ts'
-import { look } from './refresh.ts'
+import { refreshHeld } from './refresh.ts'
 
 /** Upstreams refreshed at the same time. */
 const slots = 8
@@ -29,7 +29,7 @@ export function startUpstreams(
     leases: services.heartbeat.of('upstreams'),
     sweepMs: options.sweepMs,
     claim: (limits) => claim(services.leaseDb, 'upstreams', leaseMs, limits),
-    run: (held, { signal }) => look(services, held, signal),
+    run: (held, { signal }) => refreshHeld(services, held, signal),
     onError: (error, id) =>
       services.log.error({ err: error, id }, 'could not refresh an upstream; it is claimed again later'),
   })
@@ -38,13 +38,13 @@ export function startUpstreams(
       setFollower(services, null)
       follower.stop()
       await worker.stop(Math.min(graceMs, 2000))
-      await giveUp(services, follower.name)
+      await releaseUpstreams(services, follower.name)
     },
   }
 }
 
 /** Makes the upstreams of this process's follower due, so that another process refreshes and follows them. */
-async function giveUp(services: Services, listener: string): Promise<void> {
+async function releaseUpstreams(services: Services, listener: string): Promise<void> {
   const rows = await query(
     services.db,
     sql`
