@@ -1,8 +1,10 @@
 /** The tokens of an upstream: encrypted in the database, renewed by one replica at a time. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { sql, type SQL } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
+import { upstreamTokens } from '../../store/db/tables/upstreams.ts'
+import { assignments, type Values } from '../../store/db/write.ts'
 import type { Services } from '../access/index.ts'
 import { seal, unseal } from '../secrets/index.ts'
 import { UpstreamFault } from './fault.ts'
@@ -128,16 +130,17 @@ export function databaseTokenStore(services: Services, id: string, projectId: st
     const stored = await read()
     const { tokens, wanted, client, metadataUrl } = { ...stored, ...change }
     const sealed = seal(masterKey, JSON.stringify({ tokens, wanted } satisfies Sealed), context)
-    const given = 'tokens' in change
-    const lifeMs = given && tokens?.expires_in !== undefined ? tokens.expires_in * 1000 : null
+    const values: Values<typeof upstreamTokens> = {
+      sealed,
+      metadataUrl,
+      client: client ? seal(masterKey, JSON.stringify(client), context) : null,
+      ...('tokens' in change ? renewed(tokens) : {}),
+    }
     await query(
       db,
       sql`
         update upstream_tokens
-        set sealed = ${sealed},
-          metadata_url = ${metadataUrl},
-          client = ${client ? seal(masterKey, JSON.stringify(client), context) : null}
-          ${given ? renewed(lifeMs) : sql``}
+        set ${assignments(upstreamTokens, values)}
         where upstream_id = ${id}
           ${asker === null ? sql`` : sql`and asker = ${asker}`}`,
     )
@@ -155,23 +158,20 @@ export function databaseTokenStore(services: Services, id: string, projectId: st
       try {
         await work(open(taken), (change) => save(change, taken.asker))
       } finally {
-        await query(
-          db,
-          sql`
-            update upstream_tokens
-            set asked_until = null
-            where upstream_id = ${id}
-              and asker = ${taken.asker}`,
-        )
+        await releaseLock(db, id, taken.asker)
       }
     },
   }
 }
 
-/** Assignments for new tokens; `lifeMs` is null when the server did not say when they expire. */
-function renewed(lifeMs: number | null): SQL {
-  const expiresAt = lifeMs === null ? sql`null` : nowPlus(lifeMs)
-  return sql`, version = version + 1, updated_at = now(), expires_at = ${expiresAt}`
+/** The columns that change with the tokens; the server may not say when they expire. */
+function renewed(tokens: IssuedTokens | null): Values<typeof upstreamTokens> {
+  const seconds = tokens?.expires_in
+  return {
+    version: sql`version + 1`,
+    updatedAt: sql`now()`,
+    expiresAt: seconds === undefined ? null : nowPlus(seconds * 1000),
+  }
 }
 
 async function ensureRow(db: Database, id: string, projectId: string): Promise<void> {
@@ -213,6 +213,17 @@ async function takeLock(
     await pause(pollMs)
   }
   throw new UpstreamFault('timeout', 'The authorization server did not answer in time.')
+}
+
+async function releaseLock(db: Database, id: string, asker: number): Promise<void> {
+  await query(
+    db,
+    sql`
+      update upstream_tokens
+      set asked_until = null
+      where upstream_id = ${id}
+        and asker = ${asker}`,
+  )
 }
 
 /** Stores the tokens of a trial in memory. */
