@@ -1,4 +1,4 @@
-/** Finding what can be called: the callables of stored tools, and that of a call that was proposed earlier. */
+/** Finds what can be called: the callables of stored tools, and the callable that an earlier call named. */
 import { invalidAt } from '../../core/errors.ts'
 import { assertMay, type Ctx, type Services, type PlatformAction } from '../access/index.ts'
 import { loadUpstreams } from '../upstream/index.ts'
@@ -11,7 +11,7 @@ import { loadTools } from './registry.ts'
 import type { CallKind, Tool } from './tool.ts'
 import { loadVersion } from './versions.ts'
 
-/** What of a tool call says which callable it names. */
+/** The fields of a tool call that identify its callable. */
 export interface CallTarget {
   projectId: string
   toolId: string | null
@@ -22,7 +22,7 @@ export interface CallTarget {
   createdAt: Date
 }
 
-/** What is needed to know the names of tools. */
+/** What is needed to compute the names of tools. */
 export type Callers = Pick<Services, 'db' | 'actions'>
 
 /** Every operation that a platform tool may offer, in a fixed order. Action `tools:List`. */
@@ -31,7 +31,7 @@ export async function listActions(ctx: Ctx): Promise<PlatformAction[]> {
   return [...ctx.actions.list()]
 }
 
-/** Everything that these tools offer, in their order. Two statements at most, however many tools. */
+/** All callables of these tools, in their order. At most two statements, however many tools. */
 export async function loadCallables(services: Callers, tools: readonly Tool[]): Promise<Callable[]> {
   const upstreams = tools.filter((tool) => tool.mcp).map((tool) => tool.id)
   const known = upstreams.length > 0 ? await loadUpstreams(services.db, upstreams) : new Map()
@@ -39,7 +39,7 @@ export async function loadCallables(services: Callers, tools: readonly Tool[]): 
   return tools.flatMap((tool) => callablesOf(tool, { actions: services.actions, catalogs }))
 }
 
-/** One of a tool's callables; null when it has none of that action. A tool with one name has the action null. */
+/** The callable of a tool with this action, or null. A tool with one name has the action null. */
 export async function findCallable(
   services: Callers,
   tool: Tool,
@@ -49,7 +49,10 @@ export async function findCallable(
   return all.find((callable) => callable.action === action) ?? null
 }
 
-/** The callable that is meant. INVALID at `path`, naming what there is, for an action too many, too few or unknown. */
+/**
+ * The callable with this action. Throws INVALID at `path`, with the known actions, when the action is unknown, missing,
+ * or given for a tool that has none.
+ */
 export async function callableMeant(
   services: Callers,
   tool: Tool,
@@ -62,19 +65,20 @@ export async function callableMeant(
   const known = names.slice(0, maxNamesTold).join(', ') || 'none'
   const message =
     tool.kind === 'http' || tool.kind === 'client'
-      ? `is for tools with several actions; this is an ${tool.kind} tool`
+      ? `is for mcp and platform tools; this is an ${tool.kind} tool: leave it out`
       : action === null
         ? `is required for this kind of tool; it has: ${known}`
-        : `names no action of this tool; it has: ${known}`
+        : `is no action of this tool; it has: ${known}`
   throw invalidAt([...path], message)
 }
 
-/** At most so many names are told to a caller who missed. */
+/** The most action names in an error message. */
 const maxNamesTold = 20
 
 /**
- * What a call names, as the tool or agent is now: an upstream is asked for its lists once more, so that nobody runs what has
- * changed since it was approved. Null when it, or that action of it, is gone.
+ * The callable of a call, as the tool or agent is now. The lists of an upstream are read again first, so that a call
+ * does not run a definition that changed after its approval. Null when the tool, the agent or the action no longer
+ * exists.
  */
 export async function currentCallable(services: Services, call: CallTarget): Promise<Callable | null> {
   if (call.kind === 'agent')
@@ -87,8 +91,8 @@ export async function currentCallable(services: Services, call: CallTarget): Pro
 }
 
 /**
- * What a call was proposed with: the tool's version of then, with what is said now of the action. Null when the action
- * is gone.
+ * The callable that a call was proposed with: the stored version of the tool, with the action's present definition.
+ * Null when the action no longer exists.
  */
 export async function proposedCallable(services: Callers, call: CallTarget): Promise<Callable | null> {
   const { toolId: id, toolVersion: version, projectId, createdAt } = call

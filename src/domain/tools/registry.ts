@@ -27,9 +27,9 @@ export type CreateToolInput = ToolInput & { projectId?: string | null }
 export type UpdateToolInput = Partial<ToolInput> & { id: string; expectedVersion?: number | null }
 
 /**
- * Saves a new tool as version 1. Action `tools:Create`. INVALID names every fault; NAME_TAKEN when the project has a
- * tool of that name. Tool, version, upstream, audit entry and event are written together. An upstream is looked at for a
- * few seconds; one that does not answer is a state and no error.
+ * Saves a new tool as version 1. Action `tools:Create`. INVALID lists every fault; NAME_TAKEN when the project has a
+ * tool of that name. Writes tool, version, upstream, audit entry and event together. Waits a few seconds for the first
+ * refresh of an upstream; an unreachable one is a state, not an error.
  */
 export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool> {
   const projectId = projectOf(ctx, input.projectId)
@@ -53,14 +53,14 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
   return tool
 }
 
-/** How often a change is worked out anew when somebody else changes the tool at the same time. */
+/** How often a change is computed again after concurrent changes of the same tool. */
 const maxTries = 5
 
 /**
- * Changes what is given and keeps the rest; every update makes a new version, calls already proposed keep theirs.
- * `expectedVersion` makes it fail with CONFLICT when somebody was faster; without it the change is worked out anew over
- * what they wrote. Action `tools:Update`, and `gates:Update` for whatever decides about calls (see gateFactsOf); CONFLICT
- * for that in a project where changes of gates need a second person.
+ * Changes the given fields and keeps the rest. Every update makes a new version; calls already proposed keep theirs.
+ * With `expectedVersion` it fails with CONFLICT after a concurrent change; without it the change is applied on top of
+ * that one. Action `tools:Update`, and `gates:Update` for whatever decides about calls (see gateFactsOf); CONFLICT for
+ * that in a project where changes of gates need a second person.
  */
 export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool> {
   for (let tries = 1; ; tries++) {
@@ -72,7 +72,7 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
     if (definition.kind !== known.kind)
       throw invalidAt(
         ['input', 'config'],
-        `must stay of the kind "${known.kind}": make a new tool for another kind`,
+        `must stay of the kind "${known.kind}": create a new tool for another kind`,
       )
     await checkOutside(ctx, known.projectId, definition)
     const regates = gateFactsOf(definition) !== gateFactsOf(known)
@@ -95,11 +95,11 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
 function changedMeanwhile(): AppError {
   return new AppError(
     'CONFLICT',
-    'The tool was changed or deleted meanwhile. Read it again and repeat the change.',
+    'The tool was changed or deleted by another request. Read it again and repeat the change.',
   )
 }
 
-/** Deletes a tool. Calls already proposed run to their end with the version they have. Action `tools:Delete`. */
+/** Deletes a tool. Calls already proposed run to their end with their version. Action `tools:Delete`. */
 export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool> {
   const known = await findTool(ctx, input.id)
   await assertMay(ctx, 'tools:Delete', known.projectId, `tool/${known.id}`)
@@ -113,7 +113,7 @@ export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool>
   return known
 }
 
-/** Tools by id, null for what does not exist for the caller. Action `tools:Get` on each. */
+/** Tools by id; null for those that do not exist for the caller. Action `tools:Get` on each. */
 export async function getTools(ctx: Ctx, ids: readonly string[]): Promise<(Tool | null)[]> {
   const rows = await loadTools(ctx.db, ids)
   return eachSeen(ctx, ids, rows, 'tools:Get', (tool) => `tool/${tool.id}`)
@@ -130,13 +130,13 @@ export async function listTools(
   return (await listPage(ctx.db, tools, projectId, input.page, where)).map(toolOf)
 }
 
-/** The tool when it exists for the caller, else NOT_FOUND. Checks no permission. */
+/** Returns the tool, or throws NOT_FOUND when it does not exist for the caller. Checks no permission. */
 export async function findTool(ctx: Ctx, id: string): Promise<Tool> {
   const [tool] = await loadTools(ctx.db, [id])
   return reachable(ctx, tool, 'tool', id)
 }
 
-/** Rows by id, in no order. Checks nothing. */
+/** Tools by id, in no particular order. Checks no permission. */
 export async function loadTools(db: Database, ids: readonly string[]): Promise<Tool[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, tools, sql`where id in ${[...ids]}`)).map(toolOf)

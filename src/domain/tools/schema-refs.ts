@@ -1,12 +1,14 @@
-/** Makes a schema that was cut out of another one stand on its own again: every reference finds a home in its `$defs`. */
+/**
+ * Makes a schema that was cut out of another one self-contained: copies the targets of its references to its `$defs`.
+ */
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import { mapSchemas, pointerParts, refOf, resolveRef } from './schema-walk.ts'
 
 const anchors = ['$anchor', '$dynamicAnchor', '$recursiveAnchor']
 
 /**
- * `part` with its local references answered as in `whole`: what they mean is copied, unchanged, into the definitions of
- * the result. Definitions that nothing refers to any more are left out. A reference that means nothing stays as it is.
+ * `part` with its local references resolved as in `whole`: their targets are copied unchanged into the definitions of
+ * the result. Unused definitions are left out. A reference without a target stays unchanged.
  */
 export function withHomes(part: JsonObject, whole: JsonObject): JsonObject {
   const homes = new Map<string, Home>()
@@ -23,7 +25,7 @@ export function withHomes(part: JsonObject, whole: JsonObject): JsonObject {
 interface Home {
   container: '$defs' | 'definitions'
   name: string
-  /** Null while the copy is being made: a definition may refer to itself. */
+  /** Null while the copy is made: a definition may refer to itself. */
   schema: Json | null
 }
 
@@ -49,7 +51,7 @@ function makeHome(ref: string, whole: JsonObject, homes: Map<string, Home>): Hom
   return home
 }
 
-/** A definition keeps its name; anything else that is referred to gets a name that tells nothing. */
+/** A definition keeps its name; any other target gets a neutral name. */
 function address(ref: string, whole: JsonObject, homes: Map<string, Home>): Pick<Home, 'container' | 'name'> {
   const [container, name, ...more] = ref.startsWith('#/') ? pointerParts(ref) : []
   if ((container === '$defs' || container === 'definitions') && name !== undefined && more.length === 0)
@@ -74,7 +76,7 @@ function withoutDefinitions({
   return rest
 }
 
-/** Every reference by anchor has become one by place, and two copies of an anchor would contradict each other. */
+/** References by anchor were replaced by JSON pointers; two copies of an anchor would conflict. */
 function withoutAnchors(schema: JsonObject): JsonObject {
   return anchors.some((key) => typeof schema[key] === 'string' || typeof schema[key] === 'boolean')
     ? Object.fromEntries(Object.entries(schema).filter(([key]) => !anchors.includes(key)))

@@ -1,4 +1,4 @@
-/** Versions of a tool: each change is a row that stays, written with everything that tells of it. */
+/** Versions of a tool: each change adds a row, together with its audit entry and event. */
 import { and, eq, sql } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { tools, toolVersions } from '../../store/db/tables/tools.ts'
@@ -8,7 +8,10 @@ import { gateFactsOf, tellGateChanged } from './gate-facts.ts'
 import { saveOutside } from './outside.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 
-/** Writes a definition over the version that was read, with all that belongs to it; null when that is not there any more. */
+/**
+ * Saves a definition as the next version, with everything that belongs to it; null when the tool no longer has
+ * `known.version`.
+ */
 export async function saveVersion(
   tx: Database,
   ctx: Ctx,
@@ -35,13 +38,13 @@ export function toolOf(row: typeof tools.$inferSelect): Tool {
   return { ...(row.definition as ToolDefinition), id, projectId, version, createdAt, updatedAt }
 }
 
-/** Keeps the definition of a tool's row as that of its version. */
+/** Stores the definition of a tool's row as its version. */
 export async function keepVersion(tx: Database, row: typeof tools.$inferSelect): Promise<void> {
   const { id: toolId, version, projectId, definition } = row
   await tx.insert(toolVersions).values({ toolId, version, projectId, definition })
 }
 
-/** A version never changes once it is written, so what was read once is kept. The oldest goes first. */
+/** Caches versions, which never change; the oldest entry is dropped first. */
 const versions = new Map<string, ToolDefinition>()
 const versionsKept = 2000
 
@@ -60,7 +63,7 @@ export async function loadVersion(db: Database, toolId: string, version: number)
   return definition
 }
 
-/** Writes what happened to a tool: for the audit, and for whoever follows the project. */
+/** Writes the audit entry and the event of a change of a tool. */
 export async function tellTool(
   tx: Database,
   ctx: Ctx,
