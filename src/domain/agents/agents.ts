@@ -20,7 +20,7 @@ import {
   recordChange,
   type Ctx,
 } from '../access/index.ts'
-import { gateFactsOfAgent, tellGateChanged, type GateInput } from '../tools/index.ts'
+import { gateFactsOfAgent, recordGateChange, type GateInput } from '../tools/index.ts'
 import { checkSettings, type Agent, type AgentSettings, type SettingsInput } from './agent.ts'
 import { checkTools } from './names.ts'
 
@@ -51,11 +51,11 @@ export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Ag
         .insert(agents)
         .values({ id: newId('agent'), projectId, name, definition })
         .returning()
-      await tell(tx, ctx, 'AGENT_CREATED', agentOf(row!))
+      await recordAgent(tx, ctx, 'AGENT_CREATED', agentOf(row!))
       return agentOf(row!)
     }),
   )
-  ringProject(ctx, projectId)
+  publishChange(ctx, projectId)
   return agent
 }
 
@@ -87,7 +87,7 @@ export async function updateAgent(ctx: Ctx, input: UpdateAgentInput): Promise<Ag
       }),
     )
     if (agent) {
-      ringProject(ctx, agent.projectId)
+      publishChange(ctx, agent.projectId)
       return agent
     }
     if (tries === maxTries) throw changedMeanwhile()
@@ -115,9 +115,9 @@ async function saveVersion(
     .returning()
   if (!row) return null
   const agent = agentOf(row)
-  await tell(tx, ctx, 'AGENT_UPDATED', agent)
+  await recordAgent(tx, ctx, 'AGENT_UPDATED', agent)
   if (gateFactsOfAgent(definition) !== gateFactsOfAgent(known))
-    await tellGateChanged(tx, ctx, agent, { version: agent.version })
+    await recordGateChange(tx, ctx, agent, { version: agent.version })
   return agent
 }
 
@@ -142,9 +142,9 @@ export async function deleteAgent(ctx: Ctx, input: { id: string }): Promise<Agen
   await assertMay(ctx, 'agents:Delete', known.projectId, `agent/${known.id}`)
   await atomically(ctx.db, async (tx) => {
     const rows = await tx.delete(agents).where(eq(agents.id, known.id)).returning({ id: agents.id })
-    if (rows.length > 0) await tell(tx, ctx, 'AGENT_DELETED', known)
+    if (rows.length > 0) await recordAgent(tx, ctx, 'AGENT_DELETED', known)
   })
-  ringProject(ctx, known.projectId)
+  publishChange(ctx, known.projectId)
   return known
 }
 
@@ -188,7 +188,7 @@ function agentOf(row: typeof agents.$inferSelect): Agent {
   return { ...(row.definition as AgentSettings), id, projectId, name, version, createdAt, updatedAt }
 }
 
-async function tell(
+async function recordAgent(
   tx: Database,
   ctx: Ctx,
   type: 'AGENT_CREATED' | 'AGENT_UPDATED' | 'AGENT_DELETED',
@@ -206,7 +206,7 @@ async function tell(
   await appendProjectEvents(tx, agent.projectId, [{ type, data: { agentId: agent.id, ...details } }])
 }
 
-function ringProject(ctx: Ctx, projectId: string): void {
+function publishChange(ctx: Ctx, projectId: string): void {
   ctx.pubsub.publish([
     { kind: 'news', projectId, generationId: null, seq: null },
     { kind: 'signal', name: 'surface', id: projectId },

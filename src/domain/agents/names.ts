@@ -16,10 +16,10 @@ export async function checkTools(
 ): Promise<void> {
   const { toolIds, agentIds = [] } = settings
   const loaded = (await loadTools(services.db, toolIds)).filter((tool) => tool.projectId === projectId)
-  const asked = await loadAgentCallables(services.db, projectId, agentIds)
+  const callees = await loadAgentCallables(services.db, projectId, agentIds)
   const issues = [
     ...missing('toolIds', toolIds, loaded, 'is not the id of a tool of this project'),
-    ...missing('agentIds', agentIds, asked, 'is not the id of an agent of this project'),
+    ...missing('agentIds', agentIds, callees, 'is not the id of an agent of this project'),
   ]
   const names = new Set<string>()
   const take = (path: string, name: string) => {
@@ -29,7 +29,7 @@ export async function checkTools(
   }
   const callables = await loadCallables(services, loaded)
   for (const callable of callables) take('toolIds', callable.runtimeName)
-  for (const agent of asked)
+  for (const agent of callees)
     take('agentIds', agent.id === own?.id ? runtimeName([own.name]) : agent.runtimeName)
   // While ids are missing, unknown names are not reported: the missing tools may have them.
   // The tools of an upstream that was never reached are unknown: any name with its prefix may exist.
@@ -50,10 +50,10 @@ export async function collidingNames(ctx: Ctx, agents: readonly Agent[]): Promis
     ctx.db,
     every((agent) => agent.toolIds),
   )
-  const asked = every((agent) => agent.agentIds ?? [])
+  const callees = every((agent) => agent.agentIds ?? [])
   const callables = [
     ...(await loadCallables(ctx, tools)),
-    ...(await loadAgentCallables(ctx.db, ctx.principal.projectId, asked)),
+    ...(await loadAgentCallables(ctx.db, ctx.principal.projectId, callees)),
   ]
   const names = new Map<string, string[]>()
   for (const { id, runtimeName: name } of callables) names.set(id, [...(names.get(id) ?? []), name])

@@ -39,13 +39,16 @@ export function withOverrides(own: AgentSettings, input: SettingsOverrides): Age
     stepRules: given.stepRules ? wanted.stepRules : narrowed(own.stepRules, given.activeToolIds ?? null),
   }
   const issues = [
-    ...looserLimits(own, wanted),
-    ...looserTools(own, wanted, given),
-    ...looserAnswer(own, wanted),
+    ...limitFaults(own, wanted),
+    ...toolFaults(own, wanted, given),
+    ...outputFaults(own, wanted),
   ]
   if ((made.instructions?.length ?? 0) > maxInstructions)
     issues.push(
-      fault(['instructions'], `must have at most ${maxInstructions} characters together with those of the agent`),
+      fault(
+        ['instructions'],
+        `must have at most ${maxInstructions} characters together with those of the agent`,
+      ),
     )
   if (issues.length > 0) throw invalid(issues)
   return made
@@ -69,7 +72,7 @@ function tighterBudget(own: Budget, given: Budget): Budget {
 
 const limits = ['maxSteps', 'timeoutMs', 'clientTimeoutMs', 'maxOutputTokens', 'maxContextMessages'] as const
 
-function looserLimits(own: AgentSettings, wanted: AgentSettings): Issue[] {
+function limitFaults(own: AgentSettings, wanted: AgentSettings): Issue[] {
   const over = (path: string[], most: number | null, value: number | null) =>
     most !== null && value !== null && value > most
       ? [fault(path, `must be at most ${most}, the agent's own limit`)]
@@ -88,7 +91,7 @@ function looserLimits(own: AgentSettings, wanted: AgentSettings): Issue[] {
 }
 
 /** Faults of tools that are not active in the agent, and of rules that would replace the agent's. */
-function looserTools(own: AgentSettings, wanted: AgentSettings, given: Partial<AgentSettings>): Issue[] {
+function toolFaults(own: AgentSettings, wanted: AgentSettings, given: Partial<AgentSettings>): Issue[] {
   const active = new Set(own.activeToolIds ?? boundIds(own))
   const beyond = (ids: string[] | null | undefined, path: string[]) =>
     (ids ?? []).flatMap((id, i) =>
@@ -104,9 +107,7 @@ function looserTools(own: AgentSettings, wanted: AgentSettings, given: Partial<A
     ...(rules.length > 0 && own.stepRules.length > 0
       ? [fault(['stepRules'], 'cannot replace those of the agent; leave it out')]
       : []),
-    ...(closed && !isNone(wanted.toolChoice)
-      ? [fault(['toolChoice'], 'must be NONE, as in the agent')]
-      : []),
+    ...(closed && !isNone(wanted.toolChoice) ? [fault(['toolChoice'], 'must be NONE, as in the agent')] : []),
     ...rules.flatMap((rule, i) =>
       closed && rule.toolChoice !== null && !isNone(rule.toolChoice)
         ? [fault(['stepRules', String(i), 'toolChoice'], 'must be NONE, as in the agent')]
@@ -125,7 +126,7 @@ function narrowed(rules: StepRule[], active: string[] | null): StepRule[] {
   )
 }
 
-function looserAnswer(own: AgentSettings, { outputSchema }: AgentSettings): Issue[] {
+function outputFaults(own: AgentSettings, { outputSchema }: AgentSettings): Issue[] {
   if (outputSchema === null || own.outputSchema === outputSchema) return []
   if (own.outputSchema !== null && hashJson(own.outputSchema) !== hashJson(outputSchema))
     return [fault(['outputSchema'], 'cannot replace that of the agent; leave it out')]

@@ -86,7 +86,7 @@ export async function proposeGateChange(ctx: Ctx, input: ProposeGateChangeInput)
     await appendProjectEvents(tx, projectId, [{ type: 'GATE_CHANGE_PROPOSED', data }])
     return row!
   })
-  ring(ctx, projectId)
+  publishChange(ctx, projectId)
   return changeOf(made, ctx.clock.now())
 }
 
@@ -116,14 +116,14 @@ export async function decideGateChange(
   const resource = resourceOfTarget(targetId)
   const what = { action: 'gates:Update', projectId, resource } as const
   await assertMay(ctx, what.action, projectId, resource)
-  const refusal = await whyNot(ctx, found!.proposedBy, verdict)
+  const refusal = await refusalFor(ctx, found!.proposedBy, verdict)
   if (refusal) throw await denied(ctx, what, refusal)
   const decided = await atomically(ctx.db, (tx) => decide(tx, ctx, id, verdict, target))
-  ring(ctx, projectId)
+  publishChange(ctx, projectId)
   return changeOf(decided, ctx.clock.now())
 }
 
-async function whyNot(ctx: Ctx, proposedBy: string, verdict: string): Promise<string | null> {
+async function refusalFor(ctx: Ctx, proposedBy: string, verdict: string): Promise<string | null> {
   const { id, votes } = ctx.principal
   if (!votes) return 'This key is marked as a program, so it cannot decide: use the key of a person.'
   const persons = await personsOf(ctx.db, [id, proposedBy])
@@ -157,9 +157,13 @@ async function decide(
   const edit = row.change as GateEdit
   if (verdict === 'APPROVE') {
     if (target.version !== row.targetVersion)
-      throw new AppError('CONFLICT', 'The target has changed since. Read it again and propose a new change.', {
-        conflictingId: id,
-      })
+      throw new AppError(
+        'CONFLICT',
+        'The target has changed since. Read it again and propose a new change.',
+        {
+          conflictingId: id,
+        },
+      )
     await target.apply(tx, edit)
   }
   const details = { gateChangeId: id, verdict }
@@ -201,7 +205,7 @@ async function loadChanges(
     .where(inArray(gateChanges.id, [...ids]))
 }
 
-function ring(ctx: Ctx, projectId: string): void {
+function publishChange(ctx: Ctx, projectId: string): void {
   ctx.pubsub.publish([
     { kind: 'news', projectId, generationId: null, seq: null },
     { kind: 'signal', name: 'surface', id: projectId },

@@ -3,7 +3,7 @@ import { AppError, invalidAt } from '../../core/errors.ts'
 import type { Database } from '../../store/db/database.ts'
 import { dropSecondForGates, findProject, type Ctx } from '../access/index.ts'
 import { findAgent, regateAgent, withAgentGate } from '../agents/index.ts'
-import { findTool, regateTool, tellGateChanged, withGate } from '../tools/index.ts'
+import { findTool, regateTool, recordGateChange, withGate } from '../tools/index.ts'
 import type { GateEdit } from './change.ts'
 
 export interface Target {
@@ -30,7 +30,7 @@ async function toolTarget(ctx: Ctx, id: string): Promise<Target> {
   return {
     ...tool,
     check: (edit) => void withGate(ctx, tool, edit),
-    apply: async (tx, edit) => assertDone(await regateTool(tx, ctx, tool, edit)),
+    apply: async (tx, edit) => assertSaved(await regateTool(tx, ctx, tool, edit)),
   }
 }
 
@@ -43,7 +43,7 @@ async function agentTarget(ctx: Ctx, id: string): Promise<Target> {
         throw invalidAt(['input', 'gate'], 'is the only part that an agent has: give it, and nothing else')
       withAgentGate(agent, gate)
     },
-    apply: async (tx, { gate }) => assertDone(await regateAgent(tx, ctx, agent, gate ?? null)),
+    apply: async (tx, { gate }) => assertSaved(await regateAgent(tx, ctx, agent, gate ?? null)),
   }
 }
 
@@ -62,12 +62,12 @@ async function projectTarget(ctx: Ctx, id: string): Promise<Target> {
     },
     async apply(tx) {
       await dropSecondForGates(tx, id)
-      await tellGateChanged(tx, ctx, { id, projectId: id, name }, { gatesNeedSecond: false })
+      await recordGateChange(tx, ctx, { id, projectId: id, name }, { gatesNeedSecond: false })
     },
   }
 }
 
-function assertDone(done: unknown): void {
+function assertSaved(done: unknown): void {
   if (done) return
   throw new AppError('CONFLICT', 'The target has changed since. Read it again and propose a new change.')
 }

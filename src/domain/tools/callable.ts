@@ -82,18 +82,18 @@ function isServed({ allow, deny }: McpToolConfig, name: string): boolean {
   return (allow === null || allow.includes(name)) && !deny.includes(name)
 }
 
-function ofUpstream(tool: Tool, config: McpToolConfig, theirs: UpstreamTool): Callable {
-  const { name, title, description, inputSchema, outputSchema, icons, meta } = theirs
+function ofUpstream(tool: Tool, config: McpToolConfig, upstreamTool: UpstreamTool): Callable {
+  const { name, title, description, inputSchema, outputSchema, icons, meta } = upstreamTool
   return {
     ...tool,
     runtimeName: runtimeName([tool.name, name]),
     action: name,
-    definitionHash: theirs.hash,
+    definitionHash: upstreamTool.hash,
     title,
     description: description || null,
     inputSchema,
     outputSchema,
-    annotations: { ...hintsOf(theirs), ...tool.annotations },
+    annotations: { ...hintsOf(upstreamTool), ...tool.annotations },
     presetParameters: presetsFor(inputSchema, tool.presetParameters),
     // Untrusted hints can make a call stricter; they make it freer only where the operator trusts them.
     idempotent: tool.idempotent ?? (config.trustHints ? null : false),

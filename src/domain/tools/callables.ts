@@ -6,7 +6,7 @@ import { loadAgentCallables } from './agent-callables.ts'
 import { callablesOf, type Callable } from './callable.ts'
 import { agentCallable } from './kinds/agent.ts'
 import { isReadAction, readCallable } from './kinds/mcp-reads.ts'
-import { lookAgain } from './outside.ts'
+import { refreshNow } from './outside.ts'
 import { loadTools } from './registry.ts'
 import type { CallKind, Tool } from './tool.ts'
 import { loadVersion } from './versions.ts'
@@ -23,7 +23,7 @@ export interface CallTarget {
 }
 
 /** What is needed to compute the names of tools. */
-export type Callers = Pick<Services, 'db' | 'actions'>
+export type NameSources = Pick<Services, 'db' | 'actions'>
 
 /** Every operation that a platform tool may offer, in a fixed order. Action `tools:List`. */
 export async function listActions(ctx: Ctx): Promise<PlatformAction[]> {
@@ -32,7 +32,7 @@ export async function listActions(ctx: Ctx): Promise<PlatformAction[]> {
 }
 
 /** All callables of these tools, in their order. At most two statements, however many tools. */
-export async function loadCallables(services: Callers, tools: readonly Tool[]): Promise<Callable[]> {
+export async function loadCallables(services: NameSources, tools: readonly Tool[]): Promise<Callable[]> {
   const upstreams = tools.filter((tool) => tool.mcp).map((tool) => tool.id)
   const known = upstreams.length > 0 ? await loadUpstreams(services.db, upstreams) : new Map()
   const catalogs = new Map([...known].map(([id, { catalog }]) => [id, catalog]))
@@ -41,7 +41,7 @@ export async function loadCallables(services: Callers, tools: readonly Tool[]): 
 
 /** The callable of a tool with this action, or null. A tool with one name has the action null. */
 export async function findCallable(
-  services: Callers,
+  services: NameSources,
   tool: Tool,
   action: string | null,
 ): Promise<Callable | null> {
@@ -53,8 +53,8 @@ export async function findCallable(
  * The callable with this action. Throws INVALID at `path`, with the known actions, when the action is unknown, missing,
  * or given for a tool that has none.
  */
-export async function callableMeant(
-  services: Callers,
+export async function requireCallable(
+  services: NameSources,
   tool: Tool,
   action: string | null,
   path: readonly string[],
@@ -62,7 +62,7 @@ export async function callableMeant(
   const found = await findCallable(services, tool, action)
   if (found) return found
   const names = (await loadCallables(services, [tool])).flatMap((one) => one.action ?? [])
-  const known = names.slice(0, maxNamesTold).join(', ') || 'none'
+  const known = names.slice(0, maxNamesShown).join(', ') || 'none'
   const message =
     tool.kind === 'http' || tool.kind === 'client'
       ? `is for mcp and platform tools; this is an ${tool.kind} tool: leave it out`
@@ -73,7 +73,7 @@ export async function callableMeant(
 }
 
 /** The most action names in an error message. */
-const maxNamesTold = 20
+const maxNamesShown = 20
 
 /**
  * The callable of a call, as the tool or agent is now. The lists of an upstream are read again first, so that a call
@@ -86,7 +86,7 @@ export async function currentCallable(services: Services, call: CallTarget): Pro
   const [tool] = await loadTools(services.db, [call.toolId!])
   if (!tool) return null
   if (isReadAction(call.action)) return readCallable(tool, call.action)
-  if (tool.mcp) await lookAgain(services, tool.id)
+  if (tool.mcp) await refreshNow(services, tool.id)
   return findCallable(services, tool, call.action)
 }
 
@@ -94,7 +94,7 @@ export async function currentCallable(services: Services, call: CallTarget): Pro
  * The callable that a call was proposed with: the stored version of the tool, with the action's present definition.
  * Null when the action no longer exists.
  */
-export async function proposedCallable(services: Callers, call: CallTarget): Promise<Callable | null> {
+export async function proposedCallable(services: NameSources, call: CallTarget): Promise<Callable | null> {
   const { toolId: id, toolVersion: version, projectId, createdAt } = call
   if (call.kind === 'agent') {
     const agent = { id: id!, projectId, name: call.runtimeName, version: version! }

@@ -25,7 +25,7 @@ export function gateFactsOfAgent({ gate = null }: { gate?: GatePolicy | null }):
 }
 
 /** Writes the audit entry and the event of a changed gate, in the transaction of the change. */
-export async function tellGateChanged(
+export async function recordGateChange(
   tx: Database,
   ctx: Ctx,
   { id, projectId, name }: { id: string; projectId: string; name: string },

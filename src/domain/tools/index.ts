@@ -3,7 +3,7 @@ export { loadAgentCallables } from './agent-callables.ts'
 export { attachmentsName, withAttachments } from './attached.ts'
 export { shownSchema, type Callable } from './callable.ts'
 export {
-  callableMeant,
+  requireCallable,
   currentCallable,
   findCallable,
   listActions,
@@ -24,7 +24,7 @@ export {
   type GateSource,
   type Requirement,
 } from './gate.ts'
-export { gateFactsOfAgent, tellGateChanged } from './gate-facts.ts'
+export { gateFactsOfAgent, recordGateChange } from './gate-facts.ts'
 export { asksAgent, describedAgent, resourceOf, type AgentMessage } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
 export { regateTool, withGate, type ToolGateEdit } from './regate.ts'

@@ -13,7 +13,7 @@ export interface Finished {
 }
 
 /** What the executor of a tool kind returns. */
-export interface Sending {
+export interface SendOutcome {
   result: ToolResult
   /** The call was sent and no final response arrived: it may have taken effect. */
   lost: boolean
@@ -25,7 +25,7 @@ export function known(result: ToolResult): Finished {
 }
 
 /** A lost response is an ordinary error for an idempotent call, which may be repeated; for any other it is unknown. */
-export function judged(definition: CallDefinition, { result, lost }: Sending): Finished {
+export function finishedOf(definition: CallDefinition, { result, lost }: SendOutcome): Finished {
   return lost && !isIdempotent(definition)
     ? { result: unknownResult(result), outcome: 'unknown' }
     : known(result)

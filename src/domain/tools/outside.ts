@@ -55,24 +55,24 @@ export async function dropOutside(tx: Database, { id, mcp }: Tool): Promise<void
 }
 
 /** Limit for waiting on an upstream's lists, in milliseconds. */
-const patienceMs = 5000
+const maxWaitMs = 5000
 
 /** After the commit: refreshes a new or changed upstream, so that its tools exist when the mutation returns. */
-export async function lookOutside(ctx: Ctx, tool: Tool, before: Tool | null): Promise<void> {
+export async function refreshOutside(ctx: Ctx, tool: Tool, before: Tool | null): Promise<void> {
   if (!tool.mcp) return
   ctx.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
   if (before?.mcp && hashJson(addressOf(before.mcp)) === hashJson(addressOf(tool.mcp))) return
-  await lookAgain(ctx, tool.id)
+  await refreshNow(ctx, tool.id)
 }
 
 /** Reads the lists of an upstream now, but waits at most five seconds. Never throws. */
-export async function lookAgain(services: Services, toolId: string): Promise<void> {
+export async function refreshNow(services: Services, toolId: string): Promise<void> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)))
-  const looking = refreshUpstream(services, toolId).catch((error: unknown) =>
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, maxWaitMs)))
+  const refreshing = refreshUpstream(services, toolId).catch((error: unknown) =>
     services.log.warn({ err: error, toolId }, 'could not refresh an upstream'),
   )
-  await Promise.race([looking, late]).finally(() => clearTimeout(timer))
+  await Promise.race([refreshing, late]).finally(() => clearTimeout(timer))
 }
 
 function addressOf({ url, headers, auth }: McpToolConfig): JsonObject {

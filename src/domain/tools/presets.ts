@@ -2,24 +2,24 @@
 import { bounded } from '../../core/bounded.ts'
 import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
 import { weighSchema } from '../../core/schema-weight.ts'
-import { withHomes } from './schema-refs.ts'
+import { selfContained } from './schema-refs.ts'
 import { namesArgument } from './schema-fields.ts'
 import { fixArguments } from './schema-presets.ts'
 
 /**
  * Time limit for computing an untrusted schema, and how long it is not tried again after exceeding it. Milliseconds.
  */
-const hideMs = 200
-const restMs = 4000
+const computeMs = 200
+const suspendMs = 4000
 
 /**
- * Schemas that exceeded the limit, with the time of the next try; while there are `mostResting`, no other one is tried.
+ * Schemas that exceeded the limit, with the time of the next try; while there are `maxSuspended`, no other one is tried.
  */
-const resting = new Map<string, number>()
-const mostResting = 3
-/** Below `fewWays` reference paths a schema is computed without a time limit; above `mostWays` not at all. */
-const fewWays = 100
-const mostWays = 100_000
+const suspended = new Map<string, number>()
+const maxSuspended = 3
+/** Below `fewPaths` reference paths a schema is computed without a time limit; above `maxPaths` not at all. */
+const fewPaths = 100
+const maxPaths = 100_000
 
 /**
  * The schema that a model or client sees: what the full schema requires of the other arguments once the presets are
@@ -30,16 +30,16 @@ const mostWays = 100_000
  */
 export function hidePresets(schema: JsonObject, presets: JsonObject): JsonObject | null {
   if (Object.keys(presets).length === 0) return schema
-  const ways = weighSchema(schema).rules
-  const work = () => withHomes(fixArguments(schema, presets), schema)
-  if (ways <= fewWays) return work()
-  if (ways > mostWays && ways < Infinity) return null
+  const paths = weighSchema(schema).rules
+  const work = () => selfContained(fixArguments(schema, presets), schema)
+  if (paths <= fewPaths) return work()
+  if (paths > maxPaths && paths < Infinity) return null
   const name = hashJson([schema, presets])
-  for (const [stopped, until] of resting) if (performance.now() >= until) resting.delete(stopped)
-  if (resting.has(name) || resting.size >= mostResting) return null
-  const done = bounded(hideMs, work)
+  for (const [key, until] of suspended) if (performance.now() >= until) suspended.delete(key)
+  if (suspended.has(name) || suspended.size >= maxSuspended) return null
+  const done = bounded(computeMs, work)
   if (done.ok) return done.value
-  resting.set(name, performance.now() + restMs)
+  suspended.set(name, performance.now() + suspendMs)
   return null
 }
 

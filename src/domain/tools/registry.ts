@@ -17,11 +17,11 @@ import {
   type Ctx,
 } from '../access/index.ts'
 import { checkDefinition, type ToolInput } from './definition.ts'
-import { checkOutside, dropOutside, lookOutside, saveOutside } from './outside.ts'
+import { checkOutside, dropOutside, refreshOutside, saveOutside } from './outside.ts'
 import { gateFactsOf } from './gate-facts.ts'
 import { inputOf } from './regate.ts'
 import type { Tool } from './tool.ts'
-import { keepVersion, saveVersion, tellTool, toolOf } from './versions.ts'
+import { insertVersion, saveVersion, recordTool, toolOf } from './versions.ts'
 
 export type CreateToolInput = ToolInput & { projectId?: string | null }
 export type UpdateToolInput = Partial<ToolInput> & { id: string; expectedVersion?: number | null }
@@ -42,14 +42,14 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
       await assertQuota(tx, ctx, tools, projectId, 'tools')
       const { name, kind } = definition
       const [row] = await tx.insert(tools).values({ id, projectId, name, kind, definition }).returning()
-      await keepVersion(tx, row!)
+      await insertVersion(tx, row!)
       await saveOutside(tx, toolOf(row!))
-      await tellTool(tx, ctx, 'TOOL_CREATED', toolOf(row!))
+      await recordTool(tx, ctx, 'TOOL_CREATED', toolOf(row!))
       return toolOf(row!)
     }),
   )
-  ringProject(ctx, projectId)
-  await lookOutside(ctx, tool, null)
+  publishChange(ctx, projectId)
+  await refreshOutside(ctx, tool, null)
   return tool
 }
 
@@ -84,8 +84,8 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
       }),
     )
     if (tool) {
-      ringProject(ctx, tool.projectId)
-      await lookOutside(ctx, tool, known)
+      publishChange(ctx, tool.projectId)
+      await refreshOutside(ctx, tool, known)
       return tool
     }
     if (tries === maxTries) throw changedMeanwhile()
@@ -107,9 +107,9 @@ export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool>
     const rows = await tx.delete(tools).where(eq(tools.id, known.id)).returning({ id: tools.id })
     if (rows.length === 0) return
     await dropOutside(tx, known)
-    await tellTool(tx, ctx, 'TOOL_DELETED', known)
+    await recordTool(tx, ctx, 'TOOL_DELETED', known)
   })
-  ringProject(ctx, known.projectId)
+  publishChange(ctx, known.projectId)
   return known
 }
 
@@ -146,7 +146,7 @@ function withoutUndefined<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as Partial<T>
 }
 
-function ringProject(ctx: Ctx, projectId: string): void {
+function publishChange(ctx: Ctx, projectId: string): void {
   ctx.pubsub.publish([
     { kind: 'news', projectId, generationId: null, seq: null },
     { kind: 'signal', name: 'surface', id: projectId },

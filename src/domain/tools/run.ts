@@ -13,7 +13,7 @@ import { originOf, runHttpTool, type HttpToolConfig } from './kinds/http.ts'
 import { runMcpTool, type CallerChannel } from './kinds/mcp.ts'
 import { runPlatformTool } from './kinds/platform.ts'
 import { maskedPaths, valuesAt } from './masking.ts'
-import { judged, known, type Finished, type Sending } from './outcome.ts'
+import { finishedOf, known, type Finished, type SendOutcome } from './outcome.ts'
 import type { CallDefinition } from './tool.ts'
 
 export interface Run {
@@ -88,14 +88,14 @@ async function runGuarded(services: Services, run: Run, caller: CallerChannel | 
       mayStart: run.mayStart,
       caller,
     })
-    return 'result' in ran ? judged(callable, ran) : ran
+    return 'result' in ran ? finishedOf(callable, ran) : ran
   }
-  return judged(callable, await runHere(services, run))
+  return finishedOf(callable, await runHere(services, run))
 }
 
 type Ran = Finished | { inputRequired: InputRequired }
 
-async function runHere(services: Services, run: Run): Promise<Sending> {
+async function runHere(services: Services, run: Run): Promise<SendOutcome> {
   const { callable } = run
   if (callable.http) {
     const { result, lost } = await runHttp(services, run, callable.http)
@@ -114,7 +114,7 @@ async function runHere(services: Services, run: Run): Promise<Sending> {
   return unsent('not_runnable', 'This tool runs in the calling application, not here.')
 }
 
-function unsent(code: string, message: string): Sending {
+function unsent(code: string, message: string): SendOutcome {
   return { result: errorResult(code, message), lost: false }
 }
 
@@ -124,7 +124,7 @@ const notAsked = errorResult(
   'The server requests input from its caller, and this caller cannot supply any.',
 )
 
-async function runHttp(services: Services, run: Run, config: HttpToolConfig): Promise<Sending> {
+async function runHttp(services: Services, run: Run, config: HttpToolConfig): Promise<SendOutcome> {
   const filled = await withSecrets(services, run.projectId, config)
   if ('refused' in filled) return unsent('secret_refused', filled.refused)
   if ('missing' in filled)

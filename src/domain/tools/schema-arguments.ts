@@ -2,7 +2,7 @@
 import { asText, canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { withoutNames } from './schema-names.ts'
-import { withHomes } from './schema-refs.ts'
+import { selfContained } from './schema-refs.ts'
 
 /** Whether this schema allows the values of the presets. In doubt, it does. */
 export function acceptsPresets(schema: JsonObject, presets: JsonObject, root: JsonObject): boolean {
@@ -75,7 +75,7 @@ function schemasOf(schema: JsonObject, key: string): Json[] {
 
 function satisfies(schema: Json, value: Json, root: JsonObject): boolean {
   if (!isJsonObject(schema)) return schema !== false
-  const alone = withHomes({ allOf: [schema] }, root)
+  const alone = selfContained({ allOf: [schema] }, root)
   const compiled = compileSchema(
     root['$schema'] === undefined ? alone : { ...alone, $schema: root['$schema'] },
   )

@@ -4,7 +4,7 @@ import type { Database } from '../../store/db/database.ts'
 import { tools, toolVersions } from '../../store/db/tables/tools.ts'
 import { appendProjectEvents } from '../../store/events/log.ts'
 import { recordChange, type Ctx } from '../access/index.ts'
-import { gateFactsOf, tellGateChanged } from './gate-facts.ts'
+import { gateFactsOf, recordGateChange } from './gate-facts.ts'
 import { saveOutside } from './outside.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 
@@ -25,11 +25,11 @@ export async function saveVersion(
     .returning()
   if (!row) return null
   const tool = toolOf(row)
-  await keepVersion(tx, row)
+  await insertVersion(tx, row)
   await saveOutside(tx, tool)
-  await tellTool(tx, ctx, 'TOOL_UPDATED', tool)
+  await recordTool(tx, ctx, 'TOOL_UPDATED', tool)
   if (gateFactsOf(definition) !== gateFactsOf(known))
-    await tellGateChanged(tx, ctx, tool, { version: tool.version })
+    await recordGateChange(tx, ctx, tool, { version: tool.version })
   return tool
 }
 
@@ -39,14 +39,14 @@ export function toolOf(row: typeof tools.$inferSelect): Tool {
 }
 
 /** Stores the definition of a tool's row as its version. */
-export async function keepVersion(tx: Database, row: typeof tools.$inferSelect): Promise<void> {
+export async function insertVersion(tx: Database, row: typeof tools.$inferSelect): Promise<void> {
   const { id: toolId, version, projectId, definition } = row
   await tx.insert(toolVersions).values({ toolId, version, projectId, definition })
 }
 
 /** Caches versions, which never change; the oldest entry is dropped first. */
 const versions = new Map<string, ToolDefinition>()
-const versionsKept = 2000
+const maxCachedVersions = 2000
 
 /** The definition that a call was proposed with, whatever happened to the tool since. */
 export async function loadVersion(db: Database, toolId: string, version: number): Promise<ToolDefinition> {
@@ -59,12 +59,12 @@ export async function loadVersion(db: Database, toolId: string, version: number)
     .where(and(eq(toolVersions.toolId, toolId), eq(toolVersions.version, version)))
   const definition = row!.definition as ToolDefinition
   versions.set(key, definition)
-  if (versions.size > versionsKept) versions.delete(versions.keys().next().value!)
+  if (versions.size > maxCachedVersions) versions.delete(versions.keys().next().value!)
   return definition
 }
 
 /** Writes the audit entry and the event of a change of a tool. */
-export async function tellTool(
+export async function recordTool(
   tx: Database,
   ctx: Ctx,
   type: 'TOOL_CREATED' | 'TOOL_UPDATED' | 'TOOL_DELETED',

@@ -34,8 +34,8 @@ export function buildHttpRequest(
   const refused = names.filter((name) => !missing.includes(name) && encoded(valueOf(args, name)!) === null)
   if (missing.length + refused.length > 0) return { missing, refused }
   const value = (name: string) => encoded(valueOf(args, name)!)!
-  const climbing = template.path.split('/').flatMap((segment) => climbersIn(segment, value))
-  if (climbing.length > 0) return { missing: [], refused: [...new Set(climbing)] }
+  const leaving = template.path.split('/').flatMap((segment) => leavingIn(segment, value))
+  if (leaving.length > 0) return { missing: [], refused: [...new Set(leaving)] }
   const rest = Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)))
   const query = [fill(template.query, value), hasBody(config.method) ? '' : queryOf(rest)].filter(
     (part) => part !== '',
@@ -66,7 +66,7 @@ function encoded(value: Json): string | null {
   }
 }
 
-function climbersIn(segment: string, value: (name: string) => string): string[] {
+function leavingIn(segment: string, value: (name: string) => string): string[] {
   const names = placeholdersIn(segment)
   const filled = fill(segment, value)
   return names.length > 0 && (filled === '' || /^(?:\.|%2e){1,2}$/i.test(filled)) ? names : []

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
 import { cutText, tryParseJson, type JsonObject } from '../../../core/json.ts'
 
-export interface HttpToolAnswer {
+export interface HttpToolResponse {
   status: number
   headers: Headers
   bytes: Buffer
@@ -12,28 +12,28 @@ export interface HttpToolAnswer {
 }
 
 /** Statuses with which a proxy reports that it lost the service's response, or never got one. */
-const ofGateways = new Set([408, 502, 504, 520, 521, 522, 523, 524, 598, 599])
+const gatewayStatuses = new Set([408, 502, 504, 520, 521, 522, 523, 524, 598, 599])
 
 /**
  * Whether the response comes from the service itself. That of a gateway does not: 408, 502, 504 and the variants of
  * 504. A 503 does when it has a body or `Retry-After`.
  */
-export function isFinalAnswer(answer: HttpToolAnswer): boolean {
-  if (answer.status === 503) return answer.bytes.length > 0 || answer.headers.has('retry-after')
-  return !ofGateways.has(answer.status)
+export function isFinalResponse(response: HttpToolResponse): boolean {
+  if (response.status === 503) return response.bytes.length > 0 || response.headers.has('retry-after')
+  return !gatewayStatuses.has(response.status)
 }
 
 /** The most bytes of an error response's body that are shown. */
 const errorBodyBytes = 4096
 
 /** `uri` names a binary response that becomes a resource; it is never fetched. */
-export function readHttpAnswer(
-  answer: HttpToolAnswer,
+export function readHttpResponse(
+  response: HttpToolResponse,
   limits: { maxBytes: number; uri: string },
 ): ToolResult {
-  const { status, bytes, truncated } = answer
-  const type = mediaType(answer.headers.get('content-type'))
-  if (status < 200 || status > 299) return failed(answer, type)
+  const { status, bytes, truncated } = response
+  const type = mediaType(response.headers.get('content-type'))
+  if (status < 200 || status > 299) return failed(response, type)
   if (truncated)
     return errorResult(
       'response_too_large',
@@ -55,7 +55,7 @@ export function readHttpAnswer(
   }
 }
 
-function failed({ status, bytes }: HttpToolAnswer, type: MediaType): ToolResult {
+function failed({ status, bytes }: HttpToolResponse, type: MediaType): ToolResult {
   const more: JsonObject = { status }
   if (bytes.length > 0 && isTextual(type, bytes))
     more['body'] = cutText(decode(bytes, type.charset), errorBodyBytes)

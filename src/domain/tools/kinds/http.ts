@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../core/json.ts'
 import type { Egress, EgressError } from '../../egress/index.ts'
 import { isHeaderValue } from './http-check.ts'
 import { buildHttpRequest, isUnusable, type UnusableArguments } from './http-request.ts'
-import { isFinalAnswer, readHttpAnswer } from './http-response.ts'
+import { isFinalResponse, readHttpResponse } from './http-response.ts'
 import type { HttpToolConfig } from './http-template.ts'
 
 export { checkHttpConfig } from './http-check.ts'
@@ -47,7 +47,7 @@ export async function runHttpTool(
     )
   const built = tryBuild(run)
   if (!built) return unsent('invalid_configuration', 'The URL of this tool is not a valid http or https URL.')
-  if (isUnusable(built)) return unsent('invalid_arguments', wordsFor(built))
+  if (isUnusable(built)) return unsent('invalid_arguments', messageFor(built))
   const outcome = await run.egress.request({
     ...built,
     headers: { ...built.headers, 'idempotency-key': run.idempotencyKey },
@@ -64,9 +64,9 @@ export async function runHttpTool(
   }
   const uri = `gatehouse://tool-calls/${encodeURIComponent(run.idempotencyKey)}/content`
   return {
-    result: readHttpAnswer(outcome, { maxBytes: run.maxBytes, uri }),
+    result: readHttpResponse(outcome, { maxBytes: run.maxBytes, uri }),
     sent: true,
-    lost: !isFinalAnswer(outcome),
+    lost: !isFinalResponse(outcome),
     status: outcome.status,
   }
 }
@@ -79,7 +79,7 @@ function tryBuild({ config, args }: HttpToolRun): ReturnType<typeof buildHttpReq
   }
 }
 
-function wordsFor({ missing, refused }: UnusableArguments): string {
+function messageFor({ missing, refused }: UnusableArguments): string {
   const list = (names: string[]) => names.map((name) => JSON.stringify(name)).join(', ')
   return missing.length > 0
     ? `These arguments are part of the URL and must have a value: ${list(missing)}.`

@@ -10,7 +10,7 @@ import {
   type Relay,
   type UpstreamProgress,
 } from '../../upstream/index.ts'
-import type { Sending } from '../outcome.ts'
+import type { SendOutcome } from '../outcome.ts'
 import { isReadAction, readActions, type ReadAction } from './mcp-reads.ts'
 
 export interface McpRun {
@@ -38,7 +38,7 @@ export interface CallerChannel {
 export async function runMcpTool(
   services: Services,
   run: McpRun,
-): Promise<Sending | { inputRequired: InputRequired }> {
+): Promise<SendOutcome | { inputRequired: InputRequired }> {
   if (isReadAction(run.action)) return runRead(services, run, run.action)
   const { toolId, action, args, caller, ...more } = run
   const onProgress = caller?.onProgress
@@ -57,13 +57,13 @@ async function runRead(
   services: Services,
   run: McpRun,
   action: ReadAction,
-): Promise<Sending | { inputRequired: InputRequired }> {
+): Promise<SendOutcome | { inputRequired: InputRequired }> {
   const { toolId: id, projectId, timeoutMs, signal, mayStart, args, caller } = run
-  const asking = { id, projectId, timeoutMs, signal, mayStart, relay: caller?.relay ?? null }
+  const request = { id, projectId, timeoutMs, signal, mayStart, relay: caller?.relay ?? null }
   const reading = await (action === readActions.resources
-    ? readResource(services, { ...asking, uri: asText(args['uri']) })
+    ? readResource(services, { ...request, uri: asText(args['uri']) })
     : getPrompt(services, {
-        ...asking,
+        ...request,
         name: asText(args['name']),
         ...(args['arguments'] ? { arguments: args['arguments'] as Record<string, string> } : {}),
       }))

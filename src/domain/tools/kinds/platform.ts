@@ -3,7 +3,7 @@ import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { principalById, type Services, type Requester } from '../../access/index.ts'
-import type { Sending } from '../outcome.ts'
+import type { SendOutcome } from '../outcome.ts'
 
 export interface PlatformRun {
   action: string
@@ -24,7 +24,7 @@ export interface PlatformRun {
  * Never throws: a refusal, invalid arguments and a timeout are results with `isError`. `lost` is true after a timeout
  * and an internal error: what the operation wrote may have been committed.
  */
-export async function runPlatformTool(services: Services, run: PlatformRun): Promise<Sending> {
+export async function runPlatformTool(services: Services, run: PlatformRun): Promise<SendOutcome> {
   const principal = await principalById(services.db, run.requestedBy, services.clock.now(), run.requester)
   if (!principal)
     return {
@@ -54,9 +54,9 @@ export function refusalOf({ code, message, details }: AppError): ToolResult {
 }
 
 /** An operation cannot be aborted: after the timeout it continues, and the caller gets a timeout error. */
-async function within(timeoutMs: number, running: Promise<ToolResult>): Promise<Sending> {
+async function within(timeoutMs: number, running: Promise<ToolResult>): Promise<SendOutcome> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<Sending>((resolve) => {
+  const late = new Promise<SendOutcome>((resolve) => {
     const result = errorResult(
       'timeout',
       `No result within ${timeoutMs} ms. The operation may still take effect.`,
