@@ -388,7 +388,7 @@ test('an agent is told which of its tool ids, names and rules are wrong, all at 
     'agent { id }',
   )
   expect(refused['issues']).toEqual([
-    { path: ['input', 'toolIds', '1'], message: 'names no tool of this project' },
+    { path: ['input', 'toolIds', '1'], message: 'is not the id of a tool of this project' },
   ])
   const input = {
     name: 'wrong',

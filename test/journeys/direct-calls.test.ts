@@ -184,7 +184,7 @@ test('secrets fill path and query of a URL, encoded, and stand nowhere else in i
   expect(await refused(`${upstream.url}/{{secret:NOPE}}`)).toMatchObject(at)
   expect(await refused('http://{{secret:PART}}/x')).toMatchObject({
     ...at,
-    message: 'may hold secrets in its path and query only',
+    message: 'may contain secrets in its path and query only',
   })
   expect(await refused(`${upstream.url}/{{PART}}`)).toMatchObject(at)
 })

@@ -227,7 +227,7 @@ describe('what is refused', () => {
       issues: [{ path: ['input', 'action'], message: expect.stringContaining('it has: tools') }],
     })
     expect(await call(tool['id'], 'agents', {})).toMatchObject({
-      issues: [{ path: ['input', 'action'], message: expect.stringContaining('names no action') }],
+      issues: [{ path: ['input', 'action'], message: expect.stringContaining('is no action of this tool') }],
     })
     expect(await call(cast.tools.look, 'tools', { word: 'a' })).toMatchObject({
       issues: [{ path: ['input', 'action'], message: expect.stringContaining('http tool') }],

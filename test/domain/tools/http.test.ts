@@ -316,7 +316,7 @@ describe('checkHttpConfig', () => {
 
   it('refuses a placeholder that a closed schema can never let in', () => {
     expect(checkHttpConfig(config('https://h.test/{id}/{nope}'), closed)).toEqual([
-      { path: ['url'], message: 'has the placeholder {nope}, which is no property of inputSchema' },
+      { path: ['url'], message: 'has the placeholder {nope}, which is not a property of inputSchema' },
     ])
     expect(checkHttpConfig(config('https://h.test/{constructor}'), closed)).toHaveLength(1)
     expect(
