@@ -69,7 +69,7 @@ describe('an upstream without relay settings', () => {
     expect([...sent('resources/read'), ...sent('prompts/get')]).toEqual([])
   })
 
-  test('shows no prompts where only resources are relayed, and the reverse', async () => {
+  test('reads no resources where only prompts are relayed', async () => {
     const { url, name } = await agentWith({ prompts: ['gr*'] })
     const client = await connected(url)
     expect((await client.listPrompts()).prompts.map((one) => one.name)).toEqual([`${name}_greet`])

@@ -1,13 +1,13 @@
-/** Speaking to the bridge as plain callers do: one POST, headers as given. */
+/** Requests to the bridge as plain HTTP callers send them: one POST with the given headers. */
 
 export interface RpcAnswer {
   status: number
   headers: Headers
-  /** The JSON body; of a stream the last message. */
+  /** The JSON body; for a stream, its last message. */
   body: Record<string, any>
 }
 
-/** Sends one JSON-RPC message. Without headers it is a caller in the style of the seeds. */
+/** Sends one JSON-RPC message, by default without any MCP header. */
 export async function rpc(
   url: string,
   key: string | null,
@@ -27,7 +27,7 @@ export async function rpc(
   return { status: response.status, headers: response.headers, body: messageOf(text) }
 }
 
-/** Calls a tool in the style of the seeds and answers the whole message. */
+/** Calls a tool without any MCP header and returns the whole message. */
 export function callRaw(
   url: string,
   key: string,

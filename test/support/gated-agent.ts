@@ -1,4 +1,4 @@
-/** An agent for MCP clients: a tool that works, one that fails, and one that a person must agree to; and that person. */
+/** An agent for MCP clients with a tool that works, one that fails and a gated one, and an approver. */
 import type { Harness } from './harness.ts'
 import { startLoopback, type Loopback } from './loopback.ts'
 import { objectSchema } from './story.ts'
@@ -8,11 +8,11 @@ export interface GatedAgent {
   url: string
   agentId: string
   tools: Record<'echo' | 'fail' | 'pay', string>
-  /** The secret of a key that may call and not decide. */
+  /** The secret of a key that may call but not decide. */
   callerKey: string
-  /** What reached the upstream for the gated tool. */
+  /** How many requests the upstream received for the gated tool. */
   paid(): number
-  /** Decides about the oldest pending approval as soon as there is one. */
+  /** Decides the oldest pending approval as soon as there is one. */
   decide(verdict?: 'APPROVE' | 'REJECT'): Promise<Record<string, any>>
   close(): Promise<void>
 }
@@ -61,7 +61,7 @@ async function decide(h: Harness, toolId: string, verdict: string): Promise<Reco
   return h.mutate('decideApproval', { approvalId: id, verdict }, 'approval { id status }')
 }
 
-/** Looks at each approval that was ever asked for, and at each that comes, until one is pending. */
+/** Checks all approvals, past and new, until one is pending. */
 function nextPending(h: Harness, pending: () => Promise<string | undefined>): Promise<string> {
   const query = 'subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }'
   return new Promise((resolve, reject) => {

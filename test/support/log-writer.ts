@@ -9,7 +9,7 @@ export interface Desk {
   pubsub: PubSub
 }
 
-/** Inserts generations that no worker will ever look at; answers their ids. */
+/** Inserts generations that no worker ever claims; returns their ids. */
 export async function makeGenerations(db: Database, projectId: string, count: number): Promise<string[]> {
   const rows = await query<{ id: string }>(
     db,
@@ -22,7 +22,7 @@ export async function makeGenerations(db: Database, projectId: string, count: nu
   return rows.map((row) => row.id)
 }
 
-/** Appends under the row's lock, in one statement, and rings after the commit. Answers the newest number. */
+/** Appends under the row's lock, in one statement, and publishes after the commit. Returns the newest number. */
 export async function append(desk: Desk, projectId: string, id: string, events: NewEvent[]): Promise<number> {
   const rows = await query<{ seq: number }>(
     desk.db,
@@ -35,7 +35,7 @@ export async function append(desk: Desk, projectId: string, id: string, events: 
   return seq
 }
 
-/** The same in a transaction that stays open for a while after it has taken its number. */
+/** Like `append`, in a transaction that stays open for a while after it has taken its number. */
 export async function appendSlowly(
   desk: Desk,
   projectId: string,
@@ -50,7 +50,7 @@ export async function appendSlowly(
   desk.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq: null }])
 }
 
-/** Events that tell nothing in particular; the last one ends the stream when it is `closing`. */
+/** Events without meaning; with `closing` the last one ends the stream. */
 export function someEvents(count: number, closing = false): NewEvent[] {
   return Array.from({ length: count }, (_, i): NewEvent =>
     closing && i === count - 1

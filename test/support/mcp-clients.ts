@@ -1,4 +1,4 @@
-/** MCP clients as people have them, behind one small face: what each can do, it does in its own way. */
+/** Real MCP clients behind one small interface. */
 import { createMCPClient } from '@ai-sdk/mcp'
 import {
   Client as ClientV2,
@@ -19,12 +19,12 @@ export interface McpResult {
 
 export interface McpPeer {
   list(): Promise<{ name: string }[]>
-  /** Rejects for an error of the protocol. */
+  /** Rejects on a protocol error. */
   call(name: string, args: object): Promise<McpResult>
   close(): Promise<void>
 }
 
-/** Opens a client; `seen` hears every request that it sends, by its JSON-RPC method. */
+/** Opens a client; `seen` is called with the JSON-RPC method of every request that it sends. */
 export type OpenPeer = (url: string, key: string, seen?: (method: string) => void) => Promise<McpPeer>
 
 const info = { name: 'gatehouse-test', version: '1' }
@@ -38,7 +38,7 @@ function watching(seen: (method: string) => void): typeof fetch {
 
 const headersOf = (key: string) => ({ authorization: `Bearer ${key}` })
 
-/** The first generation of the official client; with `progress` it asks for signs of life and lives by them. */
+/** The official client, SDK v1; with `progress` it requests progress, and each notification extends its timeout. */
 function v1(progress: boolean): OpenPeer {
   return async (url, key, seen = () => {}) => {
     const client = new ClientV1(info)
@@ -84,7 +84,7 @@ export function transportV2(url: string, key: string, seen: (method: string) => 
 const protocolVersion = '2026-07-28'
 const capabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
 
-/** The client of the Tasks extension over the official one. Its requests go straight to the wire, as it asks for. */
+/** The client of the Tasks extension over the official one; it sends its requests directly. */
 const tasks: OpenPeer = async (url, key, seen = () => {}) => {
   const client = new ClientV2(info, { capabilities, versionNegotiation: { mode: { pin: protocolVersion } } })
   await client.connect(transportV2(url, key, seen))
@@ -95,7 +95,7 @@ const tasks: OpenPeer = async (url, key, seen = () => {}) => {
     rawDispatch: async (request, options) => {
       const { method, params } = request as { method: string; params: Record<string, any> }
       seen(method)
-      // It writes its headers in capitals: two spellings of one name would be sent as two values.
+      // It writes header names in capitals: two spellings of one name would be sent as two values.
       const own = Object.fromEntries(new Headers(options?.context?.headers))
       const headers = {
         ...headersOf(key),
@@ -143,7 +143,7 @@ const aiSdk: OpenPeer = async (url, key, seen = () => {}) => {
   }
 }
 
-/** No client at all: a POST in the style of the seeds. */
+/** No client: a plain POST without MCP headers. */
 const plain: OpenPeer = async (url, key, seen = () => {}) => ({
   list: async () =>
     (await rpc(url, key, { jsonrpc: '2.0', id: 1, method: 'tools/list' })).body['result'].tools,
@@ -167,7 +167,7 @@ export const peers: Record<string, OpenPeer> = {
   'plain fetch': plain,
 }
 
-/** Calls, and waits with `approval_wait` as a model would that reads "pending_approval". */
+/** Calls a tool, and then `approval_wait` as a model does that reads "pending_approval". */
 export async function callThrough(peer: McpPeer, name: string, args: object): Promise<McpResult> {
   let result = await peer.call(name, args)
   while (result.structuredContent?.['status'] === 'pending_approval')

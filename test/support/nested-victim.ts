@@ -1,6 +1,6 @@
 /**
- * Gatehouse as main.ts runs it, which kills itself with SIGKILL at one named point of the life of a run within a run.
- * The file `VICTIM_ORDERS` names the point as JSON; it may change at any time. No handler runs, nothing is flushed.
+ * Gatehouse as main.ts runs it, which kills itself with SIGKILL at one named point in the life of a child run. The file
+ * `VICTIM_ORDERS` names the point as JSON; it may change at any time. No handler runs, nothing is flushed.
  */
 import { readFileSync } from 'node:fs'
 import type { SQL } from 'drizzle-orm'
@@ -14,7 +14,7 @@ const ordered = (point: string) =>
 const dieAt = (point: string) => ordered(point) && process.kill(process.pid, 'SIGKILL')
 
 const dialect = new PgDialect()
-/** The statement that makes call and run, and the one that settles the parent's call. */
+/** The statement that inserts call and run, and the one that settles the parent's call. */
 const kinds = [
   { kind: 'start', is: (text: string) => text.includes('parent_call_id, root_id') },
   {

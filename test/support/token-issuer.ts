@@ -4,7 +4,7 @@ import { startLoopback } from './loopback.ts'
 
 export interface TokenIssuer {
   issuer: string
-  /** A token with these claims over sound ones; `null` leaves a claim out. */
+  /** A token with these claims over valid ones; `null` leaves a claim out. */
   token(claims?: Record<string, unknown>, by?: CryptoKey): Promise<string>
   /** A key that the provider does not publish. */
   strangersKey: CryptoKey

@@ -1,4 +1,4 @@
-/** Two replicas on one PostgreSQL: one looks, both see; one renews a token, both use it. */
+/** Two replicas on one PostgreSQL: one refreshes and both read; one renews a token and both use it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { setSecret } from '../../../src/domain/secrets/index.ts'
@@ -10,7 +10,7 @@ import { openHarness, type Harness } from '../../support/harness.ts'
 import { projectId, savedOf, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
-/** On a busy machine. */
+/** Generous, for a busy machine. */
 const patience = { timeout: 10_000 }
 
 describe.skipIf(!hasPostgres)('two replicas', () => {
@@ -33,7 +33,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
   })
   const [one, other] = [() => replicas[0]!.app.services, () => replicas[1]!.app.services]
 
-  it('look at an upstream once, both see its list, and both hear of a change', async () => {
+  it('refresh an upstream once, both read its list, and both get the hint of a change', async () => {
     const saved = await saveTo(one(), server.url, { ring: true })
     const elsewhere = savedOf(other(), saved.id)
     await elsewhere.until((state) => state.status === 'CONNECTED')
@@ -59,7 +59,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     expect((await elsewhere.state()).catalog.tools.map((tool) => tool.name)).toEqual(['echo', 'second'])
   })
 
-  it('renew a token that has ended once, however many calls need it at the same time', async () => {
+  it('renew an expired token once, however many calls need it at the same time', async () => {
     const issuer = await startAuthorizationServer(`${replicas[0]!.url}/oauth/callback`)
     protect(server, issuer.issuer)
     const principal = {
@@ -104,7 +104,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     server.guard = null
   })
 
-  it('go on looking after an upstream when the one that followed it is gone', async () => {
+  it('keep following an upstream when the replica that followed it has stopped', async () => {
     const saved = await saveTo(one(), server.url, { ring: true })
     await saved.until((state) => state.status === 'CONNECTED')
     const [row] = await query<{ listener: string }>(
