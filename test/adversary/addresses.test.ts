@@ -17,7 +17,7 @@ let last = 0
 /** An IP address that no other request has used. */
 const fresh = () => `198.51.100.${++last}`
 
-function knock(path: string, key: string | null, from: string, at = h): Promise<Response> {
+function sendRequest(path: string, key: string | null, from: string, at = h): Promise<Response> {
   return fetch(at.url + path, {
     method: 'POST',
     headers: {
@@ -37,7 +37,7 @@ async function statuses(
   at = h,
 ): Promise<number[]> {
   const found = []
-  for (let i = 0; i < count; i++) found.push((await knock(path, key, from, at)).status)
+  for (let i = 0; i < count; i++) found.push((await sendRequest(path, key, from, at)).status)
   return found
 }
 
@@ -52,7 +52,7 @@ describe('requests without a valid key', () => {
   ])('%s with %s is refused after the fifth, with the time to wait', async (path, key) => {
     const from = fresh()
     expect(await statuses(5, path, key, from)).toEqual([401, 401, 401, 401, 401])
-    const refused = await knock(path, key, from)
+    const refused = await sendRequest(path, key, from)
     expect(refused.status).toBe(429)
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(await statuses(1, path, key, fresh())).toEqual([401])
@@ -70,13 +70,13 @@ describe('requests without a valid key', () => {
   test('every wrong key counts, whatever its value', async () => {
     const from = fresh()
     const found = []
-    for (let i = 0; i < 7; i++) found.push((await knock('/graphql', `gh_guess_${i}`, from)).status)
+    for (let i = 0; i < 7; i++) found.push((await sendRequest('/graphql', `gh_guess_${i}`, from)).status)
     expect(found).toEqual([401, 401, 401, 401, 401, 429, 429])
   })
 
   test('a key that was valid recently is served, although its address guesses keys', async () => {
     const from = fresh()
-    expect((await knock('/graphql', adminKey, fresh())).status).toBe(200)
+    expect((await sendRequest('/graphql', adminKey, fresh())).status).toBe(200)
     await statuses(6, '/graphql', 'gh_wrong', from)
     expect(await statuses(8, '/graphql', adminKey, from)).toEqual(Array(8).fill(200))
   })
@@ -113,8 +113,8 @@ describe('addresses', () => {
 
   test('an untrusted client cannot choose its address: without configured proxies the header is ignored', async () => {
     const bare = await open()
-    for (let i = 0; i < 5; i++) await knock('/graphql', null, fresh(), bare)
-    expect((await knock('/graphql', null, fresh(), bare)).status).toBe(429)
+    for (let i = 0; i < 5; i++) await sendRequest('/graphql', null, fresh(), bare)
+    expect((await sendRequest('/graphql', null, fresh(), bare)).status).toBe(429)
     await bare.stop()
   })
 

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => h.stop())
 
 /** One HTTP request with exactly these headers, Host included. */
-function knock(
+function sendRequest(
   url: string,
   {
     method = 'GET',
@@ -41,7 +41,11 @@ const query = (bytes: number) => JSON.stringify({ query: '{ __typename }' }).pad
 describe('bodies', () => {
   test('without a key 16 KiB are read and no more; with a key 1 MiB', async () => {
     const post = (bytes: number, headers: object = {}) =>
-      knock(`${h.url}/graphql`, { method: 'POST', headers: { ...json, ...headers }, body: query(bytes) })
+      sendRequest(`${h.url}/graphql`, {
+        method: 'POST',
+        headers: { ...json, ...headers },
+        body: query(bytes),
+      })
     expect((await post(16 * 1024)).status).toBe(200)
     const refused = await post(16 * 1024 + 1)
     expect(refused).toMatchObject({ status: 413, text: expect.stringContaining('without a valid key') })
@@ -69,13 +73,17 @@ describe('bodies', () => {
   test('all bodies together have a budget, and one sender a quarter of it', async () => {
     const tight = await openHarness({}, { server: { maxBufferedBodies: 1024 * 1024 } })
     const send = () =>
-      knock(`${tight.url}/graphql`, { method: 'POST', headers: { ...json, ...bearer }, body: query(400_000) })
+      sendRequest(`${tight.url}/graphql`, {
+        method: 'POST',
+        headers: { ...json, ...bearer },
+        body: query(400_000),
+      })
     expect(await send()).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
     // Memory of refused bodies is released.
     for (let i = 0; i < 8; i++)
       expect(
         (
-          await knock(`${tight.url}/graphql`, {
+          await sendRequest(`${tight.url}/graphql`, {
             method: 'POST',
             headers: { ...json, ...bearer },
             body: query(200_000),
@@ -106,11 +114,11 @@ describe('bodies', () => {
         return socket
       }),
     )
-    await expect(knock(`${few.url}/healthz`, {})).rejects.toThrow()
+    await expect(sendRequest(`${few.url}/healthz`, {})).rejects.toThrow()
     held.forEach((socket) => socket.destroy())
     await expect
       .poll(() =>
-        knock(`${few.url}/healthz`, {}).then(
+        sendRequest(`${few.url}/healthz`, {}).then(
           (a) => a.status,
           () => 0,
         ),
@@ -130,7 +138,7 @@ describe('names in the Host header', () => {
     '/mcp',
   ]
   test.each(paths)('%s is served under configured names only', async (path) => {
-    expect((await knock(h.url + path, { headers: { host: 'evil.example.com' } })).status).toBe(403)
+    expect((await sendRequest(h.url + path, { headers: { host: 'evil.example.com' } })).status).toBe(403)
     for (const host of [
       'localhost:4000',
       '10.1.2.3',
@@ -138,12 +146,12 @@ describe('names in the Host header', () => {
       'gate.example.com',
       'GATE.example.com:443',
     ])
-      expect((await knock(h.url + path, { headers: { host } })).status, host).not.toBe(403)
+      expect((await sendRequest(h.url + path, { headers: { host } })).status, host).not.toBe(403)
   })
 
   test('health probes are served under every name', async () => {
     for (const path of ['/healthz', '/readyz'])
-      expect((await knock(h.url + path, { headers: { host: 'pod.internal' } })).status).toBe(200)
+      expect((await sendRequest(h.url + path, { headers: { host: 'pod.internal' } })).status).toBe(200)
   })
 
   test('a socket opens under configured names only', async () => {
@@ -153,10 +161,10 @@ describe('names in the Host header', () => {
 
   test("the demo's journal is not served under another name", async () => {
     const upstream = await startDemoUpstream({ port: 0 })
-    expect((await knock(`${upstream.url}/journal`, { headers: { host: 'evil.example.com' } })).status).toBe(
-      403,
-    )
-    expect((await knock(`${upstream.url}/journal`, {})).status).toBe(200)
+    expect(
+      (await sendRequest(`${upstream.url}/journal`, { headers: { host: 'evil.example.com' } })).status,
+    ).toBe(403)
+    expect((await sendRequest(`${upstream.url}/journal`, {})).status).toBe(200)
     await upstream.close()
   })
 })
@@ -166,7 +174,7 @@ describe('metrics', () => {
     const metricsToken = 'scrape-0123456789abcdef'
     const guarded = await openHarness({ metricsToken })
     const status = async (headers: Record<string, string>) =>
-      (await knock(`${guarded.url}/metrics`, { headers })).status
+      (await sendRequest(`${guarded.url}/metrics`, { headers })).status
     expect(await status({})).toBe(401)
     expect(await status(bearer)).toBe(401)
     expect(await status({ authorization: `Bearer ${metricsToken}` })).toBe(200)
@@ -176,20 +184,20 @@ describe('metrics', () => {
   test('can have an address of their own, which serves nothing else', async () => {
     const apart = await openHarness({ metricsListen: { host: '127.0.0.1', port: 0 } })
     const own = apart.app.metricsUrl!
-    expect((await knock(`${apart.url}/metrics`, {})).status).toBe(404)
-    expect(await knock(`${own}/metrics`, {})).toMatchObject({
+    expect((await sendRequest(`${apart.url}/metrics`, {})).status).toBe(404)
+    expect(await sendRequest(`${own}/metrics`, {})).toMatchObject({
       status: 200,
       text: expect.stringContaining('gatehouse_sockets'),
     })
-    expect((await knock(`${own}/graphql?query={__typename}`, {})).status).toBe(404)
+    expect((await sendRequest(`${own}/graphql?query={__typename}`, {})).status).toBe(404)
     await apart.stop()
-    await expect(knock(`${own}/metrics`, {})).rejects.toThrow()
+    await expect(sendRequest(`${own}/metrics`, {})).rejects.toThrow()
   })
 })
 
 describe('the page for browsers', () => {
   test('runs only its own script, in no frame, and stores no key', async () => {
-    const { headers, text } = await knock(`${h.url}/graphql`, { headers: { accept: 'text/html' } })
+    const { headers, text } = await sendRequest(`${h.url}/graphql`, { headers: { accept: 'text/html' } })
     const policy = String(headers['content-security-policy'])
     expect(policy).toMatch(/^default-src 'none'; script-src 'sha256-[\w+/=]{44}' blob:;/)
     expect(policy).toContain("frame-ancestors 'none'")

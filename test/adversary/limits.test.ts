@@ -46,18 +46,21 @@ describe('buckets that replicas share', () => {
     await Promise.all([...stores, shared].map((store) => store.close()))
   })
 
-  test.skipIf(!hasPostgres)('in PostgreSQL never give more than the capacity, whichever replica takes', async () => {
-    const stage = await openStage('PostgreSQL')
-    const stores = stage.replicas.map(({ app }) => postgresBuckets(app.services.db))
-    const taken = await drain(stores, 200)
-    expect(taken).toBeGreaterThanOrEqual(190)
-    expect(taken).toBeLessThanOrEqual(200)
-    expect(await stage.rows(`select relpersistence from pg_class where relname = 'rate_buckets'`)).toEqual([
-      { relpersistence: 'u' },
-    ])
-    await Promise.all(stores.map((store) => store.close()))
-    await stage.close()
-  })
+  test.skipIf(!hasPostgres)(
+    'in PostgreSQL never give more than the capacity, whichever replica takes',
+    async () => {
+      const stage = await openStage('PostgreSQL')
+      const stores = stage.replicas.map(({ app }) => postgresBuckets(app.services.db))
+      const taken = await drain(stores, 200)
+      expect(taken).toBeGreaterThanOrEqual(190)
+      expect(taken).toBeLessThanOrEqual(200)
+      expect(await stage.rows(`select relpersistence from pg_class where relname = 'rate_buckets'`)).toEqual([
+        { relpersistence: 'u' },
+      ])
+      await Promise.all(stores.map((store) => store.close()))
+      await stage.close()
+    },
+  )
 
   test('ask the shared store once for many requests', async () => {
     let asked = 0

@@ -140,12 +140,12 @@ describe('a form of another site', () => {
     const page = await fetch(link)
     const cookie = page.headers.getSetCookie()[0]!.split(';')[0]!
     const token = /name="token" value="([^"]+)"/.exec(await page.text())![1]!
-    const stranger = (await fetch(link)).headers.getSetCookie()[0]!.split(';')[0]!
+    const otherCookie = (await fetch(link)).headers.getSetCookie()[0]!.split(';')[0]!
     const refused = [
       await post({ state, token }),
       await post({ state }, { cookie }),
       await post({ state, token: '' }, { cookie }),
-      await post({ state, token }, { cookie: stranger }),
+      await post({ state, token }, { cookie: otherCookie }),
       await post({ state, token }, { cookie, 'sec-fetch-site': 'cross-site' }),
       await post(
         { state: stateOf((await h.mutate('connectUpstream', { toolId }, 'url', key))['url']), token },

@@ -122,8 +122,8 @@ export async function startAuthorizationServer(redirectUri: string): Promise<Aut
 const metadataPath = '/mcp/.well-known/oauth-protected-resource'
 
 /**
- * Makes the server refuse requests without a token of this issuer for this very address. `named` is the resource that its
- * metadata names, when that is not its own.
+ * Makes the server refuse requests without a token of this issuer for this very address. `named` is the resource that
+ * its metadata names, when that is not its own.
  */
 export function protect(
   server: ModernServer,

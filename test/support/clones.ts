@@ -2,8 +2,8 @@
 import type { Stage } from './stage.ts'
 
 /**
- * Copies a generation that waits for an approval with all its rows, `count` times, under new ids. The copies are decided,
- * expire, run and end like any other.
+ * Copies a generation that waits for an approval with all its rows, `count` times, under new ids. The copies are
+ * decided, expire, run and end like any other.
  */
 export async function cloneWaiting(stage: Stage, generationId: string, count: number): Promise<void> {
   const suffix = `'_' || lpad(c::text, 6, '0')`

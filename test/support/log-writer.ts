@@ -4,7 +4,7 @@ import { atomically, query, type Database } from '../../src/store/db/database.ts
 import type { PubSub } from '../../src/store/events/pubsub.ts'
 import { insertGenerationEvents, type NewEvent } from '../../src/store/events/log.ts'
 
-export interface Desk {
+export interface Writer {
   db: Database
   pubsub: PubSub
 }
@@ -23,7 +23,12 @@ export async function makeGenerations(db: Database, projectId: string, count: nu
 }
 
 /** Appends under the row's lock, in one statement, and publishes after the commit. Returns the newest number. */
-export async function append(desk: Desk, projectId: string, id: string, events: NewEvent[]): Promise<number> {
+export async function append(
+  desk: Writer,
+  projectId: string,
+  id: string,
+  events: NewEvent[],
+): Promise<number> {
   const rows = await query<{ seq: number }>(
     desk.db,
     sql`with g as (update generations set last_seq = last_seq + ${events.length}::int where id = ${id}
@@ -37,7 +42,7 @@ export async function append(desk: Desk, projectId: string, id: string, events: 
 
 /** Like `append`, in a transaction that stays open for a while after it has taken its number. */
 export async function appendSlowly(
-  desk: Desk,
+  desk: Writer,
   projectId: string,
   id: string,
   events: NewEvent[],

@@ -19,13 +19,13 @@ const document =
   'subscription($id: ID!, $after: String) { generationEvents(generationId: $id, after: $after) { type cursor } }'
 const pause = () => new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 30))
 
-interface Told {
+interface StreamedEvent {
   type: string
   cursor: string
 }
 
 /** Records an event; returns true for the last one. A text delta is not an event of the log. */
-function note(cursors: string[], event: Told): boolean {
+function note(cursors: string[], event: StreamedEvent): boolean {
   if (event.type !== 'TEXT_DELTA') cursors.push(event.cursor)
   return event.type === last
 }
@@ -45,7 +45,7 @@ export const readBySocket: Reader = async ({ url, key, generationId, signal }) =
   const once = () =>
     new Promise<boolean>((resolve) => {
       let ended = false
-      client.subscribe<{ generationEvents: Told }>(
+      client.subscribe<{ generationEvents: StreamedEvent }>(
         { query: document, variables },
         {
           next: ({ data }) => {
@@ -81,7 +81,8 @@ export const readBySse: Reader = async ({ url, key, generationId, signal }) => {
         body: JSON.stringify({ query: document, variables }),
       })
       for await (const data of sseData(response)) {
-        const event = (JSON.parse(data) as { data?: { generationEvents: Told } }).data?.generationEvents
+        const event = (JSON.parse(data) as { data?: { generationEvents: StreamedEvent } }).data
+          ?.generationEvents
         if (event && note(cursors, event)) return cursors
       }
     } catch {
@@ -113,7 +114,7 @@ export const readByPolling: Reader = async ({ url, key, generationId, signal }) 
   while (!signal.aborted) {
     const variables = { id: generationId, after: cursors.at(-1) ?? null }
     const nodes = await ask(url, key, query, variables).then(
-      ({ data }) => (data?.['generation']?.events.nodes ?? []) as Told[],
+      ({ data }) => (data?.['generation']?.events.nodes ?? []) as StreamedEvent[],
       () => [],
     )
     for (const node of nodes) if (note(cursors, node)) return cursors

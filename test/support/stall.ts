@@ -1,8 +1,8 @@
 /** Measures how long the event loop of this process stalls. */
 
 /**
- * The longest time in milliseconds between two turns of the event loop while the work ran, without the time in which this
- * process had no CPU: load of other processes fails no test.
+ * The longest time in milliseconds between two turns of the event loop while the work ran, without the time in which
+ * this process had no CPU: load of other processes fails no test.
  */
 export async function longestStall(work: () => Promise<unknown>): Promise<number> {
   let longest = 0

@@ -1,7 +1,7 @@
 /**
- * A model provider on loopback that speaks all four wire formats. It checks requests by strict-rules.ts and refuses them
- * with a 400 as the real provider does. Responses follow a script, through aimock where it can produce them, else as
- * frames of its own.
+ * A model provider on loopback that speaks all four wire formats. It checks requests by strict-rules.ts and refuses
+ * them with a 400 as the real provider does. Responses follow a script, through aimock where it can produce them, else
+ * as frames of its own.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,7 @@
 /**
- * Gatehouse as main.ts runs it, which kills itself with SIGKILL at one named point of one call. The file `VICTIM_ORDERS`
- * names the point and the path of the tool's URL as JSON; it may change at any time. No handler runs, nothing is flushed.
+ * Gatehouse as main.ts runs it, which kills itself with SIGKILL at one named point of one call. The file
+ * `VICTIM_ORDERS` names the point and the path of the tool's URL as JSON; it may change at any time. No handler runs,
+ * nothing is flushed.
  */
 import { readFileSync } from 'node:fs'
 import { PgDialect } from 'drizzle-orm/pg-core'

@@ -26,8 +26,8 @@ it('learns of a new tool over the session, well within a second', async () => {
         const name = `new${Math.floor(performance.now())}`
         const told = Date.now()
         server.add(name)
-        const heard = one.until((state) => state.catalog.tools.some((tool) => tool.name === name))
-        await Promise.race([heard, new Promise((resolve) => setTimeout(resolve, 1500))])
+        const changed = one.until((state) => state.catalog.tools.some((tool) => tool.name === name))
+        await Promise.race([changed, new Promise((resolve) => setTimeout(resolve, 1500))])
         return Date.now() - told
       },
       { timeout: 10_000 },

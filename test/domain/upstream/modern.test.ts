@@ -30,7 +30,7 @@ beforeEach(async () => {
 })
 
 /** Resolves with the time of the project's event about the change, when the list has the tool. */
-function hearsOf(upstream: Saved, name: string): Promise<number> {
+function changeSeen(upstream: Saved, name: string): Promise<number> {
   const { pubsub } = h.app.services
   return new Promise((resolve) => {
     const unsubscribe = pubsub.subscribe((hint) => {
@@ -92,12 +92,12 @@ describe('discovery', () => {
       [one, followed].map((upstream) => upstream.until((state) => state.status === 'CONNECTED')),
     )
     await expect.poll(listens, patience).toBe(2)
-    const heard = hearsOf(followed, 'second')
+    const changed = changeSeen(followed, 'second')
     server.tools.set('second', { tool: { name: 'second' }, run: () => text('2') })
     server.tools.set('echo', { tool: { name: 'echo', description: 'Says it twice.' }, run: () => text('') })
     const told = Date.now()
     server.changed()
-    expect((await heard) - told).toBeLessThan(800)
+    expect((await changed) - told).toBeLessThan(800)
     await expect
       .poll(async () => (await followed.events()).at(-1), patience)
       .toEqual({

@@ -356,7 +356,7 @@ describe('with a person', () => {
     const one = await saveTo(services, server.url, { auth: withPeople() })
     const caller = { ...ctx, principal: { ...ctx.principal, policy: policyOfRole('caller') } }
     await expect(connectUpstream(caller, { toolId: one.id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
-    const stranger = { ...ctx, principal: { ...ctx.principal, projectId: 'proj_other' } }
-    await expect(connectUpstream(stranger, { toolId: one.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const otherCtx = { ...ctx, principal: { ...ctx.principal, projectId: 'proj_other' } }
+    await expect(connectUpstream(otherCtx, { toolId: one.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 })

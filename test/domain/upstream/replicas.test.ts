@@ -41,7 +41,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     await expect
       .poll(() => server.seen.some(({ method }) => method === 'subscriptions/listen'), patience)
       .toBe(true)
-    const heard = [one(), other()].map(
+    const changed = [one(), other()].map(
       (services) =>
         new Promise<void>((resolve) => {
           const unsubscribe = services.pubsub.subscribe((hint) => {
@@ -54,7 +54,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     server.tools.set('second', { tool: { name: 'second' }, run: () => ({ content: [] }) })
     const told = Date.now()
     server.changed()
-    await Promise.all(heard)
+    await Promise.all(changed)
     expect(Date.now() - told).toBeLessThan(800)
     expect((await elsewhere.state()).catalog.tools.map((tool) => tool.name)).toEqual(['echo', 'second'])
   })
