@@ -69,7 +69,7 @@ describe('a person resolves', () => {
       },
     ],
     ['FAILED', null, { status: 'ERRORED', errorCode: 'resolved_failed' }],
-  ])('%s with %j, and the call is settled so', async (outcome, output, expected) => {
+  ])('a call as %s with %j, and it is settled so', async (outcome, output, expected) => {
     const { id, tool } = await unknownCall()
     expect(await listed(tool.id)).toEqual([id])
     expect(await gate.toolCall(id)).toMatchObject({ status: 'UNKNOWN', errorCode: 'outcome_unknown' })

@@ -40,7 +40,7 @@ function arm(db: Database): void {
       }) as unknown as typeof tx.execute
       return work(tx as unknown as Database)
     })
-    if (seen) dieAt(`after the commit of the ${seen}, before the bell`)
+    if (seen) dieAt(`after the commit of the ${seen}, before the hint`)
     return result
   }) as typeof db.transaction
 }

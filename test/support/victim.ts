@@ -29,7 +29,7 @@ function arm({ services }: App): void {
   const { publish } = services.pubsub
   services.pubsub.publish = (hints) => {
     // The first hint after the response is that of the commit of the outcome.
-    if (answered && orders().point === 'after the commit, before the bell') die()
+    if (answered && orders().point === 'after the commit, before the hint') die()
     publish(hints)
   }
   dieAfterVerdict(services.db)
