@@ -73,7 +73,7 @@ test('a name that resolves to a private address is reported like one that does n
       'toolCall { status errorCode content }',
     )
     const trial = await h.mutate('testUpstream', { url: `http://${host}/mcp` }, 'ok error { code message }')
-    return { ...toolCall, trial: trial.error }
+    return { ...toolCall, trial: trial['error'] }
   }
   const inside = await errorOf('inside.test')
   expect(inside).toEqual(await errorOf('nowhere.test'))

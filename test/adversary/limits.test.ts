@@ -308,7 +308,7 @@ describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as c
         ['SUCCEEDED', 1],
       ])
       expect(stage.cast.upstream.seen.length - before).toBe(3)
-      const starts = done['toolCalls'].map((call: any) => Date.parse(call.startedAt)).sort()
+      const starts = done['toolCalls'].map((call: any) => Date.parse(call.startedAt)).toSorted()
       // Each second adds one token; buckets and rows use the database's clock, or this process's.
       expect(starts[2] - starts[0]).toBeGreaterThan(1500)
     })

@@ -1,13 +1,13 @@
-/** Requests to the bridge as plain HTTP callers send them: one POST with the given headers. */
+/** Plain JSON-RPC over HTTP: one POST with the given headers. */
 
 export interface RpcAnswer {
   status: number
   headers: Headers
-  /** The JSON body; for a stream, its last message. */
+  /** The JSON body; for a stream its last message. */
   body: Record<string, any>
 }
 
-/** Sends one JSON-RPC message, by default without any MCP header. */
+/** Sends one JSON-RPC message. Without headers the server sees a plain caller and uses the SEED error profile. */
 export async function rpc(
   url: string,
   key: string | null,
@@ -27,7 +27,7 @@ export async function rpc(
   return { status: response.status, headers: response.headers, body: messageOf(text) }
 }
 
-/** Calls a tool without any MCP header and returns the whole message. */
+/** Calls a tool as a plain caller and returns the whole response. */
 export function callRaw(
   url: string,
   key: string,
@@ -40,9 +40,6 @@ export function callRaw(
 }
 
 function messageOf(text: string): Record<string, any> {
-  const data = text
-    .split('\n')
-    .filter((line) => line.startsWith('data: {'))
-    .at(-1)
+  const data = text.split('\n').findLast((line) => line.startsWith('data: {'))
   return JSON.parse(data ? data.slice('data: '.length) : text || '{}') as Record<string, any>
 }

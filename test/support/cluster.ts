@@ -13,7 +13,7 @@ const home = '/usr/lib/postgresql'
 /** The programs of the newest installed version; null when there is none. */
 const bin = existsSync(home)
   ? (readdirSync(home)
-      .sort((a, b) => Number(b) - Number(a))
+      .toSorted((a, b) => Number(b) - Number(a))
       .map((version) => join(home, version, 'bin'))
       .find((path) => existsSync(join(path, 'initdb'))) ?? null)
   : null

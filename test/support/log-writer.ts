@@ -2,7 +2,12 @@
 import { sql } from 'drizzle-orm'
 import { atomically, query, type Database } from '../../src/store/db/database.ts'
 import type { PubSub } from '../../src/store/events/pubsub.ts'
-import { insertGenerationEvents, type NewEvent } from '../../src/store/events/log.ts'
+import {
+  generationCompleted,
+  insertGenerationEvents,
+  messageCommitted,
+  type GenerationEvent,
+} from '../../src/domain/events/index.ts'
 
 export interface Writer {
   db: Database
@@ -24,42 +29,42 @@ export async function makeGenerations(db: Database, projectId: string, count: nu
 
 /** Appends under the row's lock, in one statement, and publishes after the commit. Returns the newest number. */
 export async function append(
-  desk: Writer,
+  writer: Writer,
   projectId: string,
   id: string,
-  events: NewEvent[],
+  events: GenerationEvent[],
 ): Promise<number> {
   const rows = await query<{ seq: number }>(
-    desk.db,
+    writer.db,
     sql`with g as (update generations set last_seq = last_seq + ${events.length}::int where id = ${id}
         returning id, project_id, last_seq), e as (${insertGenerationEvents(events)})
       select last_seq as seq from g`,
   )
   const seq = rows[0]!.seq
-  desk.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq }])
+  writer.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq }])
   return seq
 }
 
 /** Like `append`, in a transaction that stays open for a while after it has taken its number. */
 export async function appendSlowly(
-  desk: Writer,
+  writer: Writer,
   projectId: string,
   id: string,
-  events: NewEvent[],
+  events: GenerationEvent[],
   hold: () => Promise<unknown>,
 ): Promise<void> {
-  await atomically(desk.db, async (tx) => {
-    await append({ db: tx, pubsub: { ...desk.pubsub, publish: () => {} } }, projectId, id, events)
+  await atomically(writer.db, async (tx) => {
+    await append({ db: tx, pubsub: { ...writer.pubsub, publish: () => {} } }, projectId, id, events)
     await hold()
   })
-  desk.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq: null }])
+  writer.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq: null }])
 }
 
-/** Events without meaning; with `closing` the last one ends the stream. */
-export function someEvents(count: number, closing = false): NewEvent[] {
-  return Array.from({ length: count }, (_, i): NewEvent =>
+/** Events of no particular kind; the last one ends the stream when it is `closing`. */
+export function someEvents(count: number, closing = false): GenerationEvent[] {
+  return Array.from({ length: count }, (_, i): GenerationEvent =>
     closing && i === count - 1
-      ? { type: 'GENERATION_COMPLETED', data: { stopReason: 'END_TURN' } }
-      : { type: 'MESSAGE_COMMITTED', data: { stepIndex: i } },
+      ? generationCompleted({ stopReason: 'END_TURN' })
+      : messageCommitted({ stepIndex: i }),
   )
 }

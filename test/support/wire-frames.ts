@@ -6,7 +6,7 @@ export type Wire = 'openai' | 'anthropic' | 'google' | 'compatible'
 
 export interface WireCall {
   /** Generated when absent; null sends none. */
-  id?: string | null
+  id?: string | null | undefined
   name: string
   /** The argument text as it is sent. For Gemini it must be JSON. */
   arguments: string

@@ -16,7 +16,7 @@ type Arguments = Parameters<NonNullable<Parameters<Refs['builder']['queryField']
 
 /** What such a list costs: as many entries as are asked for. */
 export function firstOf(max: number) {
-  return ({ first }: { first?: number | null }) => ({
+  return ({ first }: { first?: number | null | undefined }) => ({
     field: 1,
     multiplier: Math.max(1, Math.min(first ?? max, max)),
   })

@@ -86,7 +86,7 @@ export function addErrorTypes(builder: Builder) {
     description: 'Stable codes of errors. Clients must expect new ones.',
     values: described(errorCodes, codeMeanings),
   })
-  const error = builder.interfaceRef<Refusal>('Error').implement({
+  const error = builder.interfaceRef<Pick<Refusal, 'code' | 'message'>>('Error').implement({
     description:
       'An expected refusal, as data. New members may come: spread `... on Error` to be ready for them.',
     fields: (t) => ({
@@ -132,7 +132,7 @@ export function addErrorTypes(builder: Builder) {
 }
 
 /** The refusal of a caught error when the mutation lists it, else the error is thrown on. */
-export function refusalOf(error: unknown, listed: readonly RefusalName[]): object {
+export function refusalOf(error: unknown, listed: readonly RefusalName[]): Refusal {
   const known = asAppError(error)
   if (known)
     for (const name of listed)
@@ -191,16 +191,16 @@ export function documentFault(error: GraphQLError): GraphQLError {
   const told = (extensions['http'] as object | undefined) ?? { spec: true, status: 400 }
   const http = extensions['code'] === 'BAD_REQUEST' ? { ...told, spec: false } : told
   return new GraphQLError(message, {
-    nodes,
-    source,
-    positions,
-    path,
+    nodes: nodes ?? null,
+    source: source ?? null,
+    positions: positions ?? null,
+    path: path ?? null,
     extensions: path ? extensions : { ...extensions, http },
   })
 }
 
 function at(error: unknown, message: string, extensions: Record<string, unknown>): GraphQLError {
-  const { nodes, path } = error instanceof GraphQLError ? error : { nodes: undefined, path: undefined }
+  const { nodes = null, path = null } = error instanceof GraphQLError ? error : {}
   return new GraphQLError(message, { nodes, path, extensions })
 }
 

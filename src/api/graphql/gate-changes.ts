@@ -47,7 +47,7 @@ function addType(refs: Refs): void {
       change: t.field({
         type: 'JSONObject',
         description: 'What is to be set: gate (null takes it away), actionGates, agentsOnly. The rest stays.',
-        resolve: ({ change }) => change as never,
+        resolve: ({ change }) => change,
       }),
       note: t.exposeString('note', { nullable: true, description: 'Why, in the words of who proposed it.' }),
       status: t.expose('status', { type: Status, description: 'What became of it.' }),

@@ -106,15 +106,11 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
       }),
     }),
   })
-  addTrials(refs, Input, Required)
   return { Policy, Input, Required }
 }
 
-function addTrials(
-  refs: Refs,
-  Input: ReturnType<Refs['builder']['inputType']>,
-  Required: ReturnType<Refs['builder']['objectType']> | object,
-): void {
+/** The two ways to try a gate without calling anything. */
+export function addGateTrials(refs: Refs, { Input, Required }: GateTypes): void {
   const { builder } = refs
   const Evaluation = builder.objectRef<GateEvaluation>('GateEvaluation').implement({
     description: 'What a call would meet at the gate.',
@@ -124,10 +120,10 @@ function addTrials(
         resolve: (made) => made.requirement !== null && made.grantId === null,
       }),
       requirement: t.field({
-        type: Required as never,
+        type: Required,
         nullable: true,
         description: 'What the gate asks; null when it asks nothing.',
-        resolve: ((made: GateEvaluation) => made.requirement) as never,
+        resolve: (made) => made.requirement,
       }),
       grant: t.field({
         type: refs.Grant,
@@ -174,10 +170,10 @@ function addTrials(
       args: {
         toolId: t.arg.id({ required: true, description: 'Begins with tool_.' }),
         action: t.arg.string({ description: 'As for callTool.' }),
-        gate: t.arg({ type: Input as never, required: true, description: 'The draft.' }),
+        gate: t.arg({ type: Input, required: true, description: 'The draft.' }),
         last: t.arg.int({ description: '1 to 1,000 calls; 100 when left out.' }),
       },
-      resolve: (_root, args, { ctx }) => previewGate(ctx, args as never),
+      resolve: (_root, args, { ctx }) => previewGate(ctx, args),
     }),
   )
 }

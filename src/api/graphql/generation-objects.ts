@@ -1,6 +1,6 @@
 /** The types of generations and steps on the wire. */
+import { encodeGenerationCursor } from '../../domain/events/index.ts'
 import {
-  encodeGenerationCursor,
   isTerminal,
   readEvents,
   shownStatus,
@@ -17,7 +17,7 @@ import type { EventTypes } from './events.ts'
 import { openCalls } from './generation-chain.ts'
 import { listMaxima } from './list-bounds.ts'
 import { addGenerationEnums, type GenerationEnums } from './generation-enums.ts'
-import type { FactShape, Refs } from './refs.ts'
+import type { Fact, Refs } from './refs.ts'
 
 /** Implements Generation and Step with all that hangs on them; answers the enums that queries need too. */
 export function addGenerationTypes(refs: Refs, events: EventTypes): GenerationEnums {
@@ -261,7 +261,7 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
 function addLog(refs: Refs, events: EventTypes): void {
   const { builder } = refs
   const Log = builder
-    .objectRef<{ nodes: FactShape[]; endCursor: string | null; hasMore: boolean }>('GenerationEventPage')
+    .objectRef<{ nodes: Fact[]; endCursor: string | null; hasMore: boolean }>('GenerationEventPage')
     .implement({
       description: 'A page of the log, oldest first.',
       fields: (t) => ({

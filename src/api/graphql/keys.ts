@@ -37,7 +37,7 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
         type: Role,
         nullable: true,
         description: 'The role it was made with; null for a policy of its own.',
-        resolve: (key) => key.role as never,
+        resolve: (key) => key.role,
       }),
       policy: t.field({
         type: 'JSONObject',

@@ -140,12 +140,8 @@ function addInput(refs: Refs, Auth: ReturnType<typeof addUpstreamAuth>['Input'],
   })
 }
 
-interface McpConfigInput {
-  auth?: Record<string, object | null> | null
-}
-
-/** From the shape on the wire to that of the domain. */
-export function mcpConfigOf<Input extends McpConfigInput>(given: Input) {
+/** The input as the domain takes it. */
+export function mcpConfigOf(given: ReturnType<typeof addInput>['$inferInput']) {
   const { auth, ...rest } = given
   return {
     ...rest,

@@ -94,7 +94,7 @@ export function addProviders(refs: Refs): void {
       }),
     }),
     errors: ['ValidationError', 'NotFoundError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ provider: await setProvider(ctx, input as never) }),
+    run: async (ctx, input) => ({ provider: await setProvider(ctx, input) }),
   })
   addMutation(refs, {
     name: 'deleteProvider',

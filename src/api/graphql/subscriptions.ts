@@ -1,13 +1,14 @@
 /** The two subscriptions: every stream resumes after a cursor. */
 import { onAbort } from '../../core/abort.ts'
+import { watchProject } from '../../domain/access/index.ts'
 import {
   encodeFeedCursor,
   encodeGenerationCursor,
-  watchGeneration,
-  watchProject,
-  type EventRow,
+  type EventStream,
+  type RecordedEvent,
   type StreamItem,
-} from '../../domain/generations/index.ts'
+} from '../../domain/events/index.ts'
+import { watchGeneration } from '../../domain/generations/index.ts'
 import type { EventTypes } from './events.ts'
 import type { EventShape, Refs } from './refs.ts'
 
@@ -29,8 +30,8 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
         endingWith(
           context,
           withCursors(await watchGeneration(context.ctx, args), args.after, encodeGenerationCursor),
-        ) as never,
-      resolve: renewed as never,
+        ),
+      resolve: renewed,
     }),
   )
   builder.subscriptionField('projectEvents', (t) =>
@@ -48,15 +49,8 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
         types: t.arg({ type: [types.EventType], description: 'Only events of these kinds.' }),
       },
       subscribe: async (_root, args, context) =>
-        endingWith(
-          context,
-          withCursors(
-            await watchProject(context.ctx, args as Parameters<typeof watchProject>[1]),
-            args.after,
-            encodeFeedCursor,
-          ),
-        ) as never,
-      resolve: renewed as never,
+        endingWith(context, withCursors(await watchProject(context.ctx, args), args.after, encodeFeedCursor)),
+      resolve: renewed,
     }),
   )
 }
@@ -77,11 +71,11 @@ function endingWith<T>(context: object, stream: AsyncIterableIterator<T>): Async
   return stream
 }
 
-/** Gives every item its cursor; a text on its way has that of the newest fact before it. */
+/** Gives every item its cursor; a piece of text on its way has that of the newest event before it. */
 function withCursors(
-  stream: AsyncIterableIterator<StreamItem>,
+  stream: EventStream,
   after: string | null | undefined,
-  encode: (event: EventRow) => string,
+  encode: (event: RecordedEvent) => string,
 ): AsyncIterableIterator<EventShape> {
   let last = after ?? ''
   const shape = (item: StreamItem): EventShape => {

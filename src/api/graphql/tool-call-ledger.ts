@@ -1,11 +1,16 @@
 /** The ledger of a call on the wire: its attempts, and what a person says when nobody else knows. */
-import { resolveUnknownCall, type ResolveUnknownCallInput } from '../../domain/calls/index.ts'
-import { resolutions, type ToolCall, type ToolCallAttempt } from '../../domain/tool-calls/index.ts'
+import { resolveUnknownCall } from '../../domain/calls/index.ts'
+import {
+  resolutions,
+  type Resolution,
+  type ToolCall,
+  type ToolCallAttempt,
+  type ToolCallStatus,
+} from '../../domain/tool-calls/index.ts'
+import type { EnumOf } from './builder.ts'
 import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
-
-type Enum = ReturnType<Refs['builder']['enumType']>
 
 export function resolutionEnum({ builder }: Refs) {
   return builder.enumType('UnknownCallOutcome', {
@@ -18,7 +23,7 @@ export function resolutionEnum({ builder }: Refs) {
   })
 }
 
-export function attemptType({ builder }: Refs, Status: Enum) {
+export function attemptType({ builder }: Refs, Status: EnumOf<ToolCallStatus>) {
   return builder.objectRef<ToolCallAttempt>('ToolCallAttempt').implement({
     description: 'One time that a call was sent.',
     fields: (t) => ({
@@ -39,11 +44,11 @@ export function attemptType({ builder }: Refs, Status: Enum) {
         resolve: (attempt) => (attempt.endedAt ? new Date(attempt.endedAt) : null),
       }),
       outcome: t.field({
-        type: Status as never,
+        type: Status,
         nullable: true,
         description: 'SUCCEEDED, ERRORED or UNKNOWN; null without an end.',
-        resolve: (attempt: ToolCallAttempt) => attempt.outcome ?? null,
-      } as never),
+        resolve: (attempt) => attempt.outcome ?? null,
+      }),
       errorCode: t.string({
         nullable: true,
         description: 'Why it failed, for programs.',
@@ -53,7 +58,7 @@ export function attemptType({ builder }: Refs, Status: Enum) {
   })
 }
 
-export function addResolve(refs: Refs, Outcome: Enum): void {
+export function addResolve(refs: Refs, Outcome: EnumOf<Resolution>): void {
   const { builder } = refs
   addMutation(refs, {
     name: 'resolveUnknownCall',
@@ -63,7 +68,7 @@ export function addResolve(refs: Refs, Outcome: Enum): void {
       description: 'What a person found out.',
       fields: (t) => ({
         toolCallId: t.id({ required: true, description: 'Begins with call_. Its status is UNKNOWN.' }),
-        outcome: t.field({ type: Outcome as never, required: true, description: 'What became of it.' }),
+        outcome: t.field({ type: Outcome, required: true, description: 'What became of it.' }),
         output: t.field({
           type: 'JSON',
           description: 'The output, or with FAILED the error; not with RUN_AGAIN.',
@@ -79,7 +84,7 @@ export function addResolve(refs: Refs, Outcome: Enum): void {
     }),
     errors: ['NotFoundError', 'ConflictError'],
     run: async (ctx, input) => ({
-      toolCall: await resolveUnknownCall(ctx, input as unknown as ResolveUnknownCallInput),
+      toolCall: await resolveUnknownCall(ctx, input),
     }),
   })
 }

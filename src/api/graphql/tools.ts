@@ -127,7 +127,9 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
     }),
     payload: payload('CreateToolPayload'),
     errors: ['ValidationError', 'NameTakenError', 'NotFoundError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ tool: await createTool(ctx, plain(input) as never) }),
+    run: async (ctx, input) => ({
+      tool: await createTool(ctx, { ...input, config: configOf(input.config) }),
+    }),
   })
   addMutation(refs, {
     name: 'updateTool',
@@ -147,7 +149,9 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
     }),
     payload: payload('UpdateToolPayload'),
     errors: ['ValidationError', 'NameTakenError', 'NotFoundError', 'ConflictError'],
-    run: async (ctx, input) => ({ tool: await updateTool(ctx, plain(input) as never) }),
+    run: async (ctx, input) => ({
+      tool: await updateTool(ctx, input.config ? { ...input, config: configOf(input.config) } : input),
+    }),
   })
   addMutation(refs, {
     name: 'deleteTool',
@@ -163,9 +167,9 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
   })
 }
 
-/** The wire spells some of a tool's config otherwise. */
-function plain(input: { config?: object | null | undefined }): object {
-  const { config } = input
-  const mcp = (config as { mcp?: object | null } | null | undefined)?.mcp
-  return mcp ? { ...input, config: { ...config, mcp: mcpConfigOf(mcp) } } : input
+type ConfigInput = ReturnType<typeof addToolKinds>['$inferInput']
+
+/** The domain spells the configuration of a foreign MCP server otherwise. */
+function configOf(config: ConfigInput) {
+  return { ...config, mcp: config.mcp ? mcpConfigOf(config.mcp) : config.mcp }
 }

@@ -94,10 +94,12 @@ function addAuthInput({ builder }: Refs, words: Record<string, string>) {
   })
 }
 
-/** `@oneOf` becomes the kind that the domain asks for. */
-export function authOf(given: Record<string, object | null | undefined>): object {
-  const [name, fields] = Object.entries(given).find(([, value]) => value)!
-  return { kind: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), ...withoutNulls(fields!) }
+/** How an MCP server is authorized to, as one of the kinds of the domain. */
+export function authOf(given: ReturnType<typeof addAuthInput>['$inferInput']): object {
+  const { clientCredentials, privateKeyJwt, authorizationCode } = given
+  if (clientCredentials) return { kind: 'client_credentials', ...withoutNulls(clientCredentials) }
+  if (privateKeyJwt) return { kind: 'private_key_jwt', ...withoutNulls(privateKeyJwt) }
+  return { kind: 'authorization_code', ...withoutNulls(authorizationCode!) }
 }
 
 function withoutNulls(fields: object): object {

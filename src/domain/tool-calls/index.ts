@@ -37,11 +37,16 @@ export {
   underLease,
   underLock,
   wholeRow,
-  type CallOutcome,
-  type EditedCall,
-  type ProposedCall,
 } from './sql.ts'
-export { isOpen, stateDiagram, toolCallStatuses, transitions, type ToolCallStatus } from './state.ts'
+export {
+  endOf,
+  isOpen,
+  isSettled,
+  stateDiagram,
+  toolCallStatuses,
+  transitions,
+  type ToolCallStatus,
+} from './state.ts'
 export {
   resolutions,
   toolCallOf,
@@ -50,3 +55,4 @@ export {
   type ToolCall,
   type ToolCallAttempt,
 } from './tool-call.ts'
+export type { CallOutcome, EditedCall, ProposedCall } from './writes.ts'

@@ -1,8 +1,8 @@
 /** The parts of a definition that decide whether its calls need approval. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
-import { appendProjectEvents } from '../../store/events/log.ts'
 import { recordChange, type Ctx } from '../access/index.ts'
+import { appendProjectEvents, gateChanged } from '../events/index.ts'
 import type { GatePolicy } from './gate.ts'
 import type { ToolDefinition } from './tool.ts'
 
@@ -24,8 +24,8 @@ export function gateFactsOfAgent({ gate = null }: { gate?: GatePolicy | null }):
   return hashJson(gate)
 }
 
-/** Writes the audit entry and the event of a changed gate, in the transaction of the change. */
-export async function recordGateChange(
+/** Records that a gate was changed: an audit entry and an event. Call it in the transaction of the change. */
+export async function recordGateChanged(
   tx: Database,
   ctx: Ctx,
   { id, projectId, name }: { id: string; projectId: string; name: string },
@@ -33,8 +33,7 @@ export async function recordGateChange(
 ): Promise<void> {
   const resource = `${resourceKinds[id.split('_', 1)[0]!]}/${id}`
   await recordChange(tx, ctx, { projectId, action: 'gates:Update', resource, details: { name, ...details } })
-  const data = { target: id, name, decidedBy: ctx.principal.id }
-  await appendProjectEvents(tx, projectId, [{ type: 'GATE_CHANGED', data }])
+  await appendProjectEvents(tx, projectId, [gateChanged({ target: id, name, decidedBy: ctx.principal.id })])
 }
 
 const resourceKinds: Record<string, string> = { tool: 'tool', agt: 'agent', proj: 'project' }

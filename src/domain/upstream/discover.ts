@@ -83,16 +83,16 @@ async function describe(
   link: Link,
   signal: AbortSignal,
 ): Promise<{ discover: DiscoverResult; facts: ServerFacts }> {
-  const discover = await trackDelivery(signal, (stop) =>
+  const described = await trackDelivery(signal, (stop) =>
     link.client.discover({ timeout: pageMs, signal: stop }),
   )
-  const { capabilities, instructions } = discover
+  const { capabilities, instructions } = described
   const facts = {
     server: link.facts.server,
     instructions: instructions ?? null,
     capabilities: capabilities as JsonObject,
   }
-  return { discover, facts }
+  return { discover: described, facts }
 }
 
 /** Some servers declare lists that they do not implement: "method not found" means an empty list. */

@@ -189,7 +189,7 @@ function httpFault(error: unknown): UpstreamFault | null {
 const codesWithStatus = new Set([-32601, -32602, -32020, -32021, -32022])
 
 function refusalIn(error: SdkHttpError): UpstreamFault | null {
-  const body = typeof error.data.text === 'string' ? tryParseJson(error.data.text) : undefined
+  const body = typeof error.data['text'] === 'string' ? tryParseJson(error.data['text']) : undefined
   const rpcError = isJsonObject(body) ? body['error'] : undefined
   if (
     !isJsonObject(rpcError) ||

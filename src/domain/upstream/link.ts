@@ -9,6 +9,7 @@ import {
   type AuthProvider,
   type ClientCapabilities,
   type DiscoverResult,
+  type JsonSchemaValidator,
   type jsonSchemaValidator,
 } from '@modelcontextprotocol/client'
 import { onAbort } from '../../core/abort.ts'
@@ -57,7 +58,9 @@ const clientInfo = { name: 'gatehouse', version: '0.1.0' }
  * Accepts every result: Gatehouse checks them within its own limits, while the SDK would compile any untrusted schema.
  */
 const acceptAll: jsonSchemaValidator = {
-  getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
+  getValidator:
+    <T>(): JsonSchemaValidator<T> =>
+    (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 }
 
 /** The transport reopens its streams this often and at these intervals, in milliseconds. */

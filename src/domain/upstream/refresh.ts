@@ -4,9 +4,9 @@ import { notFound } from '../../core/errors.ts'
 import { atomically, nowPlus, query } from '../../store/db/database.ts'
 import { upstreams } from '../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../store/db/write.ts'
-import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
+import { appendProjectEvents, upstreamChanged, upstreamStatus, type DomainEvent } from '../events/index.ts'
 import { compareCatalogs, type Catalog } from './catalog.ts'
 import { discover, type Discovery } from './discover.ts'
 import { faultOf, type FaultCode, type UpstreamFault } from './fault.ts'
@@ -102,7 +102,7 @@ async function writeSuccess(
   const text = isNew ? JSON.stringify(catalog) : null
   const wait = Math.min(Math.max(ttlMs ?? defaultIntervalMs, shortestMs), longestMs)
   const listener = followerOf(services)?.name ?? null
-  await write(services, held, {
+  await commitState(services, held, {
     set: {
       status: 'CONNECTED',
       error: null,
@@ -136,7 +136,7 @@ async function writeFailure(
   const wait = withJitter(Math.min(firstRetryMs * 2 ** Math.min(row.failures, 20), longestRetryMs))
   const status = failedStatus(row, fault)
   const open = failures >= failuresToOpen && status !== 'AUTHORIZATION_REQUIRED'
-  await write(services, held, {
+  await commitState(services, held, {
     set: {
       status,
       error: { code: fault.code, message: fault.message },
@@ -164,11 +164,11 @@ function failedStatus(row: UpstreamRow, { code }: UpstreamFault): UpstreamStatus
   return row.catalogHash === null ? 'UNREACHABLE' : 'DEGRADED'
 }
 
-/** Writes state and events in one transaction, while the row is still held; publishes after the commit. */
-async function write(
+/** Commits state and events together while the row is still held, and publishes after the commit. */
+async function commitState(
   services: Services,
   held: Held,
-  change: { set: Values<typeof upstreams>; events: NewEvent[]; projectId: string; surface: boolean },
+  change: { set: Values<typeof upstreams>; events: DomainEvent[]; projectId: string; surface: boolean },
 ): Promise<void> {
   const { projectId, events } = change
   await atomically(services.db, async (tx) => {
@@ -188,14 +188,14 @@ async function write(
   if (change.surface) services.pubsub.publish([{ kind: 'signal', name: 'surface', id: projectId }])
 }
 
-function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | null): NewEvent[] {
+function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | null): DomainEvent[] {
   if (row.status === status && (row.error?.code ?? null) === code) return []
-  return [{ type: 'UPSTREAM_STATUS', data: { toolId: row.id, status, code } }]
+  return [upstreamStatus({ toolId: row.id, status, code })]
 }
 
-function changeEvent(toolId: string, before: Catalog, after: Catalog): NewEvent {
+function changeEvent(toolId: string, before: Catalog, after: Catalog): DomainEvent {
   const { added, removed, changed } = compareCatalogs(before, after)
-  return { type: 'UPSTREAM_CHANGED', data: { toolId, added, removed, changed } }
+  return upstreamChanged({ toolId, added, removed, changed })
 }
 
 /** Varies the time by up to a fifth, so that upstreams saved together are not refreshed together for ever. */

@@ -41,7 +41,7 @@ const inputSchema: JsonObject = {
 
 /** The description of an agent's callable, for models and MCP clients. */
 export function describedAgent(name: string): string {
-  return `Gives a message to the agent ${JSON.stringify(name)} and returns its final text.`
+  return `Sends a message to the agent ${JSON.stringify(name)} and returns its final text.`
 }
 
 /** The agent as a callable. It has no gate of its own: the gate of the calling agent applies. */

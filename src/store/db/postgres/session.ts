@@ -97,7 +97,7 @@ function prepareClient(options: SessionOptions) {
   } as postgres.Options<{}>)
   // Drizzle reads moments as texts; it tells the driver so when it is put over a client.
   drizzle(sql)
-  const { host, port, path } = sql.options as unknown as { host: string[]; port: number[]; path: unknown }
+  const { host, port, path } = sql.options as typeof sql.options & { path?: unknown }
   return {
     hosts: () =>
       typeof path === 'string' ? [{ path }] : host.map((name, i) => ({ host: name, port: port[i] ?? 5432 })),
@@ -169,11 +169,8 @@ function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions)
     socket.destroy()
     close()
   }
-  const isSilent = () => {
-    const oldest = flights.values().next().value
-    return oldest !== undefined && silenceMs !== null && performance.now() - oldest.since > silenceMs
-  }
-  const watch = silenceMs === null ? null : setInterval(() => void (isSilent() && destroy()), watchMs).unref()
+  const endIfSilent = (ms: number) => void (isSilent(flights, ms) && destroy())
+  const watch = silenceMs === null ? null : setInterval(endIfSilent, watchMs, silenceMs).unref()
   sql.onClosed(close)
 
   return {
@@ -185,7 +182,7 @@ function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions)
         const flight: Flight = { reject, since: performance.now() }
         flights.add(flight)
         // Without parameters the driver would use the simple protocol, which plans anew each time.
-        const query = sql.unsafe(text, parameters as never[], {
+        const query = sql.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], {
           prepare,
           ...(prepare ? { simple: false } : {}),
         })
@@ -209,11 +206,16 @@ function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions)
     destroy,
     async end(ms) {
       if (closed) return
-      const ended = sql.end({ timeout: ms / 1000 }).catch(() => {})
-      await ended
+      await sql.end({ timeout: ms / 1000 }).catch(() => {})
       close()
     },
   }
+}
+
+/** Whether the server owes an answer for longer than this. */
+function isSilent(flights: Set<Flight>, milliseconds: number): boolean {
+  const oldest = flights.values().next().value
+  return oldest !== undefined && performance.now() - oldest.since > milliseconds
 }
 
 /** Errors of the driver or the socket, and of a server that goes down: the statement's fate is not known. */

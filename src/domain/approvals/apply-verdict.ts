@@ -1,0 +1,217 @@
+/** One decision under the owner's lock: is it still open, what does it change, and all of it in one statement. */
+import { sql, type SQL } from 'drizzle-orm'
+import { AppError, invalidAt } from '../../core/errors.ts'
+import { hashJson, type JsonObject } from '../../core/json.ts'
+import { jsonb, query, type Database } from '../../store/db/database.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { approvals } from '../../store/db/tables/approvals.ts'
+import type { Hint } from '../../store/events/pubsub.ts'
+import type { Owner } from '../../store/work/owner.ts'
+import { entryOf, type Ctx } from '../access/index.ts'
+import { resourceOf, type Requirement } from '../tools/index.ts'
+import { approveCall, editCall, editOf, settleCalls } from '../tool-calls/index.ts'
+import { insertEntries } from '../audit/index.ts'
+import { hintsOf, ownerUpdate, type UpdatedOwner } from '../events/index.ts'
+import { approvalOf, currentArguments, type Approval, type Verdict, type Vote } from './approval.ts'
+import { isOutdated } from './drift.ts'
+import { insertGrant, type CheckedGrant } from './grants.ts'
+import { outcomeOf, type Outcome } from './outcome.ts'
+import { hasApproved, personsIn, RightsChanged, whyNot } from './rights.ts'
+
+/** A checked decision, ready to be tried under the lock. */
+export interface Ready {
+  given: Decision
+  approval: Approval
+  owner: Owner
+  edit: Edit | null
+  /** Where its input stands, for faults. */
+  root: string[]
+}
+
+/** What an approver put in place of the arguments. */
+export interface Edit {
+  /** As the model or caller would have written them, without presets. */
+  own: JsonObject
+  merged: JsonObject
+  /** What differs from what was asked. */
+  keys: string[]
+  /** Preset keys that were given and had no effect. */
+  dropped: string[]
+  digest: string
+  masked: string[][]
+  requirement: Requirement
+}
+
+/** What a person says, in its checked shape. */
+export interface Decision {
+  approvalId: string
+  verdict: Verdict
+  reason?: string | null | undefined
+  note?: string | null | undefined
+  expectedDigest?: string | null | undefined
+  grant?: CheckedGrant | null | undefined
+}
+
+/** Decides; the owner must be locked, and the key valid. Answers the approval as it is now, and what to ring after the commit. */
+export async function applyVerdict(
+  tx: Database,
+  ctx: Ctx,
+  ready: Ready,
+): Promise<{ approval: Approval; hints: Hint[] }> {
+  const { given, root } = ready
+  const [row] = await selectRows<typeof approvals, { late: boolean; nowMs: number }>(
+    tx,
+    approvals,
+    sql`where id = ${ready.approval.id}`,
+    sql`, expires_at <= now() as late, (extract(epoch from now()) * 1000)::float8 as "nowMs"`,
+  )
+  const { late, nowMs, ...plain } = row!
+  const approval = approvalOf(plain)
+  const now = new Date(nowMs)
+  assertOpen(approval, late)
+  const persons = await personsIn(tx, ctx, approval)
+  const refusal = whyNot(ctx, approval, persons)
+  if (refusal) throw new RightsChanged(approval, refusal)
+  const edit = isEdit(ready.edit, approval) ? ready.edit : null
+  const read = given.expectedDigest || (given.verdict === 'APPROVE' ? ready.approval.digest : null)
+  if (read && read !== approval.digest)
+    throw conflict(
+      approval,
+      'The arguments were edited since you read them. Read the approval again and decide then.',
+    )
+  if (given.verdict === 'APPROVE' && !edit && hasApproved(ctx, approval, persons))
+    throw conflict(approval, 'The person of this key has approved already; somebody else must, too.')
+  const vote = voteOf(ctx, given, now)
+  const votes = edit ? [vote] : [...approval.votes, vote]
+  const requirement = edit?.requirement ?? approval.requirement
+  const outcome = outcomeOf({ ...(await asExecuted(tx, approval)), requirement }, votes)
+  const hints = await commitVote(tx, ctx, ready, { approval, votes, outcome, edit })
+  if (given.grant && outcome.status !== 'APPROVED')
+    throw invalidAt([...root, 'grant'], 'goes with the vote that reaches the quorum')
+  const decided = approvalAfter(approval, votes, outcome, edit, now)
+  if (given.grant)
+    await insertGrant(tx, ctx, approval, currentArguments(decided), given.grant, [...root, 'grant'])
+  return { approval: decided, hints }
+}
+
+/** What the client would run is handed out by the verdict; what has drifted goes to the worker first, who asks again. */
+async function asExecuted(tx: Database, approval: Approval): Promise<Approval> {
+  if (approval.onApprove === 'RUN' || !(await isOutdated(tx, approval))) return approval
+  return { ...approval, onApprove: 'RUN' }
+}
+
+function voteOf(ctx: Ctx, given: Decision, now: Date): Vote {
+  return {
+    verdict: given.verdict,
+    by: ctx.principal.id,
+    byName: ctx.principal.name,
+    at: now.toISOString(),
+    from: ctx.remoteAddress,
+    reason: given.reason || null,
+    note: given.note || null,
+  }
+}
+
+/** The approval as the statement leaves it. */
+function approvalAfter(
+  approval: Approval,
+  votes: Vote[],
+  outcome: Outcome,
+  edit: Edit | null,
+  now: Date,
+): Approval {
+  const { status } = outcome
+  const { digest, masked, requirement } = edit ?? approval
+  const edited = edit ? { editedArguments: edit.merged, digest, masked, requirement } : {}
+  return { ...approval, ...edited, votes, status, settledAt: status === 'PENDING' ? null : now }
+}
+
+/** Whoever repeats what stands there agrees to it; whoever puts the first arguments back edits once more. */
+function isEdit(edit: Edit | null, approval: Approval): boolean {
+  return edit !== null && hashJson(edit.merged) !== hashJson(currentArguments(approval))
+}
+
+function assertOpen(approval: Approval, late: boolean): void {
+  const { status, votes, voidReason } = approval
+  if (status === 'EXPIRED' || (status === 'PENDING' && late))
+    throw new AppError(
+      'APPROVAL_EXPIRED',
+      `The time for this approval was over at ${approval.expiresAt.toISOString()}; the call was rejected.`,
+      { conflictingId: approval.id },
+    )
+  if (status === 'VOIDED') throw conflict(approval, `This approval was voided (${voidReason ?? ''}).`)
+  if (status === 'PENDING') return
+  const last = votes.at(-1)
+  throw new AppError(
+    'APPROVAL_ALREADY_DECIDED',
+    `Somebody was faster: ${last?.byName ?? 'another key'} decided ${last?.verdict ?? ''} at ${last?.at ?? ''}.`,
+    { conflictingId: approval.id },
+  )
+}
+
+function conflict(approval: Approval, message: string): AppError {
+  return new AppError('CONFLICT', message, { conflictingId: approval.id })
+}
+
+interface Written {
+  approval: Approval
+  votes: Vote[]
+  outcome: Outcome
+  edit: Edit | null
+}
+
+/** Approval, call, events, wake and audit, in one statement. */
+async function commitVote(
+  tx: Database,
+  ctx: Ctx,
+  { owner, edit: given }: Ready,
+  made: Written,
+): Promise<Hint[]> {
+  const { approval, votes, outcome, edit } = made
+  const edited: SQL = edit
+    ? sql`, edited_arguments = ${jsonb(edit.merged)}, digest = ${edit.digest}, masked = ${jsonb(edit.masked)},
+        requirement = ${jsonb(edit.requirement)}`
+    : sql``
+  const closed =
+    outcome.status === 'PENDING'
+      ? sql``
+      : sql`, status = ${outcome.status}, settled_at = now(), wake_at = null`
+  const changed = changedCall(approval.toolCallId, outcome, edit, owner)
+  const call = changed ? sql`c as (${changed}),` : sql``
+  const entry = entryOf(ctx, {
+    projectId: approval.projectId,
+    action: 'approvals:Decide',
+    resource: resourceOf(approval.toolId),
+    details: {
+      approvalId: approval.id,
+      toolCallId: approval.toolCallId,
+      verdict: votes.at(-1)!.verdict,
+      ...(edit ? { editedKeys: edit.keys } : {}),
+      ...(given?.dropped.length ? { droppedPresetKeys: given.dropped } : {}),
+    },
+  })
+  const update = ownerUpdate(owner, outcome.events, outcome.wake, sql`a`)
+  const rows = await query<UpdatedOwner>(
+    tx,
+    sql`with a as (update approvals as p set votes = ${jsonb(votes)} ${edited} ${closed}
+        from tool_calls as t where p.id = ${approval.id} and p.status = 'PENDING' and t.id = p.tool_call_id
+          and t.approval_id = p.id and t.status = 'AWAITING_APPROVAL' returning p.tool_call_id),
+      ${call} ${update.parts}, l as (${insertEntries([entry])}) ${update.result}`,
+  )
+  if (!rows[0]) throw conflict(approval, 'The call of this approval does not wait for it any more.')
+  return hintsOf(update, rows[0])
+}
+
+/** What becomes of the call's row when `a` has one. A call outside any generation is its own work row, and is woken here. */
+function changedCall(id: string, { call, wake }: Outcome, edit: Edit | null, owner: Owner): SQL | null {
+  const isAsked = sql`t.id in (select tool_call_id from a)`
+  if (!call) return edit && editCall(isAsked, edit)
+  if (!('result' in call)) {
+    const wakes = owner.table === 'tool_calls' && wake === 'now'
+    return approveCall(isAsked, call.status, { edit, waitMs: call.waitMs, wakes })
+  }
+  const { status, result } = call
+  return status === 'SKIPPED'
+    ? settleCalls('approve', [{ id, status, result }], isAsked, editOf(edit))
+    : settleCalls('reject', [{ id, status, result }], isAsked, editOf(edit))
+}

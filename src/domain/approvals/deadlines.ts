@@ -1,0 +1,162 @@
+/**
+ * Deadlines: an approval that nobody decided in time expires, and one that waits too long is escalated. One statement
+ * settles many, so that thousands that fall due together are late by milliseconds. Every process polls; the rows decide
+ * which one was first.
+ */
+import { sql } from 'drizzle-orm'
+import { query } from '../../store/db/database.ts'
+import type { Hint } from '../../store/events/pubsub.ts'
+import type { Services } from '../access/index.ts'
+import {
+  approvalEscalated,
+  approvalExpired,
+  eventColumns,
+  insertEventRows,
+  isCopiedToRoot,
+  toolCallSettled,
+} from '../events/index.ts'
+import { expireCalls } from '../tool-calls/index.ts'
+import { expiredResult } from './outcome.ts'
+
+/** Settled by one statement, so that it stops the embedded database for less than half a second; more follow at once. */
+const batch = 2000
+/** How often every process polls. A deadline is at most so much late, and a little. */
+const everyMs = 200
+
+interface SettledOwner {
+  projectId: string
+  generationId: string | null
+  seq: number | null
+  status: string | null
+  /** Approvals of this owner that were settled or escalated. */
+  n: number
+}
+
+/**
+ * Expires and escalates everything that is due, batch by batch, and publishes when all of it is written: else the work that
+ * it wakes would delay the rest. Safe at any time in any number of processes: an approval is pending or it is
+ * not, and its owner is locked first, as everywhere. An owner that somebody else has locked right now is left for the
+ * next poll.
+ */
+async function settleDue(services: Pick<Services, 'db' | 'pubsub'>, isStopped: () => boolean): Promise<void> {
+  const hints: Hint[] = []
+  try {
+    for (let taken = batch; taken === batch && !isStopped();) {
+      const rows = await query<SettledOwner>(services.db, statement())
+      hints.push(...rows.flatMap(hintsOf))
+      taken = rows.reduce((sum, row) => sum + row.n, 0)
+    }
+  } finally {
+    if (hints.length > 0) services.pubsub.publish([...hints, { kind: 'work', table: 'generations' }])
+  }
+}
+
+function hintsOf({ projectId, generationId, seq, status }: SettledOwner): Hint[] {
+  const news: Hint = { kind: 'news', projectId, generationId, seq }
+  return status === 'RUNNING' ? [news, { kind: 'signal', name: 'recheck', id: generationId! }] : [news]
+}
+
+/** Settles what is due from now on, also what fell due while no process was up. `stop` waits for the poll under way. */
+export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'log'>): { stop(): Promise<void> } {
+  let stopped = false
+  let polling: Promise<void> | null = null
+  const tick = () => {
+    polling ??= settleDue(services, () => stopped)
+      .catch((error: unknown) =>
+        services.log.error(
+          { err: error },
+          'the deadlines of approvals were not kept; the next poll tries again',
+        ),
+      )
+      .finally(() => (polling = null))
+  }
+  const timer = setInterval(tick, everyMs)
+  tick()
+  return {
+    async stop() {
+      stopped = true
+      clearInterval(timer)
+      await polling
+    },
+  }
+}
+
+/**
+ * The owners of what is due, and the roots that get copies of their events, locked; `free` are those that may be written. Nothing here waits
+ * for a lock, so the order of locks does not matter: what somebody else has locked is left for the next poll.
+ */
+const owners = sql`owners as (
+    select id, root_id from generations where id in (select generation_id from due)
+    order by id for update skip locked
+  ), roots as (
+    select id from generations where id in (select root_id from owners) and id not in (select id from owners)
+    order by id for update skip locked
+  ), free as (
+    select id, root_id from owners
+    where root_id is null or root_id in (select id from roots union all select id from owners)
+  )`
+
+const call = { toolCallId: sql`a.tool_call_id`, name: sql`a.runtime_name` }
+const approval = { ...call, approvalId: sql`a.id` }
+
+/** The events of each approval in `a`, numbered for each log: that of its owner, and for copies that of the root. */
+const facts = sql`own as (
+    select a.*, e.n, e.type, e.data
+    from a cross join lateral (
+      select 1 as n, ${eventColumns(approvalExpired, approval)} where a.status = 'EXPIRED'
+      union all
+      select 2, ${eventColumns(toolCallSettled, { ...call, status: sql`'EXPIRED'::text` })}
+        where a.status = 'EXPIRED' and a.tool_call_id in (select id from c)
+      union all
+      select 1, ${eventColumns(approvalEscalated, approval)} where a.status = 'PENDING'
+    ) as e
+  ), written as (
+    select project_id, generation_id, id, n, type, data, status = 'EXPIRED' as expired from own
+    union all select own.project_id, free.root_id, own.id, own.n, own.type,
+      own.data || jsonb_build_object('descendantId', own.generation_id), false
+    from own join free on free.id = own.generation_id
+    where free.root_id is not null and ${isCopiedToRoot(sql`own.type`)}
+  ), facts as (
+    select *, row_number() over (partition by generation_id order by id, n) as place from written
+  )`
+
+/** Locks the owners, moves the approvals, settles the calls, writes the events and wakes the owners. */
+function statement() {
+  return sql`with due as (
+    select id, tool_call_id, generation_id from approvals
+    where wake_at <= now() and status = 'PENDING' order by wake_at limit ${batch}
+  ), ${owners},
+  alone as (
+    select id from tool_calls where id in (select tool_call_id from due where generation_id is null)
+    order by id for update skip locked
+  ), a as (
+    update approvals as p set
+      status = case when p.expires_at <= now() then 'EXPIRED' else p.status end,
+      settled_at = case when p.expires_at <= now() then now() end,
+      escalated_at = case when p.expires_at <= now() then p.escalated_at else now() end,
+      wake_at = case when p.expires_at <= now() then null else p.expires_at end
+    where p.id in (select id from due) and p.status = 'PENDING' and p.wake_at <= now()
+      and (p.generation_id in (select id from free) or p.tool_call_id in (select id from alone))
+    returning p.id, p.project_id, p.generation_id, p.tool_call_id, p.runtime_name, p.status
+  ), c as (
+    ${expireCalls(expiredResult)}
+  ), ${facts},
+  g as (
+    update generations as o set last_seq = o.last_seq + f.n,
+      wake_at = case when o.status = 'WAITING' and f.expired then now() else o.wake_at end,
+      status = case when o.status = 'WAITING' and f.expired then 'QUEUED' else o.status end
+    from (select generation_id, count(*)::int as n, bool_or(expired) as expired
+      from facts group by generation_id) as f
+    where o.id = f.generation_id and (o.finished_at is null or o.id in (select id from owners))
+    returning o.id, o.project_id, o.status, o.last_seq, o.last_seq - f.n as before
+  ), e as (${insertEventRows(sql`
+    select facts.project_id, facts.generation_id, g.before + facts.place::int as seq, facts.type, facts.data
+    from facts left join g on g.id = facts.generation_id
+    where facts.generation_id is null or g.id is not null order by facts.generation_id, facts.place`)}
+  )
+  select a.project_id as "projectId", a.generation_id as "generationId", max(g.last_seq) as seq,
+    max(g.status) as status, count(*)::int as n
+  from a left join g on g.id = a.generation_id group by 1, 2
+  union all select g.project_id, g.id, g.last_seq, g.status, 0 from g
+  where g.id not in (select generation_id from a where generation_id is not null)`
+}
