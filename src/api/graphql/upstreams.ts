@@ -2,7 +2,7 @@
 import {
   connectUpstream,
   disconnectUpstream,
-  lookAtUpstream,
+  refreshUpstreamNow,
   tryUpstream,
   upstreamStatuses,
   type Catalog,
@@ -166,7 +166,7 @@ function addOperations(refs: Refs): void {
     input: only('RefreshUpstreamInput', 'Whose server to look at.'),
     payload: toolPayload('RefreshUpstreamPayload'),
     errors: ['NotFoundError'],
-    run: async (ctx, { toolId }) => (await lookAtUpstream(ctx, { toolId }), { toolId }),
+    run: async (ctx, { toolId }) => (await refreshUpstreamNow(ctx, { toolId }), { toolId }),
   })
   addMutation(refs, {
     name: 'connectUpstream',
