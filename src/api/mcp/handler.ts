@@ -75,7 +75,7 @@ async function serve(
   try {
     if (refuseEarly(options, http, response, endpoint)) return
     // Authenticates before a byte of the body is read.
-    const ctx = await authenticate(options, http, endpoint)
+    const ctx = await authenticateRequest(options, http, endpoint)
     const bytes = http.method === 'POST' ? await readBody(ctx.principal.id) : undefined
     if (bytes === null) return
     const body = parseBody(bytes)
@@ -128,7 +128,7 @@ function refuseEarly(
   return true
 }
 
-function authenticate(options: McpOptions, http: IncomingMessage, endpoint: Endpoint): Promise<Ctx> {
+function authenticateRequest(options: McpOptions, http: IncomingMessage, endpoint: Endpoint): Promise<Ctx> {
   return options.contextOf({
     secret: secretOf(http.headers),
     resources: resourcesOf(options.publicUrl(), endpoint),

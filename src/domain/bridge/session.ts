@@ -28,7 +28,7 @@ export function newSessionId(ctx: Ctx, agentId: string, clientCapabilities: obje
   const threadId = newId('thread')
   const expiresAt = ctx.clock.now() + lifetimeMs
   const declared = Object.entries(letters).flatMap(([letter, capability]) =>
-    capability in clientCapabilities ? letter : [],
+    capability in clientCapabilities ? [letter] : [],
   )
   const flags = declared.join('')
   const signature = signatureOf(ctx, [agentId, threadId, expiresAt, flags])

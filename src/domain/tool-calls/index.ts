@@ -24,6 +24,8 @@ export {
   forgetWake,
   holdBack,
   inGeneration,
+  insertCall,
+  insertCalls,
   mayStart,
   noteCallerBack,
   noteCallerGone,
@@ -35,10 +37,7 @@ export {
   underLease,
   underLock,
   wholeRow,
-  type CallOutcome,
-  type EditedCall,
 } from './sql.ts'
-export { insertCall, insertCalls, type ProposedCall } from './insert.ts'
 export {
   endOf,
   isOpen,
@@ -56,3 +55,4 @@ export {
   type ToolCall,
   type ToolCallAttempt,
 } from './tool-call.ts'
+export type { CallOutcome, EditedCall, ProposedCall } from './writes.ts'

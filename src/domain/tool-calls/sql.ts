@@ -1,19 +1,19 @@
 /**
- * The only statements that write tool_calls, with those of insert.ts. Each proves the status that it leaves (`transitions`) and who may write
- * (`Proof`); what has moved on meanwhile stays as it is. Most stand as a part in a larger statement, whose relations they
+ * The only statements that write tool_calls. Each update proves the status that it leaves (`transitions`) and who may
+ * write (`Proof`); a call that has moved on stays as it is. Most are parts of a larger statement, whose relations they
  * name. Every update calls the row `t`.
  */
 import { sql, SQL } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
-import type { JsonObject } from '../../core/json.ts'
 import { nowPlus } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { assignments, recordset, type Values } from '../../store/db/write.ts'
+import { assignments, fromRecordset, insertSelect, recordset, type Values } from '../../store/db/write.ts'
 import type { Held } from '../../store/work/work.ts'
 import { codeOf } from '../tools/index.ts'
-import { attemptBegins, attemptEnds, attemptEndsLate } from './attempts.ts'
+import { attemptBegins, attemptEnds, attemptEndsLate, newAttempt } from './attempts.ts'
 import { transitions, type To, type ToolCallStatus, type TransitionName } from './state.ts'
 import type { AskedBack, Resolution } from './tool-call.ts'
+import type { CallOutcome, EditedCall, ProposedCall, Settling } from './writes.ts'
 
 /** A condition on `t`: that its writer may write it. */
 export type Proof = SQL
@@ -34,9 +34,69 @@ const onlyId = sql`t.id`
 /** What an update returns for `writtenRows`: every column. By default it is the id alone. */
 export const wholeRow = sql`t.*`
 
-export type CallValues = Values<typeof toolCalls>
+type CallValues = Values<typeof toolCalls>
 /** The calls that are meant: ids, or a condition on `t`. */
 type Which = readonly string[] | SQL
+
+/** Part over the generation's row `g(id, project_id, requested_by, requester)`: the calls of a step. EXECUTING ones are sent next. */
+export function insertCalls(calls: readonly ProposedCall[]): SQL {
+  const rows = calls.map((call) => ({
+    id: call.id,
+    stepIndex: call.stepIndex,
+    callIndex: call.callIndex,
+    providerCallId: call.providerCallId,
+    toolId: call.tool?.id,
+    toolVersion: call.tool?.version,
+    kind: call.tool?.kind,
+    action: call.tool?.action,
+    definitionHash: call.tool?.definitionHash,
+    runtimeName: call.runtimeName,
+    status: call.status,
+    arguments: call.arguments,
+    rawArguments: call.rawArguments,
+    masked: call.masked,
+    result: call.result,
+    isError: call.result?.isError,
+    errorCode: call.errorCode,
+    approvalId: call.approvalId,
+    grantId: call.grantId,
+    wait_ms: call.waitMs,
+  }))
+  const { wait_ms: _wait, ...own } = rows[0]!
+  const isSent = sql`x.status = 'EXECUTING'`
+  return insertSelect(
+    toolCalls,
+    {
+      ...fromRecordset(toolCalls, Object.keys(own) as (keyof typeof own)[]),
+      projectId: sql`g.project_id`,
+      generationId: sql`g.id`,
+      source: 'GENERATION',
+      requestedBy: sql`g.requested_by`,
+      requester: sql`g.requester`,
+      attempt: sql`case when ${isSent} then 1 else 0 end`,
+      attempts: sql`case when ${isSent} then jsonb_build_array(${newAttempt(sql`1`, sql`x.id`)}) else '[]'::jsonb end`,
+      startedAt: sql`case when ${isSent} then now() end`,
+      settledAt: sql`case when x.result is not null then now() end`,
+      deadlineAt: sql`now() + x.wait_ms * interval '1 millisecond'`,
+    },
+    sql`g, ${recordset(toolCalls, rows, { wait_ms: 'float8' })}`,
+  )
+}
+
+/** One call outside any generation; `leaseMs` when it is sent at once by whoever inserts it. */
+export function insertCall(id: string, values: CallValues, leaseMs: number | null): SQL {
+  const sent = {
+    status: 'EXECUTING',
+    attempt: 1,
+    attempts: sql`jsonb_build_array(${newAttempt(sql`1`, sql`${id}::text`)})`,
+    startedAt: sql`now()`,
+  }
+  return sql`${insertSelect(toolCalls, {
+    id,
+    ...values,
+    ...(leaseMs === null ? {} : { ...sent, wakeAt: nowPlus(leaseMs) }),
+  })} returning *`
+}
 
 /** EXECUTING with one more attempt, committed before the call is sent. `childId`: the run that it waits for from now on. */
 export function startCall(
@@ -61,31 +121,6 @@ export function startCall(
 export function mayStart(ids: readonly string[]): SQL {
   return sql`not exists (
     select 1 from tool_calls as t where t.id in ${[...ids]} and (t.settled_at is not null or t.child_id is not null))`
-}
-
-type Settling = Extract<
-  TransitionName,
-  | 'refuse'
-  | 'settle'
-  | 'timeOut'
-  | 'submit'
-  | 'close'
-  | 'closeSent'
-  | 'approve'
-  | 'reject'
-  | 'withdraw'
-  | 'settleLate'
-  | 'resolve'
->
-
-export interface CallOutcome<Name extends Settling = Settling> {
-  id: string
-  status: To<Name>
-  result: ToolResult
-  /** Tells an identical repeat of a submitted output from a conflict. */
-  outputHash?: string
-  /** Places in the arguments that are not shown from now on. */
-  masked?: string[][]
 }
 
 /** Settles calls with their results. A late or personal outcome leaves the time at which the call was settled. */
@@ -138,13 +173,6 @@ export function expireCalls(result: ToolResult): SQL {
     { status: 'EXPIRED', result, isError: true, errorCode: codeOf(result), settledAt: sql`now()` },
     sql`from a`,
   )
-}
-
-/** What an approver put in place of the arguments. */
-export interface EditedCall {
-  own: JsonObject
-  keys: string[]
-  masked: string[][]
 }
 
 /** The columns that an edit of the arguments changes. */

@@ -1,4 +1,5 @@
 /** Another agent as something that can be called: a message goes in, the final answer of its run comes out. Pure. */
+import { z } from 'zod'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Callable } from '../callable.ts'
 import { runtimeName } from '../names.ts'
@@ -14,9 +15,14 @@ export interface AgentName {
 }
 
 /** The arguments of a call of an agent, checked by its schema. */
-export interface AgentMessage {
-  message: string
-  attachments?: { file_id: string }[]
+const messageShape = z.object({
+  message: z.string(),
+  attachments: z.array(z.object({ file_id: z.string() })).optional(),
+})
+
+/** The arguments of a call of an agent, which its schema has checked. */
+export function agentMessageOf(merged: JsonObject): z.output<typeof messageShape> {
+  return messageShape.parse(merged)
 }
 
 const inputSchema: JsonObject = {
