@@ -1,4 +1,4 @@
-/** Agents on the wire. */
+/** Agents in GraphQL. */
 import {
   createAgent,
   deleteAgent,
@@ -27,8 +27,8 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
       ...actionMark(shown.agent),
       type: refs.Agent,
       nullable: true,
-      description: 'An agent by id; null when it does not exist for this key.',
-      args: { id: t.arg.id({ required: true, description: 'Begins with agt_.' }) },
+      description: 'An agent by id; null when it does not exist for this API key. Permission: agents:Get.',
+      args: { id: t.arg.id({ required: true, description: 'The id of the agent; it begins with agt_.' }) },
       resolve: (_root, { id }, { loaders }) => loaders.agents.load(id),
     }),
   )
@@ -36,9 +36,9 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
     t.field({
       ...actionMark(listOf(shown.agent)),
       type: connection,
-      description: 'The agents of a project, newest first.',
+      description: 'The agents of a project, newest first. Permission: agents:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
@@ -48,21 +48,30 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
   )
   const payload = (name: string) =>
     builder.objectRef<{ agent: Agent }>(name).implement({
-      description: 'The agent as it stands now.',
-      fields: (t) => ({ agent: t.expose('agent', { type: refs.Agent, description: 'The agent.' }) }),
+      description: 'The agent after the mutation; a deleted one as it was before.',
+      fields: (t) => ({
+        agent: t.expose('agent', { type: refs.Agent, description: 'The agent after the mutation.' }),
+      }),
     })
   addMutation(refs, {
     name: 'createAgent',
     action: `{ agent ${shown.agent} }`,
-    description: 'Saves an agent: a model, instructions, tools and the rules of its loop.',
+    description:
+      'Creates an agent: a model, instructions, tools and the settings of its loop. Permission: agents:Create.',
     input: builder.inputType('CreateAgentInput', {
-      description: 'A new agent.',
+      description: 'The agent to create.',
       fields: (t) => ({
-        projectId: t.id({ description: "The project; the key's own when left out." }),
-        name: t.string({ required: true, description: 'Unique in the project, 1 to 100 characters.' }),
-        toolIds: t.idList({ description: 'The tools it may use; their runtime names must differ.' }),
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        name: t.string({
+          required: true,
+          description: 'The name of the agent, unique in the project, 1 to 100 characters.',
+        }),
+        toolIds: t.idList({
+          description:
+            'The ids of the tools that the agent may call, at most 1,000. Their runtime names must differ. Default: none.',
+        }),
         agentIds: t.idList({ description: agentIds }),
-        ...inputs.settings(t),
+        ...inputs.settings(t, 'create'),
         gate: t.field({ type: gates.Input, description: agentGate }),
         mcp: t.field({ type: mcp.Input, description: mcpDescription }),
       }),
@@ -74,18 +83,25 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
   addMutation(refs, {
     name: 'updateAgent',
     action: `{ agent ${shown.agent} }`,
-    description: 'Changes what is given and keeps the rest; null takes a value back to its default.',
+    description:
+      'Changes the given fields of an agent and keeps the others; null restores a default. Permission: agents:Update, and gates:Update for gate.',
     input: builder.inputType('UpdateAgentInput', {
-      description: 'Changes of an agent.',
+      description: 'The changes of an agent: fields that are left out keep their values.',
       fields: (t) => ({
-        id: t.id({ required: true, description: 'Begins with agt_.' }),
+        id: t.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
         expectedVersion: t.int({
-          description: 'Refuses with ConflictError when the agent has another version.',
+          description:
+            'The version to change: with another current version the mutation returns ConflictError. Default: any version.',
         }),
-        name: t.string({ description: 'A new name.' }),
-        toolIds: t.idList({ description: 'The tools it may use from now on.' }),
+        name: t.string({
+          description: 'The new name of the agent, unique in the project, 1 to 100 characters.',
+        }),
+        toolIds: t.idList({
+          description:
+            'The ids of the tools that the agent may call from then on, at most 1,000. Left out: unchanged; null: none.',
+        }),
         agentIds: t.idList({ description: agentIds }),
-        ...inputs.settings(t),
+        ...inputs.settings(t, 'update'),
         gate: t.field({ type: gates.Input, description: agentGate }),
         mcp: t.field({ type: mcp.Input, description: mcpDescription }),
       }),
@@ -97,10 +113,13 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
   addMutation(refs, {
     name: 'deleteAgent',
     action: `{ agent ${shown.agent} }`,
-    description: 'Deletes an agent. Its generations stay; those that run go on.',
+    description:
+      'Deletes an agent; its generations are kept, and running ones go on. Permission: agents:Delete.',
     input: builder.inputType('DeleteAgentInput', {
       description: 'The agent to delete.',
-      fields: (t) => ({ id: t.id({ required: true, description: 'Begins with agt_.' }) }),
+      fields: (t) => ({
+        id: t.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
+      }),
     }),
     payload: payload('DeleteAgentPayload'),
     errors: ['NotFoundError'],
@@ -109,10 +128,10 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
 }
 
 const agentGate =
-  'Stops calls of all its tools, beside their own gates: it can only make them stricter. A run cannot override it.'
+  'The gate for calls of all tools of the agent. It adds to the gates of the tools and can only be stricter; startGeneration cannot override it.'
 
 const agentIds =
-  'Agents of the project that it may ask, at most 50, itself among them if it likes. The model sees each as a tool under its name; a call runs that agent and answers its final text.'
+  'The ids of the agents that this agent may call, at most 50, its own id included. The model sees each as a tool with its name; a call runs that agent and returns its final text.'
 
 function addAgentType(
   refs: Refs,
@@ -122,129 +141,157 @@ function addAgentType(
 ): void {
   const { builder } = refs
   const ToolChoice = builder.objectRef<ToolChoiceRule>('ToolChoice').implement({
-    description: 'A mode, or the runtime name of the tool that must be called.',
+    description: 'Which tools the model may or must call: a mode, or the name of a tool.',
     fields: (t) => ({
       mode: t.field({
         type: Mode,
         nullable: true,
-        description: 'The mode.',
+        description: 'Whether the model may or must call tools; null when a tool is named.',
         resolve: (c) => ('mode' in c ? c.mode : null),
       }),
       tool: t.string({
         nullable: true,
-        description: 'The tool, by runtime name.',
+        description: 'The runtime name of the tool that the model must call; null when a mode is set.',
         resolve: (c) => ('tool' in c ? c.tool : null),
       }),
     }),
   })
   const Rule = builder.objectRef<StepRule>('StepRule').implement({
-    description: 'What holds in some steps.',
+    description: 'Settings of one step or of a range of steps.',
     fields: (t) => ({
-      step: t.exposeInt('step', { nullable: true, description: 'One step, from 1.' }),
-      fromStep: t.exposeInt('fromStep', { nullable: true, description: 'The first of several.' }),
-      toStep: t.exposeInt('toStep', { nullable: true, description: 'The last of several.' }),
+      step: t.exposeInt('step', {
+        nullable: true,
+        description: 'The number of the one step, from 1; null for a range of steps.',
+      }),
+      fromStep: t.exposeInt('fromStep', {
+        nullable: true,
+        description: 'The first step of the range; null: from step 1, or no range.',
+      }),
+      toStep: t.exposeInt('toStep', {
+        nullable: true,
+        description: 'The last step of the range; null: no end, or no range.',
+      }),
       toolChoice: t.expose('toolChoice', {
         type: ToolChoice,
         nullable: true,
-        description: 'The tool choice there.',
+        description: 'The tool choice in these steps; null: that of the agent.',
       }),
       activeToolIds: t.exposeIDList('activeToolIds', {
         nullable: true,
-        description: 'The tools there; [] means none.',
+        description:
+          'The ids of the tools and agents that the model sees in these steps; null: those of the agent, []: none.',
       }),
     }),
   })
   const Stop = builder.objectRef<AgentSettings['stopConditions'][number]>('StopCondition').implement({
-    description: 'Ends the loop after a step.',
+    description: 'A condition that ends the loop after a step.',
     fields: (t) => ({
       hasToolCall: t.exposeString('hasToolCall', {
-        description: 'The tool of this runtime name was called with valid arguments.',
+        description: 'The runtime name of the tool whose call with valid arguments ends the loop.',
       }),
     }),
   })
   const Budget = builder.objectRef<AgentSettings['budget']>('Budget').implement({
-    description: 'Limits of tokens, input and output together.',
+    description:
+      'Token limits, counted over input and output together. The generation ends with stopReason BUDGET.',
     fields: (t) => ({
       tokensPerGeneration: t.exposeFloat('tokensPerGeneration', {
         nullable: true,
-        description: 'For one generation with all runs under it.',
+        description: 'Maximum tokens of one generation and its child runs; null: no limit.',
       }),
       tokensPerDay: t.exposeFloat('tokensPerDay', {
         nullable: true,
-        description: "For all of the agent's generations within 24 hours.",
+        description: 'Maximum tokens of all generations of the agent within 24 hours; null: no limit.',
       }),
     }),
   })
   refs.Agent.implement({
-    description: 'A model, instructions and tools.',
+    description: 'An agent: a model with instructions, tools and the settings of its loop.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'agt_'),
     fields: (t) => ({
-      id: t.exposeID('id', { description: 'Begins with agt_.' }),
-      name: t.exposeString('name', { description: 'Unique in the project.' }),
-      instructions: t.exposeString('instructions', { nullable: true, description: 'The system message.' }),
+      id: t.exposeID('id', { description: 'The id of the agent; it begins with agt_.' }),
+      name: t.exposeString('name', { description: 'The name of the agent, unique in the project.' }),
+      instructions: t.exposeString('instructions', {
+        nullable: true,
+        description: 'The system message; null: none.',
+      }),
       model: t.exposeString('model', {
         nullable: true,
-        description: "provider/model; null: the installation's default.",
+        description: 'The model as provider/model; null: the default model of the installation.',
       }),
-      toolIds: t.exposeIDList('toolIds', { description: 'The tools it may use.' }),
+      toolIds: t.exposeIDList('toolIds', { description: 'The ids of the tools that the agent may call.' }),
       tools: t.field({
         type: [refs.Tool],
         nullable: { list: false, items: true },
-        description: 'The same as tools; null for one that was deleted or may not be seen.',
+        description: 'The tools of toolIds; null for a tool that was deleted or is hidden from this API key.',
         resolve: (agent, _args, { loaders }) =>
           Promise.all(agent.toolIds.map((id) => loaders.tools.load(id))),
       }),
       collidingNames: t.stringList({
         description:
-          'Runtime names that more than one of its tools has now, since an upstream has changed; of two the first is called.',
+          'Runtime names that several tools of the agent share since an upstream changed; the first of these tools is called.',
         resolve: (agent, _args, { loaders }) => loaders.collidingNames.load(agent),
       }),
       agentIds: t.idList({ description: agentIds, resolve: (agent) => agent.agentIds ?? [] }),
       agents: t.field({
         type: [refs.Agent],
         nullable: { list: false, items: true },
-        description: 'The same as agents; null for one that was deleted or may not be seen.',
+        description:
+          'The agents of agentIds; null for an agent that was deleted or is hidden from this API key.',
         resolve: (agent, _args, { loaders }) =>
           Promise.all((agent.agentIds ?? []).map((id) => loaders.agents.load(id))),
       }),
       activeToolIds: t.exposeIDList('activeToolIds', {
         nullable: true,
-        description: 'Of toolIds and agentIds. null: all; []: none.',
+        description:
+          'The ids of the tools and agents that the model sees; null: all of toolIds and agentIds, []: none.',
       }),
       stepRules: t.expose('stepRules', {
         type: [Rule],
-        description: 'The first rule that fits a step wins.',
+        description: 'Tool choice and visible tools by step; the first rule that covers a step applies.',
       }),
       toolChoice: t.expose('toolChoice', {
         type: ToolChoice,
-        description: 'A forced tool is forced once, in the first step.',
+        description:
+          'Whether the model may or must call tools; a named tool is forced in the first step only.',
       }),
-      stopConditions: t.expose('stopConditions', { type: [Stop], description: 'Any of them ends the loop.' }),
+      stopConditions: t.expose('stopConditions', {
+        type: [Stop],
+        description: 'Conditions that end the loop after a step; one that is met is enough.',
+      }),
       maxSteps: t.exposeInt('maxSteps', {
-        description: 'Model steps of a generation, pauses and restarts included.',
+        description: 'Maximum model steps of a generation over all pauses and restarts.',
       }),
       finalAnswerOnLimit: t.exposeBoolean('finalAnswerOnLimit', {
-        description: 'One last answer without tools when maxSteps is reached.',
+        description: 'Whether the model writes one last answer without tools when maxSteps is reached.',
       }),
       outputSchema: t.expose('outputSchema', {
         type: 'JSONSchema',
         nullable: true,
-        description: 'What output.object must fit.',
+        description: 'The JSON Schema of output.object; null: text output.',
       }),
       temperature: t.exposeFloat('temperature', {
         nullable: true,
-        description: "null: the provider's default.",
+        description: "The sampling temperature, 0 to 2; null: the provider's default.",
       }),
-      maxOutputTokens: t.exposeInt('maxOutputTokens', { nullable: true, description: 'For one answer.' }),
+      maxOutputTokens: t.exposeInt('maxOutputTokens', {
+        nullable: true,
+        description: "Maximum output tokens of one model response; null: the provider's default.",
+      }),
       parallelToolCalls: t.exposeBoolean('parallelToolCalls', {
-        description: 'false: calls run one by one, in order.',
+        description:
+          'Whether the tool calls of one step run at the same time; false runs them one by one, in order.',
       }),
       maxContextMessages: t.exposeInt('maxContextMessages', {
         nullable: true,
-        description: 'Messages of history that the model sees, rounded to whole turns.',
+        description:
+          'Maximum messages of the history that the model sees, rounded to whole turns; null: what fits the model.',
       }),
-      budget: t.expose('budget', { type: Budget, description: 'Limits of tokens.' }),
+      budget: t.expose('budget', {
+        type: Budget,
+        description: 'Token limits; reaching one ends the generation with stopReason BUDGET.',
+      }),
       gate: t.field({
         type: gates.Policy,
         nullable: true,
@@ -257,18 +304,21 @@ function addAgentType(
         resolve: (agent) => agent.mcp ?? mcpDefaults,
       }),
       clientTimeoutMs: t.exposeFloat('clientTimeoutMs', {
-        description: "How long a client tool's output is waited for, in milliseconds.",
+        description: 'How long a generation waits for the output of a client tool, in milliseconds.',
       }),
       onClientTimeout: t.expose('onClientTimeout', {
         type: Timeout,
-        description: 'What follows when it does not come.',
+        description: 'What happens when the output of a client tool misses clientTimeoutMs.',
       }),
       timeoutMs: t.exposeFloat('timeoutMs', {
-        description: "The whole generation's time, waiting included, in milliseconds.",
+        description:
+          'Maximum time of the whole generation in milliseconds; time in which it waits for an approver does not count.',
       }),
-      version: t.exposeInt('version', { description: 'Raised by every update.' }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
-      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
+      version: t.exposeInt('version', {
+        description: 'The version of the agent; every update increments it.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the agent was created.' }),
+      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the agent was last changed.' }),
     }),
   })
 }
