@@ -18,7 +18,7 @@ import {
   type ServerLimits,
 } from './api/http/server.ts'
 import { makeMcp, type Mcp } from './api/mcp/handler.ts'
-import type { Times } from './api/mcp/visit.ts'
+import type { McpTimings } from './api/mcp/timings.ts'
 import { createCallers, type Address, type Callers } from './callers.ts'
 import type { Config } from './config.ts'
 import { hostFault } from './core/host-names.ts'
@@ -43,7 +43,7 @@ export interface Faces {
 export interface ServerParts {
   sockets?: Partial<SocketLimits>
   /** How long the bridge holds requests. */
-  mcp?: Partial<Times>
+  mcp?: Partial<McpTimings>
   /** How much the HTTP server holds. */
   server?: Partial<ServerLimits>
 }
@@ -78,7 +78,7 @@ export async function openServers(
         publicUrl: () => address.url,
         issuer: config.oidc?.issuer ?? null,
         guard: { allowedHosts, corsOrigins },
-        times: parts.mcp,
+        timings: parts.mcp,
       })
     : null
   const metrics = metricsRoute(metricsOf(services.live, sockets, workers), config.metricsToken)

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 import { expect, test } from 'vitest'
+import { eventKinds, type EventType } from '../src/domain/events/index.ts'
 
 /** Debt has an address: a path and the reason why the law does not hold there. */
 const exceptions: { path: string; reason: string }[] = []
@@ -11,6 +12,8 @@ const floors = ['core', 'store', 'domain', 'api', 'demo', 'app', 'main']
 const ladder = [
   'egress',
   'audit',
+  // Below access, which writes events of keys and projects: it checks no permission itself.
+  'events',
   'access',
   'secrets',
   'files',
@@ -158,4 +161,48 @@ test('no file is a room for the rest, and every exception has an address', () =>
   const long = files.filter((path) => readFileSync(join(src, path), 'utf8').split('\n').length > 500)
   expect(long.filter((path) => !excused(path)).map((path) => relative('.', path))).toEqual([])
   console.log(`exceptions to the law of the house: ${exceptions.length}`)
+})
+
+/** Words that are an event type and also something else, with the files where they are that. */
+const homonyms: Partial<Record<EventType, { means: string; files: readonly string[] }>> = {
+  REQUIRES_ACTION: {
+    means: 'a GenerationStatus',
+    files: ['domain/generations/generation.ts', 'domain/generations/read.ts'],
+  },
+  TOOL_DELETED: {
+    means: 'a VoidReason',
+    files: ['domain/approvals/approval.ts', 'domain/approvals/drift.ts'],
+  },
+  APPROVAL_EXPIRED: {
+    means: 'an error code',
+    files: ['core/errors.ts', 'api/graphql/errors.ts', 'domain/approvals/decision.ts'],
+  },
+}
+
+test('only domain/events names events', () => {
+  const types = Object.keys(eventKinds) as EventType[]
+  const isEvents = (path: string) => path.startsWith('domain/events/')
+  const named = files
+    .filter((path) => !isEvents(path))
+    .flatMap((path) => {
+      const text = readFileSync(join(src, path), 'utf8')
+      return types
+        .filter((type) => new RegExp(`['"\`]${type}['"\`]`).test(text))
+        .map((type) => ({ path, type }))
+    })
+  expect(named.filter(({ path, type }) => !homonyms[type]?.files.includes(path))).toEqual([])
+  // An exception that is not needed any more goes.
+  const used = Object.entries(homonyms).flatMap(([type, { files: where }]) =>
+    where.map((path) => ({ path, type })),
+  )
+  expect(named).toEqual(expect.arrayContaining(used))
+})
+
+test('only domain/events writes to the log, so that every event has the data of its kind', () => {
+  const writers = ['store/events/log.ts', 'store/work/owner-update.ts']
+  const bad = edges.filter(
+    ({ from, to }) =>
+      writers.includes(to) && floorOf(from) !== 'store' && roomOf(from) !== 'events' && !excused(from),
+  )
+  expect(tell(bad)).toEqual([])
 })

@@ -68,7 +68,7 @@ ${rows.map((row, index) => drawRow(row, y(index))).join('\n')}
 function track(rows: Row[], y: (index: number) => number): string {
   return rows
     .slice(1)
-    .map((row, i) => {
+    .map((_row, i) => {
       const down = rows[i]!.mood === 'fault'
       return `<line class="${down ? 'cut' : 'track'}" x1="${columns.line}" x2="${columns.line}" y1="${y(i) + 9}" y2="${y(i + 1) + 9}"/>`
     })

@@ -39,10 +39,12 @@ export function newId(kind: IdKind): string {
 }
 
 const shape = new RegExp(`^(${Object.values(idPrefixes).join('|')})_[0-9a-z_]{1,40}$`)
-const kindByPrefix = new Map(Object.entries(idPrefixes).map(([kind, prefix]) => [prefix, kind as IdKind]))
+const kindByPrefix = new Map<string, IdKind>(
+  Object.entries(idPrefixes).map(([kind, prefix]) => [prefix, kind as IdKind]),
+)
 
 /** The kind that an id claims to be, or null when it is not shaped like one of our ids. */
 export function kindOfId(id: string): IdKind | null {
   const match = shape.exec(id)
-  return match ? (kindByPrefix.get(match[1] as never) ?? null) : null
+  return match ? (kindByPrefix.get(match[1]!) ?? null) : null
 }

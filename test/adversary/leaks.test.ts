@@ -70,7 +70,7 @@ test('a name that means a private address is told of as one that does not exist'
       'toolCall { status errorCode content }',
     )
     const trial = await h.mutate('testUpstream', { url: `http://${host}/mcp` }, 'ok error { code message }')
-    return { ...toolCall, trial: trial.error }
+    return { ...toolCall, trial: trial['error'] }
   }
   const inside = await errorOf('inside.test')
   expect(inside).toEqual(await errorOf('nowhere.test'))

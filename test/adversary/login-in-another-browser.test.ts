@@ -7,6 +7,7 @@ import {
 } from '../support/authorization-server.ts'
 import { browse, confirmLogin, type Jar } from '../support/browser.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
+import { hasPeers } from '../support/peers.ts'
 import { startModern, type ModernServer } from '../support/upstream-servers.ts'
 
 let h: Harness
@@ -60,7 +61,7 @@ const post = (fields: Record<string, string>, headers: Record<string, string> = 
   })
 const stateOf = (url: string) => new URL(url).searchParams.get('state')!
 
-describe('the page of a login', () => {
+describe.skipIf(!hasPeers)('the page of a login', () => {
   test('names tool, project, who began it and where it leads, and none of it is markup', async () => {
     const response = await fetch(link)
     const html = await response.text()
@@ -103,7 +104,7 @@ describe('the page of a login', () => {
   })
 })
 
-describe('a victim', () => {
+describe.skipIf(!hasPeers)('a victim', () => {
   test('who is sent to the authorization server itself comes back without having confirmed: nothing is attached', async () => {
     const attacker: Jar = new Map()
     const address = await confirmLogin(link, attacker)
@@ -134,7 +135,7 @@ describe('a victim', () => {
   })
 })
 
-describe('a form of another site', () => {
+describe.skipIf(!hasPeers)('a form of another site', () => {
   test('does not confirm for a browser: without the cookie, without the token, with those of another browser', async () => {
     const state = stateOf(link)
     const page = await fetch(link)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { protect, startAuthorizationServer } from '../support/authorization-server.ts'
 import { browse } from '../support/browser.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
+import { hasPeers } from '../support/peers.ts'
 import { startModern, type ModernServer } from '../support/upstream-servers.ts'
 
 /** On a busy machine. */
@@ -84,7 +85,7 @@ it('is tried out, saved, looked at again after it died, and told of in the feed'
   ])
 })
 
-it('is connected by a person and disconnected again', async () => {
+it.skipIf(!hasPeers)('is connected by a person and disconnected again', async () => {
   const issuer = await startAuthorizationServer(`${h.url}/oauth/callback`)
   protect(server, issuer.issuer)
   const { tool } = await h.mutate(

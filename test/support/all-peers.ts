@@ -10,9 +10,9 @@ export const allPeers: Record<string, OpenPeer> = {
   ...peers,
   ...(isInstalled
     ? {
-        'the Inspector, old era': inspector('legacy'),
-        'the Inspector, new era': inspector('modern'),
-        'the Inspector, by itself': inspector('auto'),
+        'the Inspector, legacy': inspector('legacy'),
+        'the Inspector, modern': inspector('modern'),
+        'the Inspector, negotiating': inspector('auto'),
       }
     : {}),
 }

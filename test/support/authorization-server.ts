@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { createRemoteJWKSet, exportJWK, jwtVerify } from 'jose'
-import { Provider } from 'oidc-provider'
+import { importPeer } from './peers.ts'
 import { freePort, type ModernServer } from './upstream-servers.ts'
 
 export const clientSecret = 'a-secret-of-32-characters-or-more'
@@ -28,6 +28,7 @@ export async function startAuthorizationServer(redirectUri: string): Promise<Aut
   const issuer = `http://127.0.0.1:${port}`
   const made: AuthorizationServer = { issuer, granted: [], requests: [], ttl: 300, close: async () => {} }
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+  const { Provider } = await importPeer<typeof import('oidc-provider')>('oidc-provider')
   const provider = new Provider(issuer, {
     clients: [
       {

@@ -1,13 +1,13 @@
-/** Speaking to the bridge as plain callers do: one POST, headers as given. */
+/** Plain JSON-RPC over HTTP: one POST with the given headers. */
 
 export interface RpcAnswer {
   status: number
   headers: Headers
-  /** The JSON body; of a stream the last message. */
+  /** The JSON body; for a stream its last message. */
   body: Record<string, any>
 }
 
-/** Sends one JSON-RPC message. Without headers it is a caller in the style of the seeds. */
+/** Sends one JSON-RPC message. Without headers the server sees a plain caller and uses the SEED error profile. */
 export async function rpc(
   url: string,
   key: string | null,
@@ -27,7 +27,7 @@ export async function rpc(
   return { status: response.status, headers: response.headers, body: messageOf(text) }
 }
 
-/** Calls a tool in the style of the seeds and answers the whole message. */
+/** Calls a tool as a plain caller and returns the whole response. */
 export function callRaw(
   url: string,
   key: string,

@@ -1,5 +1,7 @@
-/** An agent for MCP clients: a tool that works, one that fails, and one that a person must agree to; and that person. */
-import type { Harness } from './harness.ts'
+/** An agent for MCP clients with a tool that works, one that fails and one that needs approval, and its approver. */
+import { afterAll, beforeAll } from 'vitest'
+import type { McpTimings } from '../../src/api/mcp/timings.ts'
+import { openHarness, type Harness } from './harness.ts'
 import { startLoopback, type Loopback } from './loopback.ts'
 import { objectSchema } from './story.ts'
 
@@ -15,6 +17,24 @@ export interface GatedAgent {
   /** Decides about the oldest pending approval as soon as there is one. */
   decide(verdict?: 'APPROVE' | 'REJECT'): Promise<Record<string, any>>
   close(): Promise<void>
+}
+
+/** Opens a server with a gated agent before the tests of this file, and closes both after them. */
+export function useGatedAgent(
+  mcp: Partial<McpTimings>,
+  opened: (story: { h: Harness; agent: GatedAgent }) => void,
+): void {
+  let h: Harness | undefined
+  let agent: GatedAgent | undefined
+  beforeAll(async () => {
+    h = await openHarness({}, { mcp })
+    agent = await makeGatedAgent(h)
+    opened({ h, agent })
+  })
+  afterAll(async () => {
+    await agent?.close()
+    await h?.stop()
+  })
 }
 
 export async function makeGatedAgent(h: Harness, settings: object = {}): Promise<GatedAgent> {
@@ -61,12 +81,12 @@ async function decide(h: Harness, toolId: string, verdict: string): Promise<Reco
   return h.mutate('decideApproval', { approvalId: id, verdict }, 'approval { id status }')
 }
 
-/** Looks at each approval that was ever asked for, and at each that comes, until one is pending. */
+/** Waits for an approval that is pending, by the events of those that were and will be requested. */
 function nextPending(h: Harness, pending: () => Promise<string | undefined>): Promise<string> {
   const query = 'subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }'
   return new Promise((resolve, reject) => {
-    let looking: Promise<unknown> = Promise.resolve()
-    const look = async () => {
+    let checking: Promise<unknown> = Promise.resolve()
+    const check = async () => {
       const id = await pending()
       if (id) resolve((stop(), id))
     }
@@ -74,7 +94,7 @@ function nextPending(h: Harness, pending: () => Promise<string | undefined>): Pr
       .client()
       .subscribe(
         { query },
-        { next: () => void (looking = looking.then(look)), error: reject, complete: () => {} },
+        { next: () => void (checking = checking.then(check)), error: reject, complete: () => {} },
       )
   })
 }

@@ -2,7 +2,12 @@
 import { sql } from 'drizzle-orm'
 import { atomically, query, type Database } from '../../src/store/db/database.ts'
 import type { PubSub } from '../../src/store/events/pubsub.ts'
-import { insertGenerationEvents, type NewEvent } from '../../src/store/events/log.ts'
+import {
+  generationCompleted,
+  insertGenerationEvents,
+  messageCommitted,
+  type GenerationEvent,
+} from '../../src/domain/events/index.ts'
 
 export interface Desk {
   db: Database
@@ -23,7 +28,12 @@ export async function makeGenerations(db: Database, projectId: string, count: nu
 }
 
 /** Appends under the row's lock, in one statement, and rings after the commit. Answers the newest number. */
-export async function append(desk: Desk, projectId: string, id: string, events: NewEvent[]): Promise<number> {
+export async function append(
+  desk: Desk,
+  projectId: string,
+  id: string,
+  events: GenerationEvent[],
+): Promise<number> {
   const rows = await query<{ seq: number }>(
     desk.db,
     sql`with g as (update generations set last_seq = last_seq + ${events.length}::int where id = ${id}
@@ -40,7 +50,7 @@ export async function appendSlowly(
   desk: Desk,
   projectId: string,
   id: string,
-  events: NewEvent[],
+  events: GenerationEvent[],
   hold: () => Promise<unknown>,
 ): Promise<void> {
   await atomically(desk.db, async (tx) => {
@@ -50,11 +60,11 @@ export async function appendSlowly(
   desk.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq: null }])
 }
 
-/** Events that tell nothing in particular; the last one ends the stream when it is `closing`. */
-export function someEvents(count: number, closing = false): NewEvent[] {
-  return Array.from({ length: count }, (_, i): NewEvent =>
+/** Events of no particular kind; the last one ends the stream when it is `closing`. */
+export function someEvents(count: number, closing = false): GenerationEvent[] {
+  return Array.from({ length: count }, (_, i): GenerationEvent =>
     closing && i === count - 1
-      ? { type: 'GENERATION_COMPLETED', data: { stopReason: 'END_TURN' } }
-      : { type: 'MESSAGE_COMMITTED', data: { stepIndex: i } },
+      ? generationCompleted({ stopReason: 'END_TURN' })
+      : messageCommitted({ stepIndex: i }),
   )
 }

@@ -1,7 +1,8 @@
-/** MCP clients as people have them, behind one small face: what each can do, it does in its own way. */
+/** The MCP clients that people use, behind one interface. Each waits for approvals in its own way. */
 import { createMCPClient } from '@ai-sdk/mcp'
 import {
   Client as ClientV2,
+  type ClientOptions,
   StreamableHTTPClientTransport as TransportV2,
   type VersionNegotiationOptions,
 } from '@modelcontextprotocol/client'
@@ -9,6 +10,7 @@ import { createTaskSessionFromClient } from '@modelcontextprotocol/ext-tasks/cli
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { callRaw, rpc } from './bridge.ts'
+import { acceptStream, modernProtocol, tasksCapability } from './mcp-wire.ts'
 
 export interface McpResult {
   content: { type: string; text?: string }[]
@@ -19,12 +21,12 @@ export interface McpResult {
 
 export interface McpPeer {
   list(): Promise<{ name: string }[]>
-  /** Rejects for an error of the protocol. */
+  /** Rejects for a JSON-RPC error. */
   call(name: string, args: object): Promise<McpResult>
   close(): Promise<void>
 }
 
-/** Opens a client; `seen` hears every request that it sends, by its JSON-RPC method. */
+/** Opens a client; `seen` is called with the JSON-RPC method of every request that it sends. */
 export type OpenPeer = (url: string, key: string, seen?: (method: string) => void) => Promise<McpPeer>
 
 const info = { name: 'gatehouse-test', version: '1' }
@@ -38,15 +40,37 @@ function watching(seen: (method: string) => void): typeof fetch {
 
 const headersOf = (key: string) => ({ authorization: `Bearer ${key}` })
 
-/** The first generation of the official client; with `progress` it asks for signs of life and lives by them. */
+interface V1Options {
+  capabilities?: object
+  fetch?: typeof fetch
+}
+
+/** Connects the official v1 client. `leave` ends its session and closes it. */
+export async function connectV1(
+  url: string,
+  key: string,
+  { capabilities = {}, fetch: fetcher = fetch }: V1Options = {},
+): Promise<{ client: ClientV1; leave(): Promise<void> }> {
+  const client = new ClientV1(info, { capabilities })
+  // The types of SDK v1 do not fit exactOptionalPropertyTypes.
+  const transport = new TransportV1(new URL(url), {
+    requestInit: { headers: headersOf(key) },
+    fetch: fetcher as never,
+  })
+  await client.connect(transport as never)
+  return {
+    client,
+    async leave() {
+      await transport.terminateSession()
+      await client.close()
+    },
+  }
+}
+
+/** The official v1 client; with `progress` it asks for progress, which extends its timeout. */
 function v1(progress: boolean): OpenPeer {
   return async (url, key, seen = () => {}) => {
-    const client = new ClientV1(info)
-    const transport = new TransportV1(new URL(url), {
-      requestInit: { headers: headersOf(key) },
-      fetch: watching(seen) as never,
-    })
-    await client.connect(transport as never)
+    const { client, leave } = await connectV1(url, key, { fetch: watching(seen) })
     const options = progress
       ? { onprogress: () => seen('progress'), resetTimeoutOnProgress: true }
       : undefined
@@ -54,18 +78,31 @@ function v1(progress: boolean): OpenPeer {
       list: async () => (await client.listTools()).tools,
       call: async (name, args) =>
         (await client.callTool({ name, arguments: args as never }, undefined, options)) as McpResult,
-      close: async () => {
-        await transport.terminateSession()
-        await client.close()
-      },
+      close: leave,
     }
   }
 }
 
-function v2(mode: VersionNegotiationOptions['mode']): OpenPeer {
+interface V2Options extends ClientOptions {
+  /** Which protocol era it negotiates; the modern one without it. */
+  mode?: NonNullable<VersionNegotiationOptions['mode']>
+  seen?: (method: string) => void
+}
+
+/** Connects the official v2 client. */
+export async function connectV2(
+  url: string,
+  key: string,
+  { mode = { pin: modernProtocol }, seen = () => {}, ...options }: V2Options = {},
+): Promise<ClientV2> {
+  const client = new ClientV2(info, { ...options, versionNegotiation: { mode } })
+  await client.connect(transportV2(url, key, seen))
+  return client
+}
+
+function v2(mode: NonNullable<VersionNegotiationOptions['mode']>): OpenPeer {
   return async (url, key, seen = () => {}) => {
-    const client = new ClientV2(info, { versionNegotiation: { mode } })
-    await client.connect(transportV2(url, key, seen))
+    const client = await connectV2(url, key, { mode, seen })
     return {
       list: async () => (await client.listTools()).tools,
       call: async (name, args) => (await client.callTool({ name, arguments: args as never })) as McpResult,
@@ -81,26 +118,26 @@ export function transportV2(url: string, key: string, seen: (method: string) => 
   })
 }
 
-const protocolVersion = '2026-07-28'
-const capabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
-
-/** The client of the Tasks extension over the official one. Its requests go straight to the wire, as it asks for. */
+/** The client of the Tasks extension. It sends its requests by itself, past the official client. */
 const tasks: OpenPeer = async (url, key, seen = () => {}) => {
-  const client = new ClientV2(info, { capabilities, versionNegotiation: { mode: { pin: protocolVersion } } })
-  await client.connect(transportV2(url, key, seen))
+  const client = await connectV2(url, key, { capabilities: tasksCapability, seen })
   let id = 0
   const session = createTaskSessionFromClient(client, {
     endpointId: url,
-    v2RequestFraming: { protocolVersion, clientInfo: info, clientCapabilities: capabilities },
+    v2RequestFraming: {
+      protocolVersion: modernProtocol,
+      clientInfo: info,
+      clientCapabilities: tasksCapability,
+    },
     rawDispatch: async (request, options) => {
       const { method, params } = request as { method: string; params: Record<string, any> }
       seen(method)
-      // It writes its headers in capitals: two spellings of one name would be sent as two values.
+      // It capitalizes header names: fetch would send two spellings of one name as two values.
       const own = Object.fromEntries(new Headers(options?.context?.headers))
       const headers = {
         ...headersOf(key),
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': protocolVersion,
+        accept: acceptStream,
+        'mcp-protocol-version': modernProtocol,
         'mcp-method': method,
         'mcp-name': String(params['taskId'] ?? params['name'] ?? ''),
         ...own,
@@ -143,7 +180,7 @@ const aiSdk: OpenPeer = async (url, key, seen = () => {}) => {
   }
 }
 
-/** No client at all: a POST in the style of the seeds. */
+/** No client library: a plain JSON-RPC POST. */
 const plain: OpenPeer = async (url, key, seen = () => {}) => ({
   list: async () =>
     (await rpc(url, key, { jsonrpc: '2.0', id: 1, method: 'tools/list' })).body['result'].tools,
@@ -159,15 +196,15 @@ const plain: OpenPeer = async (url, key, seen = () => {}) => ({
 export const peers: Record<string, OpenPeer> = {
   'SDK v1': v1(false),
   'SDK v1 with progress': v1(true),
-  'SDK v2, old era': v2('legacy'),
-  'SDK v2, by itself': v2('auto'),
-  'SDK v2, pinned to the new era': v2({ pin: protocolVersion }),
+  'SDK v2, legacy': v2('legacy'),
+  'SDK v2, negotiating': v2('auto'),
+  'SDK v2, pinned to the modern protocol': v2({ pin: modernProtocol }),
   'the Tasks client': tasks,
   'the AI SDK': aiSdk,
   'plain fetch': plain,
 }
 
-/** Calls, and waits with `approval_wait` as a model would that reads "pending_approval". */
+/** Calls a tool; while the result is pending_approval, calls `approval_wait`, as a model would. */
 export async function callThrough(peer: McpPeer, name: string, args: object): Promise<McpResult> {
   let result = await peer.call(name, args)
   while (result.structuredContent?.['status'] === 'pending_approval')

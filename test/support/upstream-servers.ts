@@ -2,9 +2,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { createMcpHandler, Server, type McpHttpHandler } from '@modelcontextprotocol/server'
+import { peerFile } from './peers.ts'
 
 export interface RunningServer {
   /** Where MCP is spoken. */
@@ -16,11 +16,9 @@ export interface RunningServer {
   restart(): Promise<void>
 }
 
-const nodeModules = join(import.meta.dirname, '..', '..', 'node_modules')
-
 /** The reference server that shows everything, over either of the older transports. */
 export function startEverything(transport: 'streamableHttp' | 'sse'): Promise<RunningServer> {
-  const program = join(nodeModules, '@modelcontextprotocol/server-everything/dist/index.js')
+  const program = peerFile('node_modules/@modelcontextprotocol/server-everything/dist/index.js')
   return startProgram(
     (port) => ({ args: [program, transport], env: { PORT: String(port) } }),
     transport === 'sse' ? '/sse' : '/mcp',
@@ -29,8 +27,8 @@ export function startEverything(transport: 'streamableHttp' | 'sse'): Promise<Ru
 
 /** The reference server for files, which knows stdin and stdout only, behind a proxy that speaks HTTP. */
 export function startFilesystem(folder: string): Promise<RunningServer> {
-  const proxy = join(nodeModules, 'mcp-proxy/dist/bin/mcp-proxy.mjs')
-  const program = join(nodeModules, '@modelcontextprotocol/server-filesystem/dist/index.js')
+  const proxy = peerFile('node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs')
+  const program = peerFile('node_modules/@modelcontextprotocol/server-filesystem/dist/index.js')
   return startProgram(
     (port) => ({
       args: [proxy, '--host', '127.0.0.1', '--port', String(port), '--', process.execPath, program, folder],
@@ -40,10 +38,10 @@ export function startFilesystem(folder: string): Promise<RunningServer> {
   )
 }
 
-/** A server made with fastmcp, see fastmcp-server.ts. */
+/** A server made with fastmcp, see tools/peers/fastmcp-server.js. */
 export function startFastMcp(): Promise<RunningServer> {
-  const program = join(import.meta.dirname, 'fastmcp-server.ts')
-  return startProgram((port) => ({ args: ['--import', 'tsx', program], env: { PORT: String(port) } }), '/mcp')
+  const program = peerFile('fastmcp-server.js')
+  return startProgram((port) => ({ args: [program], env: { PORT: String(port) } }), '/mcp')
 }
 
 async function startProgram(

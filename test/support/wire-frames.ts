@@ -6,7 +6,7 @@ export type Wire = 'openai' | 'anthropic' | 'google' | 'compatible'
 
 export interface WireCall {
   /** Made up when left out; null sends none at all. */
-  id?: string | null
+  id?: string | null | undefined
   name: string
   /** The argument text as it goes over the wire. On Gemini it must be JSON. */
   arguments: string

@@ -78,7 +78,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
     }),
     payload: payload('CreateAgentPayload'),
     errors: ['ValidationError', 'NameTakenError', 'NotFoundError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ agent: await createAgent(ctx, input as never) }),
+    run: async (ctx, input) => ({ agent: await createAgent(ctx, input) }),
   })
   addMutation(refs, {
     name: 'updateAgent',
@@ -108,7 +108,7 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
     }),
     payload: payload('UpdateAgentPayload'),
     errors: ['ValidationError', 'NameTakenError', 'NotFoundError', 'ConflictError'],
-    run: async (ctx, input) => ({ agent: await updateAgent(ctx, input as never) }),
+    run: async (ctx, input) => ({ agent: await updateAgent(ctx, input) }),
   })
   addMutation(refs, {
     name: 'deleteAgent',

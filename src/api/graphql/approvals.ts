@@ -295,7 +295,10 @@ function addVerdicts(refs: Refs, { GrantInput }: GrantTypes, { Verdict }: Enums)
     payload: builder.objectRef<{ approval: Approval }>('DecideApprovalPayload').implement({
       description: 'The result of a verdict that was accepted.',
       fields: (t) => ({
-        approval: t.expose('approval', { type: refs.Approval, description: 'The approval after the mutation.' }),
+        approval: t.expose('approval', {
+          type: refs.Approval,
+          description: 'The approval after the mutation.',
+        }),
       }),
     }),
     errors: decideErrors,

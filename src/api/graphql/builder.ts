@@ -1,5 +1,5 @@
 /** The schema builder: its scalar types, plugins and conventions. */
-import SchemaBuilder from '@pothos/core'
+import SchemaBuilder, { type EnumRef } from '@pothos/core'
 import ComplexityPlugin from '@pothos/plugin-complexity'
 import RelayPlugin from '@pothos/plugin-relay'
 import type { Json, JsonObject } from '../../core/json.ts'
@@ -69,3 +69,9 @@ export const builder = new SchemaBuilder<SchemaTypes>({
 })
 
 export type Builder = typeof builder
+
+/** The builder's types with the defaults of Pothos, as its refs carry them. */
+export type BuilderTypes = Builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
+
+/** An enum type whose values are these. */
+export type EnumOf<Value> = EnumRef<BuilderTypes, Value>

@@ -16,7 +16,7 @@ type Arguments = Parameters<NonNullable<Parameters<Refs['builder']['queryField']
 
 /** The cost of such a list: the requested number of entries. */
 export function firstOf(max: number) {
-  return ({ first }: { first?: number | null }) => ({
+  return ({ first }: { first?: number | null | undefined }) => ({
     field: 1,
     multiplier: Math.max(1, Math.min(first ?? max, max)),
   })

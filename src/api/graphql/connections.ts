@@ -3,54 +3,50 @@ import { resolveCursorConnection } from '@pothos/plugin-relay'
 import type { ObjectRef, InterfaceRef } from '@pothos/core'
 import { badCursor, decodePlace, encodePlace, type Page, type PlaceInList } from '../../core/page.ts'
 import { invalidAt } from '../../core/errors.ts'
-import { builder, pageSizes } from './builder.ts'
+import { builder, pageSizes, type BuilderTypes } from './builder.ts'
 
-type Types = typeof builder extends PothosSchemaTypes.SchemaBuilder<infer T> ? T : never
-type NodeRef<Node> = ObjectRef<Types, Node> | InterfaceRef<Types, Node>
+type NodeRef<Node> = ObjectRef<BuilderTypes, Node> | InterfaceRef<BuilderTypes, Node>
 
 /** Creates the connection and edge types of a node type. Call it once for each. */
 export function connectionOf<Node>(node: NodeRef<Node>, name: string) {
   const edge = builder.edgeObject({
-    type: node as never,
+    type: node,
     name: `${name}Edge`,
     description: `An entry of a list of ${name} objects, with its cursor.`,
     nodeNullable: false,
   })
   const options = {
-    type: node as never,
+    type: node,
     name: `${name}Connection`,
     description: `A page of a list of ${name} objects.`,
   }
-  return builder.connectionObject(
-    { ...options, edgesNullable: { list: false, items: false } } as never,
-    edge as never,
-  )
+  return builder.connectionObject({ ...options, edgesNullable: { list: false, items: false } }, edge)
 }
 
 interface ConnectionArgs {
-  first?: number | null
-  last?: number | null
-  after?: string | null
-  before?: string | null
+  first?: number | null | undefined
+  last?: number | null | undefined
+  after?: string | null | undefined
+  before?: string | null | undefined
 }
 
 /** Loads one page by keyset. `load` returns rows newest first, or oldest first when its `inverted` is true (for `last`). */
 export function page<Row extends { id: string; createdAt: Date }>(
   args: ConnectionArgs,
   load: (page: Page) => Promise<Row[]>,
-): Promise<never> {
+) {
   if (isGiven(args.first) && isGiven(args.last)) throw invalidAt(['last'], 'give first or last, not both')
   for (const name of ['first', 'last'] as const) {
     const size = args[name]
     if (isGiven(size) && (size < 0 || size > pageSizes.maximum))
       throw invalidAt([name], `must be from 0 to ${pageSizes.maximum}`)
   }
-  return resolveCursorConnection(
+  return resolveCursorConnection<Promise<Row[]>>(
     {
       args,
       defaultSize: pageSizes.default,
       maxSize: pageSizes.maximum,
-      toCursor: (row) => encodePlace({ at: (row as Row).createdAt.getTime(), id: (row as Row).id }),
+      toCursor: (row) => encodePlace({ at: row.createdAt.getTime(), id: row.id }),
     },
     ({ before, after, limit, inverted }) =>
       load({
@@ -59,7 +55,7 @@ export function page<Row extends { id: string; createdAt: Date }>(
         after: after ? placeOf(after) : undefined,
         before: before ? placeOf(before) : undefined,
       }),
-  ) as Promise<never>
+  )
 }
 
 /** The last time that JavaScript writes with a four-digit year, as both databases need it. */

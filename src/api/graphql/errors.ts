@@ -86,7 +86,7 @@ export function addErrorTypes(builder: Builder) {
     description: 'A stable code of an error. Clients must expect new codes.',
     values: described(errorCodes, codeMeanings),
   })
-  const error = builder.interfaceRef<Refusal>('Error').implement({
+  const error = builder.interfaceRef<Pick<Refusal, 'code' | 'message'>>('Error').implement({
     description:
       'An expected refusal of a mutation, as data. Select `... on Error` to handle types that are added later.',
     fields: (t) => ({
@@ -139,7 +139,7 @@ export function addErrorTypes(builder: Builder) {
 }
 
 /** The union member of a caught error when the mutation lists it; rethrows any other error. */
-export function refusalOf(error: unknown, listed: readonly RefusalName[]): object {
+export function refusalOf(error: unknown, listed: readonly RefusalName[]): Refusal {
   const known = asAppError(error)
   if (known)
     for (const name of listed)
@@ -199,16 +199,16 @@ export function documentFault(error: GraphQLError): GraphQLError {
   const given = (extensions['http'] as object | undefined) ?? { spec: true, status: 400 }
   const http = extensions['code'] === 'BAD_REQUEST' ? { ...given, spec: false } : given
   return new GraphQLError(message, {
-    nodes,
-    source,
-    positions,
-    path,
+    nodes: nodes ?? null,
+    source: source ?? null,
+    positions: positions ?? null,
+    path: path ?? null,
     extensions: path ? extensions : { ...extensions, http },
   })
 }
 
 function at(error: unknown, message: string, extensions: Record<string, unknown>): GraphQLError {
-  const { nodes, path } = error instanceof GraphQLError ? error : { nodes: undefined, path: undefined }
+  const { nodes = null, path = null } = error instanceof GraphQLError ? error : {}
   return new GraphQLError(message, { nodes, path, extensions })
 }
 

@@ -48,7 +48,7 @@ function addType(refs: Refs): void {
         type: 'JSONObject',
         description:
           'The values to set: gate (null removes it), actionGates and agentsOnly. Members that are absent do not change.',
-        resolve: ({ change }) => change as never,
+        resolve: ({ change }) => change,
       }),
       note: t.exposeString('note', {
         nullable: true,

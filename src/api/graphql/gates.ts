@@ -127,15 +127,11 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
       }),
     }),
   })
-  addTrials(refs, Input, Required)
   return { Policy, Input, Required }
 }
 
-function addTrials(
-  refs: Refs,
-  Input: ReturnType<Refs['builder']['inputType']>,
-  Required: ReturnType<Refs['builder']['objectType']> | object,
-): void {
+/** The two ways to try a gate without calling anything. */
+export function addGateTrials(refs: Refs, { Input, Required }: GateTypes): void {
   const { builder } = refs
   const Evaluation = builder.objectRef<GateEvaluation>('GateEvaluation').implement({
     description: 'The decision of the gate about a call, without making the call.',
@@ -145,10 +141,10 @@ function addTrials(
         resolve: (made) => made.requirement !== null && made.grantId === null,
       }),
       requirement: t.field({
-        type: Required as never,
+        type: Required,
         nullable: true,
         description: 'The verdict that the gate requires; null when it requires none.',
-        resolve: ((made: GateEvaluation) => made.requirement) as never,
+        resolve: (made) => made.requirement,
       }),
       grant: t.field({
         type: refs.Grant,
@@ -200,10 +196,10 @@ function addTrials(
       args: {
         toolId: t.arg.id({ required: true, description: 'The id of the tool; it begins with tool_.' }),
         action: t.arg.string({ description: 'The name of the action; required for mcp and platform tools.' }),
-        gate: t.arg({ type: Input as never, required: true, description: 'The draft of the gate.' }),
+        gate: t.arg({ type: Input, required: true, description: 'The draft of the gate.' }),
         last: t.arg.int({ description: 'The number of recorded calls, 1 to 1,000. Default: 100.' }),
       },
-      resolve: (_root, args, { ctx }) => previewGate(ctx, args as never),
+      resolve: (_root, args, { ctx }) => previewGate(ctx, args),
     }),
   )
 }

@@ -1,6 +1,6 @@
 /** The object types of generations and steps. */
+import { encodeGenerationCursor } from '../../domain/events/index.ts'
 import {
-  encodeGenerationCursor,
   isTerminal,
   readEvents,
   shownStatus,
@@ -17,7 +17,7 @@ import type { EventTypes } from './events.ts'
 import { openCalls } from './generation-chain.ts'
 import { listMaxima } from './list-bounds.ts'
 import { addGenerationEnums, type GenerationEnums } from './generation-enums.ts'
-import type { FactShape, Refs } from './refs.ts'
+import type { Fact, Refs } from './refs.ts'
 
 /** Implements Generation and Step with the types that only they use; returns the enums, which queries need too. */
 export function addGenerationTypes(refs: Refs, events: EventTypes): GenerationEnums {
@@ -296,7 +296,7 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
 function addLog(refs: Refs, events: EventTypes): void {
   const { builder } = refs
   const Log = builder
-    .objectRef<{ nodes: FactShape[]; endCursor: string | null; hasMore: boolean }>('GenerationEventPage')
+    .objectRef<{ nodes: Fact[]; endCursor: string | null; hasMore: boolean }>('GenerationEventPage')
     .implement({
       description: 'A page of the events of a generation, oldest first.',
       fields: (t) => ({

@@ -137,7 +137,7 @@ function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes): void {
     }),
     payload: payloadOf(refs, 'StartGenerationPayload'),
     errors: ['ValidationError', 'NotFoundError', 'IdempotencyConflictError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ generation: await startGeneration(ctx, input as never) }),
+    run: async (ctx, input) => ({ generation: await startGeneration(ctx, input) }),
   })
 }
 
@@ -153,7 +153,7 @@ function addSubmit(refs: Refs, inputs: SettingInputs): void {
   })
   const OutcomeError = builder.objectRef<NonNullable<OutputOutcome['error']>>('OutputError').implement({
     description: 'The reason for which one output was refused.',
-    interfaces: [refs.Error as never],
+    interfaces: [refs.Error],
   })
   const Outcome = builder.objectRef<OutputOutcome>('OutputOutcome').implement({
     description: 'The outcome of one submitted output.',
@@ -225,7 +225,7 @@ function addSubmit(refs: Refs, inputs: SettingInputs): void {
         }),
       }),
     errors: ['ValidationError', 'NotFoundError', 'GenerationTerminalError'],
-    run: (ctx, input) => submitToolOutputs(ctx, input as never),
+    run: (ctx, input) => submitToolOutputs(ctx, input),
   })
 }
 

@@ -6,6 +6,7 @@ import {
   revokeGrant,
   type Grant,
 } from '../../domain/approvals/index.ts'
+import type { EnumOf } from './builder.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
@@ -58,7 +59,7 @@ export function addGrants(refs: Refs) {
   }
 }
 
-function addGrantType(refs: Refs, Scope: ReturnType<Refs['builder']['enumType']>): void {
+function addGrantType(refs: Refs, Scope: EnumOf<Grant['scope']>): void {
   const { builder } = refs
   refs.Grant.implement({
     description:
@@ -78,10 +79,10 @@ function addGrantType(refs: Refs, Scope: ReturnType<Refs['builder']['enumType']>
         resolve: (grant, _args, { loaders }) => loaders.tools.load(grant.toolId),
       }),
       scope: t.field({
-        type: Scope as never,
+        type: Scope,
         description: 'Which calls the grant covers.',
-        resolve: (grant: Grant) => grant.scope,
-      } as never),
+        resolve: (grant) => grant.scope,
+      }),
       schema: t.expose('schema', {
         type: 'JSONSchema',
         nullable: true,

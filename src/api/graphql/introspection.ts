@@ -1,5 +1,7 @@
 /** What a document asks of the schema itself: how often, and how much it would get. */
 import {
+  isEnumType,
+  isInputObjectType,
   isInterfaceType,
   isObjectType,
   getNamedType,
@@ -91,8 +93,8 @@ function sizesOf(schema: GraphQLSchema): Sizes {
   const types = Object.values(schema.getTypeMap())
   const withFields = types.filter((type) => isObjectType(type) || isInterfaceType(type))
   const fields = withFields.flatMap((type) => Object.values(type.getFields()))
-  const inputs = types.filter((type) => 'getFields' in type && !withFields.includes(type as never))
-  const enums = types.filter((type) => 'getValues' in type)
+  const inputs = types.filter((type) => isInputObjectType(type))
+  const enums = types.filter((type) => isEnumType(type))
   const mean = (sum: number, of: number) => (of === 0 ? 0 : sum / of)
   const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0)
   // Behind a field stands its type; a type that many fields have counts as often.
@@ -104,14 +106,8 @@ function sizesOf(schema: GraphQLSchema): Sizes {
     types: types.length,
     fields: Math.max(mean(fields.length, types.length), mean(sum(behind), behind.length)),
     args: mean(sum(fields.map((field) => field.args.length)), fields.length),
-    inputFields: mean(
-      sum(inputs.map((type) => Object.keys((type as never as { getFields(): object }).getFields()).length)),
-      types.length,
-    ),
-    enumValues: mean(
-      sum(enums.map((type) => (type as never as { getValues(): unknown[] }).getValues().length)),
-      types.length,
-    ),
+    inputFields: mean(sum(inputs.map((type) => Object.keys(type.getFields()).length)), types.length),
+    enumValues: mean(sum(enums.map((type) => type.getValues().length)), types.length),
     interfaces: mean(sum(withFields.map((type) => type.getInterfaces().length)), types.length),
     possibleTypes: mean(
       sum(

@@ -37,7 +37,7 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
         type: Role,
         nullable: true,
         description: 'The role of the API key; null for a key with its own policy.',
-        resolve: (key) => key.role as never,
+        resolve: (key) => key.role,
       }),
       policy: t.field({
         type: 'JSONObject',

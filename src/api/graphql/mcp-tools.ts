@@ -153,12 +153,8 @@ function addInput(refs: Refs, Auth: ReturnType<typeof addUpstreamAuth>['Input'],
   })
 }
 
-interface McpConfigInput {
-  auth?: Record<string, object | null> | null
-}
-
 /** Converts the input of an mcp tool to the config of the domain. */
-export function mcpConfigOf<Input extends McpConfigInput>(given: Input) {
+export function mcpConfigOf(given: ReturnType<typeof addInput>['$inferInput']) {
   const { auth, ...rest } = given
   return {
     ...rest,

@@ -23,19 +23,19 @@ import { variableFaults } from './variables.ts'
 interface Operation {
   schema: GraphQLSchema
   document: DocumentNode
-  operationName?: string | null
+  operationName?: string | null | undefined
   variableValues?: Record<string, unknown> | null
   contextValue: GraphQLContext
 }
 
 /** Refuses an operation as a whole, before anything is read: faulty variables (never repeated) and excessive cost. */
-export function operationGuard(log: Log, production: boolean): Plugin {
+export function operationGuard(log: Log, production: boolean): Plugin<GraphQLContext> {
   const look = async ({ args, setResultAndStopExecution }: { args: Operation } & Stopping) => {
     const judged = judge(args, production)
     const fault = judged instanceof AppError ? judged : await spend(args.contextValue, judged)
     if (fault) setResultAndStopExecution({ errors: [refusal(fault, log)] })
   }
-  return { onExecute: look as never, onSubscribe: look as never }
+  return { onExecute: look, onSubscribe: look }
 }
 
 interface Stopping {

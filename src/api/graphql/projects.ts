@@ -1,12 +1,13 @@
 /** Projects and the viewer in GraphQL. */
 import {
   createProject,
+  feedCursor,
   listProjects,
   updateProject,
   type Principal,
   type Project,
 } from '../../domain/access/index.ts'
-import { feedCursor, newestPosition } from '../../domain/generations/index.ts'
+import { newestPosition } from '../../domain/events/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'

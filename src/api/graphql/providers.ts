@@ -116,11 +116,14 @@ export function addProviders(refs: Refs): void {
     payload: builder.objectRef<{ provider: Provider }>('SetProviderPayload').implement({
       description: 'The provider after the mutation.',
       fields: (t) => ({
-        provider: t.expose('provider', { type: refs.Provider, description: 'The provider after the mutation.' }),
+        provider: t.expose('provider', {
+          type: refs.Provider,
+          description: 'The provider after the mutation.',
+        }),
       }),
     }),
     errors: ['ValidationError', 'NotFoundError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ provider: await setProvider(ctx, input as never) }),
+    run: async (ctx, input) => ({ provider: await setProvider(ctx, input) }),
   })
   addMutation(refs, {
     name: 'deleteProvider',

@@ -5,17 +5,20 @@ import type { Approval, Grant } from '../../domain/approvals/index.ts'
 import type { Agent } from '../../domain/agents/index.ts'
 import type { StoredFile } from '../../domain/files/index.ts'
 import type { GateChange } from '../../domain/gates/index.ts'
-import type { EventRow, Generation, Provider, Step } from '../../domain/generations/index.ts'
+import type { EventType, RecordedEvent } from '../../domain/events/index.ts'
+import type { Generation, Provider, Step } from '../../domain/generations/index.ts'
 import type { Secret } from '../../domain/secrets/index.ts'
 import type { Tool } from '../../domain/tools/index.ts'
 import type { ToolCall } from '../../domain/tool-calls/index.ts'
 import { builder } from './builder.ts'
 import { addErrorTypes } from './errors.ts'
 
-/** A fact of the log with its cursor. */
-export type FactShape = EventRow & { cursor: string }
+/** An event of the log, with the cursor to go on from. */
+export type Fact<Type extends EventType = EventType> = Extract<RecordedEvent, { type: Type }> & {
+  cursor: string
+}
 
-/** A piece of text on its way. Its cursor is that of the newest fact before it. */
+/** A piece of text on its way. Its cursor is that of the newest event before it. */
 export interface DeltaShape {
   type: 'TEXT_DELTA'
   generationId: string
@@ -28,7 +31,7 @@ export interface DeltaShape {
   cursor: string
 }
 
-export type EventShape = FactShape | DeltaShape
+export type EventShape = Fact | DeltaShape
 
 export function declareRefs() {
   return {

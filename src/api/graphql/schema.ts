@@ -8,7 +8,7 @@ import { builder } from './builder.ts'
 import { addEvents } from './events.ts'
 import { addFiles } from './files.ts'
 import { addGateChanges } from './gate-changes.ts'
-import { addGateTypes } from './gates.ts'
+import { addGateTrials, addGateTypes } from './gates.ts'
 import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
 import { addKeys, addRole } from './keys.ts'
@@ -50,6 +50,7 @@ function build(): GraphQLSchema {
   addSecrets(refs)
   addAudit(refs)
   const gates = addGateTypes(refs, Role)
+  addGateTrials(refs, gates)
   addTools(refs, gates)
   const files = addFiles(refs)
   addToolCalls(refs, files)

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { CloseCode, type Context } from 'graphql-ws'
 import { useServer } from 'graphql-ws/use/ws'
-import { GraphQLError, type GraphQLFormattedError } from 'graphql'
+import { GraphQLError, type FormattedExecutionResult, type GraphQLFormattedError } from 'graphql'
 import { WebSocketServer, type WebSocket } from 'ws'
 import type { Log } from '../../core/log.ts'
 import type { Services } from '../../domain/access/index.ts'
@@ -26,7 +26,7 @@ export interface SocketOptions {
   /** Ends a socket with its key. */
   revocations: Services['revocations']
   /** Where they differ from the usual ones. */
-  limits?: Partial<SocketLimits>
+  limits?: Partial<SocketLimits> | undefined
 }
 
 interface Extra extends Record<PropertyKey, unknown> {
@@ -65,8 +65,9 @@ export function openSockets(options: SocketOptions): Sockets {
       subscribe: (args: unknown) => (args as Enveloped).subscribe(args),
       onConnect: (ctx) => connect(options, ctx),
       onSubscribe: (ctx, _id, payload) => subscribe(options, limits, ctx, payload),
+      // graphql-ws declares what it gets with undefined in it, and what it wants back without.
       onNext: (_ctx, _id, _payload, _args, result) =>
-        result.errors ? ({ ...result, errors: result.errors.map(withoutHttp) } as never) : undefined,
+        result.errors && ({ ...result, errors: result.errors.map(withoutHttp) } as FormattedExecutionResult),
       onError: (_ctx, _id, _payload, errors) => errors.map(withoutHttp),
       onClose: ({ extra }) => extra.forget?.(),
     },
@@ -174,7 +175,11 @@ async function subscribe(
   options: SocketOptions,
   { operations }: SocketLimits,
   ctx: Connection,
-  payload: { query: string; operationName?: string | null; variables?: Record<string, unknown> | null },
+  payload: {
+    query: string
+    operationName?: string | null | undefined
+    variables?: Record<string, unknown> | null | undefined
+  },
 ) {
   try {
     if (Object.keys(ctx.subscriptions).length > operations) {
@@ -193,13 +198,13 @@ async function subscribe(
     } = options.yoga.getEnveloped({
       prepared,
       params: payload,
-    } as never)
+    })
     const document = parse(payload.query)
     const faults = validate(schema, document)
     if (faults.length > 0) return faults.map((error: GraphQLError) => maskError(error, options.log))
     const contextValue = await contextFactory()
     const { operationName, variables: variableValues } = payload
-    return { schema, document, operationName, variableValues, contextValue, execute, subscribe: run } as never
+    return { schema, document, operationName, variableValues, contextValue, execute, subscribe: run }
   } catch (error) {
     return [maskError(error, options.log)]
   }

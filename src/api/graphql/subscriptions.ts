@@ -1,13 +1,14 @@
 /** The two subscriptions. Each stream resumes after a cursor. */
 import { onAbort } from '../../core/abort.ts'
+import { watchProject } from '../../domain/access/index.ts'
 import {
   encodeFeedCursor,
   encodeGenerationCursor,
-  watchGeneration,
-  watchProject,
-  type EventRow,
+  type EventStream,
+  type RecordedEvent,
   type StreamItem,
-} from '../../domain/generations/index.ts'
+} from '../../domain/events/index.ts'
+import { watchGeneration } from '../../domain/generations/index.ts'
 import type { EventTypes } from './events.ts'
 import type { EventShape, Refs } from './refs.ts'
 
@@ -32,8 +33,8 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
         endingWith(
           context,
           withCursors(await watchGeneration(context.ctx, args), args.after, encodeGenerationCursor),
-        ) as never,
-      resolve: renewed as never,
+        ),
+      resolve: renewed,
     }),
   )
   builder.subscriptionField('projectEvents', (t) =>
@@ -54,15 +55,8 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
         }),
       },
       subscribe: async (_root, args, context) =>
-        endingWith(
-          context,
-          withCursors(
-            await watchProject(context.ctx, args as Parameters<typeof watchProject>[1]),
-            args.after,
-            encodeFeedCursor,
-          ),
-        ) as never,
-      resolve: renewed as never,
+        endingWith(context, withCursors(await watchProject(context.ctx, args), args.after, encodeFeedCursor)),
+      resolve: renewed,
     }),
   )
 }
@@ -86,9 +80,9 @@ function endingWith<T>(context: object, stream: AsyncIterableIterator<T>): Async
 
 /** Adds its cursor to each item; a text delta has the cursor of the newest committed event before it. */
 function withCursors(
-  stream: AsyncIterableIterator<StreamItem>,
+  stream: EventStream,
   after: string | null | undefined,
-  encode: (event: EventRow) => string,
+  encode: (event: RecordedEvent) => string,
 ): AsyncIterableIterator<EventShape> {
   let last = after ?? ''
   const shape = (item: StreamItem): EventShape => {

@@ -1,11 +1,16 @@
 /** The attempts of a tool call in GraphQL, and resolveUnknownCall, which sets an unknown outcome. */
-import { resolveUnknownCall, type ResolveUnknownCallInput } from '../../domain/calls/index.ts'
-import { resolutions, type ToolCall, type ToolCallAttempt } from '../../domain/tool-calls/index.ts'
+import { resolveUnknownCall } from '../../domain/calls/index.ts'
+import {
+  resolutions,
+  type Resolution,
+  type ToolCall,
+  type ToolCallAttempt,
+  type ToolCallStatus,
+} from '../../domain/tool-calls/index.ts'
+import type { EnumOf } from './builder.ts'
 import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
-
-type Enum = ReturnType<Refs['builder']['enumType']>
 
 export function resolutionEnum({ builder }: Refs) {
   return builder.enumType('UnknownCallOutcome', {
@@ -18,7 +23,7 @@ export function resolutionEnum({ builder }: Refs) {
   })
 }
 
-export function attemptType({ builder }: Refs, Status: Enum) {
+export function attemptType({ builder }: Refs, Status: EnumOf<ToolCallStatus>) {
   return builder.objectRef<ToolCallAttempt>('ToolCallAttempt').implement({
     description: 'One attempt to send a tool call.',
     fields: (t) => ({
@@ -39,11 +44,11 @@ export function attemptType({ builder }: Refs, Status: Enum) {
         resolve: (attempt) => (attempt.endedAt ? new Date(attempt.endedAt) : null),
       }),
       outcome: t.field({
-        type: Status as never,
+        type: Status,
         nullable: true,
         description: 'The outcome: SUCCEEDED, ERRORED or UNKNOWN; null when endedAt is null.',
-        resolve: (attempt: ToolCallAttempt) => attempt.outcome ?? null,
-      } as never),
+        resolve: (attempt) => attempt.outcome ?? null,
+      }),
       errorCode: t.string({
         nullable: true,
         description: 'The stable code of the failure for programs; null when the attempt did not fail.',
@@ -53,7 +58,7 @@ export function attemptType({ builder }: Refs, Status: Enum) {
   })
 }
 
-export function addResolve(refs: Refs, Outcome: Enum): void {
+export function addResolve(refs: Refs, Outcome: EnumOf<Resolution>): void {
   const { builder } = refs
   addMutation(refs, {
     name: 'resolveUnknownCall',
@@ -66,11 +71,7 @@ export function addResolve(refs: Refs, Outcome: Enum): void {
           required: true,
           description: 'The id of the tool call; it begins with call_. The status must be UNKNOWN.',
         }),
-        outcome: t.field({
-          type: Outcome as never,
-          required: true,
-          description: 'The outcome to set, or RUN_AGAIN.',
-        }),
+        outcome: t.field({ type: Outcome, required: true, description: 'The outcome to set, or RUN_AGAIN.' }),
         output: t.field({
           type: 'JSON',
           description: 'The output of the call, or the error for FAILED. Not allowed with RUN_AGAIN.',
@@ -89,7 +90,7 @@ export function addResolve(refs: Refs, Outcome: Enum): void {
     }),
     errors: ['NotFoundError', 'ConflictError'],
     run: async (ctx, input) => ({
-      toolCall: await resolveUnknownCall(ctx, input as unknown as ResolveUnknownCallInput),
+      toolCall: await resolveUnknownCall(ctx, input),
     }),
   })
 }

@@ -111,7 +111,9 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
   const payload = (name: string) =>
     builder.objectRef<{ tool: Tool }>(name).implement({
       description: 'The tool after the mutation; a deleted one as it was before.',
-      fields: (t) => ({ tool: t.expose('tool', { type: refs.Tool, description: 'The tool after the mutation.' }) }),
+      fields: (t) => ({
+        tool: t.expose('tool', { type: refs.Tool, description: 'The tool after the mutation.' }),
+      }),
     })
   addMutation(refs, {
     name: 'createTool',
@@ -136,7 +138,9 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
     }),
     payload: payload('CreateToolPayload'),
     errors: ['ValidationError', 'NameTakenError', 'NotFoundError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ tool: await createTool(ctx, toolInput(input) as never) }),
+    run: async (ctx, input) => ({
+      tool: await createTool(ctx, { ...input, config: configOf(input.config) }),
+    }),
   })
   addMutation(refs, {
     name: 'updateTool',
@@ -161,7 +165,9 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
     }),
     payload: payload('UpdateToolPayload'),
     errors: ['ValidationError', 'NameTakenError', 'NotFoundError', 'ConflictError'],
-    run: async (ctx, input) => ({ tool: await updateTool(ctx, toolInput(input) as never) }),
+    run: async (ctx, input) => ({
+      tool: await updateTool(ctx, input.config ? { ...input, config: configOf(input.config) } : input),
+    }),
   })
   addMutation(refs, {
     name: 'deleteTool',
@@ -179,9 +185,9 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
   })
 }
 
-/** The input of the domain: the config of an mcp tool has another shape there. */
-function toolInput(input: { config?: object | null | undefined }): object {
-  const { config } = input
-  const mcp = (config as { mcp?: object | null } | null | undefined)?.mcp
-  return mcp ? { ...input, config: { ...config, mcp: mcpConfigOf(mcp) } } : input
+type ConfigInput = ReturnType<typeof addToolKinds>['$inferInput']
+
+/** Converts the config to that of the domain, where an mcp tool has another shape. */
+function configOf(config: ConfigInput) {
+  return { ...config, mcp: config.mcp ? mcpConfigOf(config.mcp) : config.mcp }
 }

@@ -111,10 +111,12 @@ function addAuthInput({ builder }: Refs, meanings: Record<string, string>) {
   })
 }
 
-/** Turns the `@oneOf` input into the domain's object with a `kind`. Exactly one member is not null: GraphQL checked it. */
-export function authOf(given: Record<string, object | null | undefined>): object {
-  const [name, fields] = Object.entries(given).find(([, value]) => value)!
-  return { kind: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), ...withoutNulls(fields!) }
+/** Converts the `@oneOf` input to the domain's object with a `kind`. GraphQL has checked that exactly one member is set. */
+export function authOf(given: ReturnType<typeof addAuthInput>['$inferInput']): object {
+  const { clientCredentials, privateKeyJwt, authorizationCode } = given
+  if (clientCredentials) return { kind: 'client_credentials', ...withoutNulls(clientCredentials) }
+  if (privateKeyJwt) return { kind: 'private_key_jwt', ...withoutNulls(privateKeyJwt) }
+  return { kind: 'authorization_code', ...withoutNulls(authorizationCode!) }
 }
 
 function withoutNulls(fields: object): object {

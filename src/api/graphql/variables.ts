@@ -34,7 +34,7 @@ export function variableFaults(
   if (!values) return []
   const given = (operation.variableDefinitions ?? []).flatMap((definition) => {
     const name = definition.variable.name.value
-    const type = typeFromAST(schema, definition.type as never)
+    const type = typeFromAST(schema, definition.type)
     return isInputType(type) && Object.hasOwn(values, name) ? [{ name, type, value: values[name] }] : []
   })
   const issues: Issue[] = []

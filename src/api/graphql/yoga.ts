@@ -6,7 +6,7 @@ import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
 import { GraphQLError, type DocumentNode } from 'graphql'
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
 import type { Log } from '../../core/log.ts'
-import { newestPosition } from '../../domain/generations/index.ts'
+import { newestPosition } from '../../domain/events/index.ts'
 import type { GraphQLContext, ServerContext } from './context.ts'
 import { documentFault, maskError } from './errors.ts'
 import { costReport, quotaHeaders } from './operation-cost.ts'
@@ -115,7 +115,7 @@ function plainFaults(): Plugin {
     onParse:
       () =>
       ({ result, replaceParseResult }) => {
-        if (result instanceof GraphQLError) replaceParseResult(documentFault(result) as never)
+        if (result instanceof GraphQLError) replaceParseResult(documentFault(result))
       },
     onValidate:
       () =>
@@ -153,9 +153,9 @@ function boundedAnswers(log: Log): Plugin<GraphQLContext> {
       if (fault) setResult({ errors: [maskError(fault, log)] })
     }
   return {
-    onExecute: ({ args }) => ({ onExecuteDone: boundedBy(args.contextValue as GraphQLContext) as never }),
+    onExecute: ({ args }) => ({ onExecuteDone: boundedBy(args.contextValue as GraphQLContext) }),
     onSubscribe: ({ args }) => ({
-      onSubscribeResult: () => ({ onNext: boundedBy(args.contextValue as GraphQLContext) as never }),
+      onSubscribeResult: () => ({ onNext: boundedBy(args.contextValue as GraphQLContext) }),
     }),
   }
 }

@@ -71,7 +71,8 @@ async function presign(ctx: Ctx, request: IncomingMessage, response: ServerRespo
     size,
     projectId,
     agentId,
-  } as unknown as PresignUploadInput)
+    // Of any type so far: the operation checks every field.
+  } as PresignUploadInput)
   send(response, 201, {
     file_id: file.id,
     upload_url: uploadUrl,

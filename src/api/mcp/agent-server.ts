@@ -1,51 +1,61 @@
-/** The MCP server of one visit: the SDK keeps the protocol, the surface of the agent is what it serves. */
-import { Server, type ServerContext } from '@modelcontextprotocol/server'
-import { callTool, type CallParams } from './call.ts'
-import { placeOfList } from './list-text.ts'
-import { addRelay, relayedCapabilities } from './relay.ts'
-import { roundCodec } from './rounds.ts'
+/** The SDK server of one agent request: the SDK implements the protocol, the handlers serve the agent's surface. */
+import {
+  Server,
+  type CallToolResult,
+  type InputRequiredResult,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
+import type { AgentRequest } from './agent-request.ts'
+import { requestStateCodec } from './request-state.ts'
+import type { SendServerRequest } from './server-requests.ts'
 import { addTasks, tasksExtension } from './tasks.ts'
+import { callTool, type CallParams } from './tools-call.ts'
+import { isToolsList, placeholderTools } from './tools-list-cache.ts'
 import { listTools } from './tools-list.ts'
-import type { Visit } from './visit.ts'
+import { addUpstreamFeatures, featureCapabilities } from './upstream-features.ts'
 
-/** How long a client may believe a list that it got, in milliseconds; changes are told to those who listen. */
+/** How long a client may cache a list, in milliseconds. Changes are notified to clients that listen. */
 const listTtlMs = 5000
 
-/** A server for one request, or for one message of a batch. It holds nothing. */
-export function agentServer(visit: Visit): Server {
-  const { agent } = visit.surface
-  const modern = visit.era === 'modern'
+/** A stateless server for one request, or for one message of a batch. */
+export function agentServer(request: AgentRequest): Server {
+  const { agent, features } = request.surface
+  const modern = request.era === 'modern'
+  const cacheable = { ttlMs: listTtlMs, cacheScope: 'private' } as const
   const server = new Server(
     { name: `gatehouse/${agent.name}`, version: String(agent.version) },
     {
       capabilities: {
         tools: { listChanged: true },
-        ...relayedCapabilities(visit),
+        ...featureCapabilities(features),
         ...(modern ? { extensions: { [tasksExtension]: {} } } : {}),
       },
       cacheHints: {
-        'tools/list': { ttlMs: listTtlMs, cacheScope: 'private' },
-        'prompts/list': { ttlMs: listTtlMs, cacheScope: 'private' },
-        'resources/list': { ttlMs: listTtlMs, cacheScope: 'private' },
-        'resources/templates/list': { ttlMs: listTtlMs, cacheScope: 'private' },
-        'server/discover': { ttlMs: listTtlMs, cacheScope: 'private' },
+        'tools/list': cacheable,
+        'prompts/list': cacheable,
+        'resources/list': cacheable,
+        'resources/templates/list': cacheable,
+        'server/discover': cacheable,
       },
-      requestState: { verify: roundCodec(visit.ctx, visit.agentId).verify },
-      // A client of the old era cannot be asked to come back: its rounds would all be one long request.
+      requestState: { verify: requestStateCodec(request).verify },
+      // The SDK's shim would hold a legacy request open for all rounds; `delivery.ts` decides how long it is held.
       inputRequired: { legacyShim: false },
     },
   )
-  server.setRequestHandler('tools/list', () => ({ tools: visit.lists ? placeOfList() : listTools(visit) }))
-  server.setRequestHandler(
-    'tools/call',
-    ({ params }, mcp) => callTool(visit, params as CallParams, mcp, senderOf(server, mcp)) as never,
-  )
-  addRelay(server, visit)
-  if (modern) addTasks(server, visit)
+  server.setRequestHandler('tools/list', () => ({
+    tools: isToolsList(request.body) ? placeholderTools() : listTools(request),
+  }))
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const result = await callTool(request, params as CallParams, context, senderOf(server, context))
+    // The SDK's types do not include the results of the Tasks extension.
+    return result as CallToolResult | InputRequiredResult
+  })
+  addUpstreamFeatures(server, request)
+  if (modern) addTasks(server, request)
   return server
 }
 
-/** Sends a message of ours on the stream of the request that is being served. */
-function senderOf(server: Server, { mcpReq }: ServerContext): (message: object) => Promise<void> {
-  return async (message) => server.transport?.send(message as never, { relatedRequestId: mcpReq.id })
+/** Sends a request of this server on the stream of the client's request. */
+function senderOf(server: Server, { mcpReq }: ServerContext): SendServerRequest {
+  return async (request) => server.transport?.send(request, { relatedRequestId: mcpReq.id })
 }

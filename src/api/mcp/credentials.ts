@@ -1,9 +1,9 @@
-/** Who is asking: a bearer token or a key in the header of S1; and what is told to those who have neither. */
+/** The caller's secret in the request headers, and the challenge for a client without a valid one. Pure. */
 import type { IncomingHttpHeaders } from 'node:http'
 
 /**
- * The secret of a request. Both headers may be there when they say the same. Empty, which is nobody's, when they differ
- * or one of them has another form. Headers that name a tenant are not read at all.
+ * The secret from `Authorization: Bearer` or `X-Agent-API-Key`; null when there is neither. The empty string, which is
+ * never valid, when the two differ or the Authorization header is malformed. No header selects a tenant.
  */
 export function secretOf(headers: IncomingHttpHeaders): string | null {
   const { authorization } = headers
@@ -13,7 +13,7 @@ export function secretOf(headers: IncomingHttpHeaders): string | null {
   return bearer ?? key
 }
 
-/** What S0 asks of a server that wants a token. */
+/** The WWW-Authenticate header of a 401 or 403: where the resource's metadata is, and the missing scope (RFC 9728, RFC 6750). */
 export function challenge(
   metadata: string,
   error: 'invalid_token' | 'insufficient_scope',

@@ -1,204 +1,123 @@
-/** Delivering an answer that may take minutes: four ways, chosen by what the client can do (decision 9). */
-import { inputRequired, type ServerContext } from '@modelcontextprotocol/server'
-import { onAbort } from '../../core/abort.ts'
+/**
+ * Delivers the result of a call that may take minutes. A client with task support gets a task; any other modern client
+ * is sent back round by round; a legacy client with a progress token gets progress; any other is held for a while.
+ */
 import {
-  answerWork,
-  cancelWork,
-  fetched,
+  markDelivered,
   noteBack,
-  noteGone,
-  readWork,
-  waitForWork,
-  type BridgeEntry,
-  type Work,
+  readCallHandle,
+  waitForHandle,
+  type CallHandle,
 } from '../../domain/bridge/index.ts'
-import type { JsonObject } from '../../core/json.ts'
-import type { Generation } from '../../domain/generations/index.ts'
-import type { TaskPolicy } from '../../domain/tools/index.ts'
-import type { ToolCall } from '../../domain/tool-calls/index.ts'
-import type { Question } from './asks.ts'
-import { progressOf, tellTalk, tellWaiting } from './progress.ts'
-import { callerOf } from './relay.ts'
-import { doneResult, lateResult, pendingResult, withConversation } from './results.ts'
-import { roundCodec } from './rounds.ts'
-import { declaresTasks, newTask, type CallAnswer } from './tasks.ts'
-import type { Visit } from './visit.ts'
+import type { AgentRequest } from './agent-request.ts'
+import { cancelOnDisconnect } from './disconnect.ts'
+import { askOnStream, askWithRound } from './input-requests.ts'
+import { progressOf, reportApprovalWait, reportRun } from './progress.ts'
+import { inputRequiredResult } from './request-state.ts'
+import { lateResult, pendingResult, resultOf, withConversation } from './results.ts'
+import { taskModeOf, type StartedCall, type ToolsCall } from './started-call.ts'
+import { newTask, supportsTasks, type ToolsCallResult } from './tasks.ts'
 
-/** Sends a message on the stream of the request. */
-export type Send = (message: object) => Promise<void>
-
-export interface Delivery {
-  visit: Visit
-  mcp: ServerContext
-  send: Send
-  /** Of name and arguments: the next round must be of the same request. */
-  requestHash: string
-  /** What was called. */
-  entry: BridgeEntry
-  /** How often the client came back. */
-  round: number
-  /** The caller can find the work again by a key or id of its own: hanging up does not end it. */
-  keyed: boolean
-}
-
-/** A call that was placed here, a run that was started, or work that is known already. */
-type Begun =
-  | { call: ToolCall; running: Promise<ToolCall> | null }
-  | { work: Work; running: Promise<ToolCall> }
-  | { generation: Generation }
-  | Work
-
-/** Waits as long as this client can be made to wait, and answers what it can be told then. */
-export async function deliver(delivery: Delivery, begun: Begun): Promise<CallAnswer> {
-  const { visit, mcp, entry } = delivery
-  const stopLeaving = onLeaving(delivery, idOf(begun))
+/** Waits as long as this client can wait, and returns the result, a task, or what the client must do to get the result. */
+export async function deliver(call: ToolsCall, started: StartedCall): Promise<ToolsCallResult> {
+  const { request, context, entry } = call
+  const { id, running } = started
+  const stopWatching = cancelOnDisconnect(call, id)
   try {
-    if (declaresTasks(visit, mcp) && taskModeOf(entry) !== 'NEVER') return await asTask(delivery, begun)
-    if ('running' in begun && begun.running) {
-      const call = await begun.running
-      if (call.result) return doneResult(visit, call.id, call.result)
-    }
-    return await follow(delivery, await readWork(visit.ctx, idOf(begun)))
+    if (supportsTasks(request, context) && taskModeOf(entry) !== 'NEVER')
+      return await deliverAsTask(call, started)
+    const settled = await running
+    if (settled?.result) return resultOf(request, id, settled.result)
+    return await waitForResult(call, await readCallHandle(request.ctx, id))
   } finally {
-    stopLeaving()
+    stopWatching()
   }
 }
 
-/** Whether calls of it may, must or must not be tasks. */
-export function taskModeOf(entry: BridgeEntry): TaskPolicy['mode'] {
-  return entry.kind === 'tool' ? entry.task.mode : 'OPTIONAL'
-}
-
-function idOf(begun: Begun): string {
-  if ('call' in begun) return begun.call.id
-  if ('work' in begun) return begun.work.id
-  return 'generation' in begun ? begun.generation.id : begun.id
-}
-
-/** First way: a handle at once, unless the answer is there in a moment. */
-async function asTask(delivery: Delivery, begun: Begun): Promise<CallAnswer> {
-  const { visit } = delivery
-  const { ctx, times } = visit
-  if ('running' in begun) begun.running?.catch(() => {})
-  const work = await waitForWork(ctx, await readWork(ctx, idOf(begun)), {
-    maxMs: times.taskAfterMs,
-    signal: visit.gone,
-    enough: (seen) => seen.status !== 'RUNNING',
+/** A task, unless the call ends within `taskAfterMs`. */
+async function deliverAsTask(call: ToolsCall, { id, running }: StartedCall): Promise<ToolsCallResult> {
+  const { request, entry } = call
+  const { ctx, runtime, disconnected } = request
+  // tasks/get reports how it ended.
+  running?.catch(() => {})
+  const handle = await waitForHandle(ctx, await readCallHandle(ctx, id), {
+    maxMs: runtime.timings.taskAfterMs,
+    signal: disconnected,
+    enough: ({ status }) => status !== 'RUNNING',
   })
-  if (work.status === 'ASKS' && !isParked(delivery)) return askCaller(delivery, work)
-  const atOnce = work.result !== null && work.status === 'DONE' && taskModeOf(delivery.entry) !== 'REQUIRED'
-  return atOnce ? finished(visit, work) : newTask(visit, work)
+  if (handle.status === 'INPUT_REQUIRED' && !asksInTask(call)) return askWithRound(call, handle)
+  const done = handle.result !== null && handle.status === 'DONE' && taskModeOf(entry) !== 'REQUIRED'
+  return done ? finalResult(request, handle) : newTask(request, handle)
 }
 
-/** The other three: rounds, signs of life, or a bounded hold. */
-async function follow(delivery: Delivery, first: Work): Promise<CallAnswer> {
-  const { visit, mcp } = delivery
-  if (first.abandoned) await noteBack(visit.ctx, first)
-  const progress = progressOf(visit, mcp)
-  const stopTelling = progress ? tellTalk(visit, progress, first.id) : () => {}
-  const holds = Date.now() + holdOf(visit, progress !== null)
-  let runLeft = visit.times.runMs
-  let work = first
-  try {
-    for (;;) {
-      if (work.status === 'DONE' || work.status === 'CANCELLED') return await finished(visit, work)
-      if (work.status === 'ASKS') {
-        if (visit.era === 'modern') return await askCaller(delivery, work)
-        work = await askOnStream(delivery, work)
-        continue
-      }
-      const from = work.status
-      const began = Date.now()
-      const maxMs = from === 'WAITING' ? Math.max(0, holds - began) : runLeft
-      const stopTicking = progress && from === 'WAITING' ? tellWaiting(visit, progress, work) : () => {}
-      work = await waitForWork(visit.ctx, work, {
-        maxMs,
-        signal: visit.calledOff ? AbortSignal.any([visit.gone, visit.calledOff]) : visit.gone,
-        enough: (seen) => seen.status !== from,
-      }).finally(stopTicking)
-      if (from === 'RUNNING') runLeft -= Date.now() - began
-      if (work.status === from) return await notYet(delivery, work)
-    }
-  } finally {
-    stopTelling()
-  }
-}
-
-/** How long the request is held while a person decides. */
-function holdOf({ era, times }: Visit, tells: boolean): number {
-  if (era === 'modern') return times.roundHoldMs
-  return tells ? Infinity : times.inlineHoldMs
-}
-
-async function notYet(delivery: Delivery, work: Work): Promise<CallAnswer> {
-  const { visit, mcp, requestHash, round, keyed } = delivery
-  if (work.status === 'RUNNING')
-    return withConversation(lateResult(visit, work.id, keyed), work.conversationId)
-  if (visit.era === 'legacy')
-    return withConversation(pendingResult(work, visit.times.progressMs), work.conversationId)
-  const state = { workId: work.id, round: round + 1, requestHash }
-  return inputRequired({ requestState: await roundCodec(visit.ctx, visit.agentId).mint(state, mcp) })
-}
-
-/** What an upstream wants to know, for a client that can come back with answers. */
-async function askCaller(delivery: Delivery, work: Work): Promise<CallAnswer> {
-  const { visit, mcp, requestHash, round } = delivery
-  const state = { workId: work.id, round: round + 1, requestHash }
-  return inputRequired({
-    inputRequests: work.asked as never,
-    requestState: await roundCodec(visit.ctx, visit.agentId).mint(state, mcp),
-  })
-}
-
-/** The same for a client of the old era: it is asked on its stream, and the call goes on with what it says. */
-async function askOnStream({ visit, mcp, send }: Delivery, work: Work): Promise<Work> {
-  const answers: JsonObject = {}
-  for (const [key, request] of Object.entries(work.asked!)) {
-    const { method, params = {} } = request as unknown as Question
-    const answer = await visit.askable?.ask({ method, params }, send).catch(() => null)
-    if (!answer) {
-      // Whoever refuses, or cannot be asked, takes the call back.
-      await cancelWork(visit.ctx, work.id)
-      return readWork(visit.ctx, work.id)
-    }
-    answers[key] = answer
-  }
-  const given = await answerWork(visit.ctx, work.id, answers, callerOf(visit, mcp, send))
-  await given?.running
-  return readWork(visit.ctx, work.id)
-}
-
-/** Whether this tool asks inside its task and not before there is one. */
-function isParked({ entry }: Delivery): boolean {
+/** Whether the upstream's input requests are answered within the task, and not before there is one. */
+function asksInTask({ entry }: ToolsCall): boolean {
   return entry.kind === 'tool' && entry.task.inputPhase === 'IN_TASK'
 }
 
-async function finished(visit: Visit, work: Work): Promise<CallAnswer> {
-  // Nobody hears an answer to a client that hung up: the outcome stays to be fetched by its next request.
-  if (!visit.gone.aborted) await fetched(visit.ctx, work)
-  const cancelled = { content: [{ type: 'text' as const, text: 'The call was cancelled.' }], isError: true }
-  const result = doneResult(visit, work.id, work.result ?? cancelled)
-  return withConversation(result, work.conversationId)
+/** Without a task: waits while the call runs, awaits approval or input, each within its own time limit. */
+async function waitForResult(call: ToolsCall, first: CallHandle): Promise<ToolsCallResult> {
+  const { request, context } = call
+  const { ctx, runtime, era } = request
+  if (first.abandoned) await noteBack(ctx, first)
+  const progress = progressOf(request, context)
+  const stopReporting = progress ? reportRun(request, progress, first.id) : () => {}
+  const holdUntil = Date.now() + approvalHoldMs(request, progress !== null)
+  let runLeftMs = runtime.timings.runMs
+  let handle = first
+  try {
+    for (;;) {
+      const { status } = handle
+      if (status === 'DONE' || status === 'CANCELLED') return await finalResult(request, handle)
+      if (status === 'INPUT_REQUIRED') {
+        if (era === 'modern') return await askWithRound(call, handle)
+        handle = await askOnStream(call, request, handle)
+        continue
+      }
+      const start = Date.now()
+      const maxMs = status === 'RUNNING' ? runLeftMs : Math.max(0, holdUntil - start)
+      const stopTicking =
+        progress && status !== 'RUNNING' ? reportApprovalWait(request, progress, handle) : null
+      handle = await waitForHandle(ctx, handle, {
+        maxMs,
+        signal: abandonSignal(request),
+        enough: (now) => now.status !== status,
+      }).finally(() => stopTicking?.())
+      if (status === 'RUNNING') runLeftMs -= Date.now() - start
+      if (handle.status === status) return await unfinishedResult(call, handle)
+    }
+  } finally {
+    stopReporting()
+  }
 }
 
-/**
- * What follows when the client takes the request back or hangs up. The new era calls hanging up a cancellation: what
- * runs is ended; what waits for a person stays a while, for the client may come back. In the old era it means nothing.
- */
-function onLeaving({ visit, keyed }: Delivery, id: string): () => void {
-  const { ctx, gone, calledOff, era, log, times } = visit
-  const quietly = (work: Promise<unknown>) =>
-    void work.catch((error: unknown) => log.warn({ err: error, id }, 'a call could not be taken back'))
-  const takeBack = () => quietly(cancelWork(ctx, id))
-  const hungUp = () => {
-    if (era === 'modern' && !keyed) quietly(leave())
-  }
-  const leave = async () => {
-    const work = await readWork(ctx, id)
-    if (work.status === 'WAITING' && id.startsWith('call_')) await noteGone(ctx, work, times.graceMs)
-    else await cancelWork(ctx, id)
-  }
-  // Either may have happened while the work began.
-  const forget = [onAbort(calledOff, takeBack), onAbort(gone, hungUp)]
-  return () => forget.forEach((end) => end())
+/** How long the request is held while a person decides, in milliseconds. */
+function approvalHoldMs({ era, runtime: { timings } }: AgentRequest, reportsProgress: boolean): number {
+  if (era === 'modern') return timings.roundHoldMs
+  return reportsProgress ? Infinity : timings.inlineHoldMs
+}
+
+/** Aborts when nobody waits for the response any more. */
+function abandonSignal(request: AgentRequest): AbortSignal {
+  const { disconnected } = request
+  const cancelled = request.era === 'legacy' ? request.cancelled : null
+  return cancelled ? AbortSignal.any([disconnected, cancelled]) : disconnected
+}
+
+/** What the client gets when its time to wait is over: a timeout error, a pending result, or another round. */
+async function unfinishedResult(call: ToolsCall, handle: CallHandle): Promise<ToolsCallResult> {
+  const { request, context, requestHash, round, resumable } = call
+  const { id, conversationId } = handle
+  if (handle.status === 'RUNNING') return withConversation(lateResult(request, id, resumable), conversationId)
+  if (request.era === 'legacy')
+    return withConversation(pendingResult(handle, request.runtime.timings.progressMs), conversationId)
+  return inputRequiredResult(request, context, { callId: id, round: round + 1, requestHash })
+}
+
+async function finalResult(request: AgentRequest, handle: CallHandle): Promise<ToolsCallResult> {
+  // A client that has disconnected gets nothing: its next request receives the outcome.
+  if (!request.disconnected.aborted) await markDelivered(request.ctx, handle)
+  const cancelled = { content: [{ type: 'text' as const, text: 'The call was cancelled.' }], isError: true }
+  const result = resultOf(request, handle.id, handle.result ?? cancelled)
+  return withConversation(result, handle.conversationId)
 }

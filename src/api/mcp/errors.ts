@@ -1,4 +1,4 @@
-/** The one translation of errors for MCP: numbers of JSON-RPC, states of HTTP, and a stable `data.type` in each. */
+/** Maps errors to JSON-RPC codes and HTTP statuses. Every error has a stable `data.type`. */
 import { randomUUID } from 'node:crypto'
 import { MissingRequiredClientCapabilityError, ProtocolError } from '@modelcontextprotocol/server'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { asAppError } from '../../domain/access/index.ts'
 
-/** JSON-RPC's own numbers, S1's, and ours, which lie outside what JSON-RPC keeps for itself. */
+/** The codes of JSON-RPC and MCP, and our own, which are outside the range that JSON-RPC reserves. */
 export const codes = {
   parse: -32700,
   invalidRequest: -32600,
@@ -14,7 +14,7 @@ export const codes = {
   invalidParams: -32602,
   internal: -32603,
   headerMismatch: -32020,
-  /** Seed profile only (S1, "Error handling"). */
+  /** With the SEED error profile only. */
   unknownToolSeed: -32601,
   timeoutSeed: -32003,
   forbidden: 403001,
@@ -24,13 +24,13 @@ export const codes = {
   unavailable: 503001,
 } as const
 
-interface Told {
+interface ErrorMapping {
   code: number
-  /** Of the whole answer, when the request is refused before the protocol begins. */
+  /** The HTTP status when the request is refused before the SDK serves it. */
   status: number
 }
 
-const table: Record<ErrorCode, Told> = {
+const mappings: Record<ErrorCode, ErrorMapping> = {
   UNAUTHENTICATED: { code: 401001, status: 401 },
   FORBIDDEN: { code: codes.forbidden, status: 403 },
   NOT_FOUND: { code: codes.invalidParams, status: 404 },
@@ -51,28 +51,28 @@ const table: Record<ErrorCode, Told> = {
   INTERNAL: { code: codes.internal, status: 500 },
 }
 
-/** An error that the protocol carries, with its type for programs. */
+/** A JSON-RPC error with its `data.type`. */
 export function protocolError(code: number, message: string, type: string, more: object = {}): ProtocolError {
   return new ProtocolError(code, message, { type, ...more })
 }
 
-/** The error itself, or in the words of MCP that nobody has a resource of this URI for this caller. */
+/** NOT_FOUND as MCP's error for an unknown resource; any other error unchanged. */
 export function resourceFault(error: unknown, uri: string): unknown {
   if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') return error
   return protocolError(codes.invalidParams, 'Resource not found', 'resource_not_found', { uri })
 }
 
-/** An error of the protocol as an upstream gave it. */
+/** A JSON-RPC error of an upstream. */
 export interface ProtocolFault {
   code: number
   message: string
   data?: JsonObject
 }
 
-/** What a client must be able to do and did not declare. */
+/** The code for a capability that the request needs and the client did not declare. */
 export const missingCapability = -32021
 
-/** The same error for our own client. */
+/** An upstream's error for our client. */
 export function faultError({ code, message, data }: ProtocolFault): ProtocolError {
   if (code !== missingCapability) return protocolError(code, message, 'upstream_error', data)
   const requiredCapabilities = (data?.['requiredCapabilities'] ?? {}) as object
@@ -80,16 +80,17 @@ export function faultError({ code, message, data }: ProtocolFault): ProtocolErro
 }
 
 /**
- * The error as a caller may see it: our own with their type, those of the protocol as they are, and everything else as
- * a number under which the operator finds it in the log.
+ * The error as a client may see it. AppErrors are mapped and ProtocolErrors passed on; every other error is logged and
+ * masked, with an id to find it in the log.
  */
 export function toProtocolError(error: unknown, log: Log): ProtocolError {
   if (error instanceof ProtocolError) return error
   const known = asAppError(error)
   if (known) {
-    if (known.code === 'UNAVAILABLE') log.warn({ err: known.cause }, 'a request met a database that was away')
+    if (known.code === 'UNAVAILABLE')
+      log.warn({ err: known.cause }, 'the database was not available for a request')
     const { issues, retryAfterMs, action } = known.details
-    return protocolError(table[known.code].code, known.message, known.code.toLowerCase(), {
+    return protocolError(mappings[known.code].code, known.message, known.code.toLowerCase(), {
       ...(issues ? { issues } : {}),
       ...(retryAfterMs ? { retry_after_ms: retryAfterMs } : {}),
       ...(action ? { action } : {}),
@@ -100,27 +101,28 @@ export function toProtocolError(error: unknown, log: Log): ProtocolError {
   return protocolError(codes.internal, 'Internal error', 'internal_error', { error_id: errorId })
 }
 
-/** The same before the protocol begins: a state of HTTP, headers and a JSON-RPC body. */
+/** The error of a request that is refused before the SDK serves it: HTTP status, headers and a JSON-RPC body. */
 export function toHttpError(
   error: unknown,
   log: Log,
   id: string | number | null,
 ): { status: number; headers: Record<string, string>; body: object } {
-  const told = toProtocolError(error, log)
+  const { code, message, data } = toProtocolError(error, log)
   const known = asAppError(error)
   const retryAfterMs = known?.details.retryAfterMs
   return {
-    status: known ? table[known.code].status : 500,
+    status: known ? mappings[known.code].status : 500,
     headers: retryAfterMs ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {},
-    body: rpcError(id, told.code, told.message, told.data as object),
+    body: rpcError(id, code, message, data as object),
   }
 }
 
+/** A JSON-RPC error response. */
 export function rpcError(id: string | number | null, code: number, message: string, data: object): object {
   return { jsonrpc: '2.0', id, error: { code, message, data } }
 }
 
-/** INVALID in the seed's form, or null. */
+/** Message and issues of an INVALID error; null for any other error. */
 export function invalidIssues(error: unknown): { message: string; issues: object[] } | null {
   const known = error instanceof AppError && error.code === 'INVALID' ? error : null
   return known ? { message: known.message, issues: known.details.issues ?? [] } : null

@@ -1,216 +1,171 @@
-/** The bridge over HTTP: guard, credentials, and the refusals that come before the protocol. */
+/** MCP over HTTP: guard, authentication, body and rate limit; then the endpoint serves the request. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, notFound } from '../../core/errors.ts'
-import { hasManyValues, isJsonObject, jsonTooBig, maxJsonValues } from '../../core/json.ts'
 import { rateHeaders } from '../../core/rate-headers.ts'
 import type { Ctx, Services } from '../../domain/access/index.ts'
-import { createSubscriptions, createSurfaces } from '../../domain/bridge/index.ts'
-import { goneSignal, writeAnswer, type Answer } from './adapter.ts'
-import { createAgentPlace, type Knock } from './agent-place.ts'
-import { createAsks } from './asks.ts'
-import { createChanges } from './changes.ts'
+import { serveAgent } from './agent-endpoint.ts'
 import { challenge, resourceMetadata, secretOf } from './credentials.ts'
+import { endpointOf, metadataUrl, resourcesOf, type Endpoint } from './endpoints.ts'
 import { codes, rpcError, toHttpError } from './errors.ts'
 import { refusalOf, type GuardRules } from './guard.ts'
-import { createOpenStreams } from './open-streams.ts'
-import { metadataUrl, placeOf, resourcesOf, type Place } from './places.ts'
-import { servePlatform } from './platform-place.ts'
-import { createSessions } from './sessions.ts'
-import { usualTimes, type Times } from './visit.ts'
+import type { McpRequest } from './mcp-request.ts'
+import { createMcpRuntime, type McpRuntime } from './mcp-runtime.ts'
+import { bodyFault, messageCount, messageIdOf, parseBody, tooManyValues } from './message-body.ts'
+import { disconnectSignal, writeReply, type Reply } from './node-http.ts'
+import { servePlatform } from './platform-endpoint.ts'
+import type { McpTimings } from './timings.ts'
 
 export interface McpOptions {
   services: Services
-  /** Who is asking; throws UNAUTHENTICATED, or LIMITED when that address asks too often without a valid key. */
-  contextOf(caller: Credentials): Promise<Ctx>
-  /** Takes so many messages from what the caller may send; throws LIMITED with the time to wait. */
+  /** Authenticates; throws UNAUTHENTICATED, or LIMITED when the address tries too often without a valid key. */
+  contextOf(credentials: Credentials): Promise<Ctx>
+  /** Takes so many messages from the caller's rate limit; throws LIMITED with the time to wait. */
   take(ctx: Ctx, messages: number): Promise<void>
-  /** The address of the client, behind proxies that are believed. */
+  /** The address of the client, behind trusted proxies. */
   addressOf(request: IncomingMessage): string | null
-  /** The base of the addresses that tokens are issued for. */
+  /** The base URL that tokens are issued for. */
   publicUrl(): string
-  /** The identity provider, for clients that look for one. */
+  /** The identity provider, for Protected Resource Metadata. */
   issuer: string | null
   guard: GuardRules
-  times?: Partial<Times>
+  timings?: Partial<McpTimings> | undefined
 }
 
 export interface Credentials {
   secret: string | null
-  /** What a token may have been issued for. */
+  /** The audiences that a token may have. */
   resources: string[]
   remoteAddress: string | null
   requestId: string
 }
 
+/** Reads the body of a POST once the sender is known; null when it refused the body and has responded. */
+export type ReadBody = (sender: string) => Promise<Buffer | null>
+
 export interface Mcp {
-  /** Whether a path belongs to the bridge. */
+  /** Whether an MCP endpoint has this path. */
   serves(path: string): boolean
-  /** `readBody` reads the body of a POST when the sender is known; null: it was refused, and the answer with it. */
-  serve(
-    request: IncomingMessage,
-    response: ServerResponse,
-    readBody: (sender: string) => Promise<Buffer | null>,
-  ): Promise<void>
-  /** Ends all streams; clients come back. */
+  serve(request: IncomingMessage, response: ServerResponse, readBody: ReadBody): Promise<void>
+  /** Ends all streams; clients reconnect. */
   close(): void
 }
 
-const bodyLimits = { maxBytes: 4 * 1024 * 1024, maxDepth: 100 }
-const maxBatch = 50
-
 export function makeMcp(options: McpOptions): Mcp {
-  const { services } = options
-  const surfaces = createSurfaces(services)
-  const sessions = createSessions(services)
-  const changes = createChanges(surfaces)
-  const streams = createOpenStreams(services)
-  const subscriptions = createSubscriptions(services, surfaces)
-  const asks = createAsks(services)
-  const times = { ...usualTimes, ...options.times }
-  const { log } = services
-  const agentPlace = createAgentPlace({
-    surfaces,
-    sessions,
-    asks,
-    changes,
-    streams,
-    subscriptions,
-    times,
-    log,
-  })
-  const open = async (knock: Knock, place: Place): Promise<Answer> =>
-    place.kind === 'agent'
-      ? agentPlace.serve(knock, place.agentId)
-      : { response: await servePlatform(knock, services.log) }
+  const runtime = createMcpRuntime(options.services, options.timings)
   return {
-    serves: (path) => placeOf(path) !== null,
-    serve: (request, response, readBody) => serve(options, open, request, response, readBody),
-    close() {
-      streams.close()
-      subscriptions.close()
-      sessions.close()
-      asks.close()
-      surfaces.close()
-    },
+    serves: (path) => endpointOf(path) !== null,
+    serve: (request, response, readBody) => serve(options, runtime, request, response, readBody),
+    close: () => runtime.close(),
   }
 }
 
 async function serve(
   options: McpOptions,
-  open: (knock: Knock, place: Place) => Promise<Answer>,
-  request: IncomingMessage,
+  runtime: McpRuntime,
+  http: IncomingMessage,
   response: ServerResponse,
-  readBody: (sender: string) => Promise<Buffer | null>,
+  readBody: ReadBody,
 ): Promise<void> {
-  const path = (request.url ?? '/').split('?', 1)[0]!
-  const place = placeOf(path)!
-  const over = new AbortController()
-  let id: string | number | null = null
+  const path = (http.url ?? '/').split('?', 1)[0]!
+  const endpoint = endpointOf(path)!
+  const ended = new AbortController()
+  let messageId: string | number | null = null
+  const refuse = (message: string, type: string) =>
+    sendJson(response, 400, rpcError(messageId, codes.invalidRequest, message, { type }))
   try {
-    const refusal = refusalOf(request.headers.host, request.headers.origin, options.guard)
-    if (refusal)
-      return send(response, 403, rpcError(id, codes.forbidden, refusal, { type: 'forbidden_origin' }))
-    if (place.kind === 'metadata') return sendMetadata(options, request, response, place)
-    if (!['POST', 'GET', 'DELETE'].includes(request.method!))
-      return send(response, 405, refused(id, 'Method not allowed.', 'method_not_allowed'), {
-        allow: 'POST, GET, DELETE',
-      })
-    // Before a byte of the body is looked at.
-    const ctx = await options.contextOf({
-      secret: secretOf(request.headers),
-      resources: resourcesOf(options.publicUrl(), place),
-      remoteAddress: options.addressOf(request),
-      requestId: crypto.randomUUID(),
-    })
-    const bytes = request.method === 'POST' ? await readBody(ctx.principal.id) : undefined
+    if (refuseEarly(options, http, response, endpoint)) return
+    // Authenticates before a byte of the body is read.
+    const ctx = await authenticate(options, http, endpoint)
+    const bytes = http.method === 'POST' ? await readBody(ctx.principal.id) : undefined
     if (bytes === null) return
-    if (bytes && hasManyValues(bytes))
-      return send(
-        response,
-        400,
-        refused(id, `The body has more than ${maxJsonValues} values.`, 'invalid_request'),
-      )
-    const body = bytes === undefined ? { value: undefined } : parsed(bytes)
-    id = idOf(body?.value)
-    const taken = options.take(ctx, Array.isArray(body?.value) ? body.value.length : 1)
-    await taken.finally(() => tellQuota(ctx, response))
-    if (body === null)
-      return send(response, 400, rpcError(null, codes.parse, 'Parse error', { type: 'parse_error' }))
-    const tooBig = jsonTooBig(body.value, bodyLimits) ?? batchFault(body.value)
-    if (tooBig) return send(response, 400, refused(id, `The body ${tooBig}.`, 'invalid_request'))
+    const body = parseBody(bytes)
+    if ('fault' in body && body.fault === 'too_many_values') return refuse(tooManyValues, 'invalid_request')
+    const value = 'value' in body ? body.value : undefined
+    messageId = messageIdOf(value)
+    await options.take(ctx, messageCount(value)).finally(() => setRateHeaders(ctx, response))
+    if ('fault' in body)
+      return sendJson(response, 400, rpcError(null, codes.parse, 'Parse error', { type: 'parse_error' }))
+    const fault = bodyFault(value)
+    if (fault) return refuse(fault, 'invalid_request')
     const url = `${options.publicUrl()}${path}`
-    const gone = goneSignal(response)
-    const knock = { request, body: body.value, ctx, url, gone, over: over.signal }
-    await writeAnswer(response, await open(knock, place))
+    const disconnected = disconnectSignal(response)
+    const request: McpRequest = { http, url, body: value, ctx, disconnected, ended: ended.signal }
+    await writeReply(response, await serveEndpoint(runtime, request, endpoint))
   } catch (error) {
     if (response.headersSent) return void response.destroy()
-    sendRefusal(options, response, place, error, id)
+    sendError(options, response, endpoint, error, messageId)
   } finally {
-    over.abort()
+    ended.abort()
   }
 }
 
-/** 401 and 403 tell the client where a better token comes from (S0, "Required challenge shape"). */
-function sendRefusal(
+async function serveEndpoint(runtime: McpRuntime, request: McpRequest, endpoint: Endpoint): Promise<Reply> {
+  if (endpoint.kind === 'agent') return serveAgent(runtime, request, endpoint.agentId)
+  return { response: await servePlatform(request, runtime.log) }
+}
+
+/** Responds to what needs no authentication: refused hosts, origins and methods, and the public metadata. */
+function refuseEarly(
+  options: McpOptions,
+  { method, headers }: IncomingMessage,
+  response: ServerResponse,
+  endpoint: Endpoint,
+): boolean {
+  const refusal = refusalOf(headers.host, headers.origin, options.guard)
+  if (refusal) {
+    sendJson(response, 403, rpcError(null, codes.forbidden, refusal, { type: 'forbidden_origin' }))
+    return true
+  }
+  if (endpoint.kind === 'metadata') {
+    if (method !== 'GET') throw notFound('document', endpoint.path)
+    const { issuer, publicUrl } = options
+    sendJson(response, 200, resourceMetadata(`${publicUrl()}${endpoint.path}`, issuer))
+    return true
+  }
+  if (['POST', 'GET', 'DELETE'].includes(method!)) return false
+  const error = rpcError(null, codes.invalidRequest, 'Method not allowed.', { type: 'method_not_allowed' })
+  sendJson(response, 405, error, { allow: 'POST, GET, DELETE' })
+  return true
+}
+
+function authenticate(options: McpOptions, http: IncomingMessage, endpoint: Endpoint): Promise<Ctx> {
+  return options.contextOf({
+    secret: secretOf(http.headers),
+    resources: resourcesOf(options.publicUrl(), endpoint),
+    remoteAddress: options.addressOf(http),
+    requestId: crypto.randomUUID(),
+  })
+}
+
+/** 401 and 403 tell the client where to get a token (RFC 9728, section 5.1). */
+function sendError(
   { services, publicUrl }: McpOptions,
   response: ServerResponse,
-  place: Place,
+  endpoint: Endpoint,
   error: unknown,
-  id: string | number | null,
+  messageId: string | number | null,
 ): void {
-  const { status: usual, headers, body } = toHttpError(error, services.log, id)
-  // A client's SDK makes a fault of the transport of 429, without its data; a request that has an id gets its answer.
-  const status = usual === 429 && id !== null ? 200 : usual
-  const metadata = metadataUrl(publicUrl(), place.path)
+  const httpError = toHttpError(error, services.log, messageId)
+  // The MCP SDKs turn a 429 into a transport error and drop its data; a request with an id gets a JSON-RPC error.
+  const status = httpError.status === 429 && messageId !== null ? 200 : httpError.status
+  const metadata = metadataUrl(publicUrl(), endpoint.path)
   const action = error instanceof AppError ? error.details.action : undefined
-  const asked: Record<string, string> =
+  const authenticate: Record<string, string> =
     status === 401
       ? { 'www-authenticate': challenge(metadata, 'invalid_token') }
       : status === 403
         ? { 'www-authenticate': challenge(metadata, 'insufficient_scope', action) }
         : {}
-  send(response, status, body, { ...headers, ...asked })
+  sendJson(response, status, httpError.body, { ...httpError.headers, ...authenticate })
 }
 
-function tellQuota({ rates, principal }: Ctx, response: ServerResponse): void {
+function setRateHeaders({ rates, principal }: Ctx, response: ServerResponse): void {
   const { name, rule, left } = rates.quotas(principal).requests
   for (const [header, value] of Object.entries(rateHeaders(name, rule, left)))
     response.setHeader(header, value)
 }
 
-function sendMetadata(
-  { publicUrl, issuer }: McpOptions,
-  request: IncomingMessage,
-  response: ServerResponse,
-  { path }: Place,
-): void {
-  if (request.method !== 'GET') throw notFound('document', path)
-  send(response, 200, resourceMetadata(`${publicUrl()}${path}`, issuer))
-}
-
-function refused(id: string | number | null, message: string, type: string): object {
-  return rpcError(id, codes.invalidRequest, message, { type })
-}
-
-function batchFault(body: unknown): string | null {
-  if (!Array.isArray(body)) return null
-  return body.length === 0 || body.length > maxBatch ? `must hold 1 to ${maxBatch} messages` : null
-}
-
-function idOf(body: unknown): string | number | null {
-  const id = isJsonObject(body) ? body['id'] : null
-  return typeof id === 'string' || typeof id === 'number' ? id : null
-}
-
-function parsed(bytes: Buffer): { value: unknown } | null {
-  try {
-    return { value: JSON.parse(bytes.toString('utf8')) as unknown }
-  } catch {
-    return null
-  }
-}
-
-function send(
+function sendJson(
   response: ServerResponse,
   status: number,
   body: object,

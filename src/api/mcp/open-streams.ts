@@ -1,21 +1,21 @@
-/** Streams that stay open for long: ended when this process closes, and with the key of their caller. */
+/** The open streams of this process: ended when it closes, and when their caller's key is revoked. */
 import { onAbort } from '../../core/abort.ts'
 import type { Services, Principal } from '../../domain/access/index.ts'
 
 export interface OpenStreams {
-  /** Keeps a stream of this caller until it is `over`; `end` is called when it must end before. */
-  keep(principal: Principal, end: () => void, over: AbortSignal): void
-  /** Ends all; clients come back. */
+  /** Calls `end` when the stream must end early; forgets the stream when `ended` aborts. */
+  register(principal: Principal, end: () => void, ended: AbortSignal): void
+  /** Ends all streams; clients reconnect. */
   close(): void
 }
 
 export function createOpenStreams({ revocations }: Pick<Services, 'revocations'>): OpenStreams {
   const open = new Set<() => void>()
   return {
-    keep(principal, end, over) {
+    register(principal, end, ended) {
       const forget = revocations.onRevoked(principal, end)
       open.add(end)
-      onAbort(over, () => {
+      onAbort(ended, () => {
         open.delete(end)
         forget()
       })

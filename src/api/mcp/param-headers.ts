@@ -1,12 +1,12 @@
-/** Arguments that ride in headers (SEP-2243): what a tool marks with `x-mcp-header` must be there, and say the same. */
+/** Arguments repeated in headers (SEP-2243): the header that a schema names in `x-mcp-header` must match its argument. Pure. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 
 const prefix = 'mcp-param-'
-const wrapped = /^=\?base64\?(.*)\?=$/s
+const encoded = /^=\?base64\?(.*)\?=$/s
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
-/** Why a call must be refused with -32020, or null. Only texts, numbers and booleans can ride in a header. */
+/** Why a call must be refused with -32020, or null. Headers carry strings, numbers and booleans only. */
 export function headerMismatch(
   headers: IncomingHttpHeaders,
   inputSchema: JsonObject,
@@ -30,13 +30,13 @@ function faultOf(sent: string | undefined, value: unknown): string | null {
   if (sent === undefined) return absent ? null : 'is missing'
   if (absent) return 'has no argument'
   const text = decoded(sent)
-  if (text === null) return 'holds broken Base64'
+  if (text === null) return 'has invalid Base64'
   return text === asText(value) ? null : 'does not match its argument'
 }
 
-/** A value that headers cannot hold comes as Base64 of its UTF-8. Null when it is broken. */
+/** The header's text. A value that headers cannot hold is sent as `=?base64?…?=` of its UTF-8; null when that is invalid. */
 function decoded(sent: string): string | null {
-  const inner = wrapped.exec(sent)?.[1]
+  const inner = encoded.exec(sent)?.[1]
   if (inner === undefined) return sent
   if (!base64.test(inner) || inner.length % 4 !== 0) return null
   return Buffer.from(inner, 'base64').toString('utf8')

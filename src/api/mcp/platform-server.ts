@@ -1,14 +1,15 @@
-/** The platform's own MCP server: Gatehouse's actions as tools, with the rights of whoever calls. */
+/** The platform's own MCP server: the platform actions as tools, with the caller's permissions. */
 import { Server, type CallToolResult } from '@modelcontextprotocol/server'
 import type { Log } from '../../core/log.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Ctx } from '../../domain/access/index.ts'
 import { codes, protocolError, toProtocolError } from './errors.ts'
 
-/** The actions change with the version of the server only, in milliseconds. */
+/** How long a client may cache the list, in milliseconds. The actions change only with the server's version. */
 const listTtlMs = 60_000
 
-export function platformServer(ctx: Ctx, seed: boolean, log: Log): Server {
+/** A server for one request. `seedErrors`: unknown tools get -32601 instead of -32602. */
+export function platformServer(ctx: Ctx, seedErrors: boolean, log: Log): Server {
   const server = new Server(
     { name: 'gatehouse', version: '1' },
     {
@@ -28,7 +29,7 @@ export function platformServer(ctx: Ctx, seed: boolean, log: Log): Server {
     try {
       if (!ctx.actions.find(params.name))
         throw protocolError(
-          seed ? codes.unknownToolSeed : codes.invalidParams,
+          seedErrors ? codes.unknownToolSeed : codes.invalidParams,
           `Unknown tool: ${params.name.slice(0, 100)}`,
           'unknown_tool',
         )

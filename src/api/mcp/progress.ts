@@ -1,50 +1,65 @@
-/** Signs of life for a client that asked for them: the agent's steps and text, and how long a person may still take. */
+/** Progress notifications for a client that sent a progress token: the agent's steps and text, and the wait for approval. */
 import type { ServerContext } from '@modelcontextprotocol/server'
-import { watchTalk, type Work } from '../../domain/bridge/index.ts'
-import type { Visit } from './visit.ts'
+import { kindOfId } from '../../core/ids.ts'
+import { watchAgentRun, type CallHandle } from '../../domain/bridge/index.ts'
+import type { AgentRequest } from './agent-request.ts'
 
-/** Text of the agent is told at most so often, in milliseconds. */
+/** Minimum interval between notifications of text, in milliseconds. */
 const textEveryMs = 200
 
-/** Tells something, with a number that rises each time. */
+/** Sends a notification with this message; its progress number is one higher than the last. */
 export type Progress = (message: string) => void
 
-/** Null when the client did not ask, or cannot hear it. */
-export function progressOf(visit: Pick<Visit, 'streams'>, mcp: ServerContext): Progress | null {
-  const progressToken = mcp.mcpReq._meta?.progressToken
-  if (progressToken === undefined || !visit.streams) return null
+/** Null when the client sent no progress token, or has no stream to receive notifications on. */
+export function progressOf(
+  { acceptsStream }: Pick<AgentRequest, 'acceptsStream'>,
+  { mcpReq }: ServerContext,
+): Progress | null {
+  const progressToken = mcpReq._meta?.progressToken
+  if (progressToken === undefined || !acceptsStream) return null
   let progress = 0
   return (message) => {
     const params = { progressToken, progress: ++progress, message }
-    // A client that has gone hears nothing more.
-    void mcp.mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
+    // Fails only when the client has disconnected.
+    void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
   }
 }
 
-/** Tells what the run does, until the answer ends it. Nothing for a call of a tool. */
-export function tellTalk({ ctx, gone, log }: Visit, progress: Progress, id: string): () => void {
-  if (!id.startsWith('gen_')) return () => {}
+/** Reports the steps and text of a run until the returned function is called. Does nothing for a tool call. */
+export function reportRun(
+  { ctx, disconnected, runtime }: AgentRequest,
+  progress: Progress,
+  id: string,
+): () => void {
+  if (kindOfId(id) !== 'generation') return () => {}
   const stop = new AbortController()
-  const signal = AbortSignal.any([stop.signal, gone])
-  const tell = async () => {
-    let last = 0
-    for await (const { message, isText } of watchTalk(ctx, id, signal)) {
-      if (isText && Date.now() - last < textEveryMs) continue
-      last = Date.now()
+  const signal = AbortSignal.any([stop.signal, disconnected])
+  const report = async () => {
+    let lastText = 0
+    for await (const { message, isText } of watchAgentRun(ctx, id, signal)) {
+      if (isText && Date.now() - lastText < textEveryMs) continue
+      lastText = Date.now()
       progress(message)
     }
   }
-  tell().catch((error: unknown) => log.warn({ err: error, id }, 'the progress of a run could not be told'))
+  report().catch((error: unknown) =>
+    runtime.log.warn({ err: error, id }, 'the progress of a run could not be reported'),
+  )
   return () => stop.abort()
 }
 
-/** Tells every few seconds that a person has to decide. */
-export function tellWaiting({ times }: Visit, progress: Progress, { pending }: Work): () => void {
-  const tell = () => {
-    const left = Math.max(0, Math.round(((pending?.expiresAt.getTime() ?? 0) - Date.now()) / 1000))
-    progress(`waiting for approval, ${left} s left`)
+/** Reports how long the approval is still awaited, every `progressMs` until the returned function is called. */
+export function reportApprovalWait(
+  { runtime }: AgentRequest,
+  progress: Progress,
+  { pendingApproval }: CallHandle,
+): () => void {
+  const report = () => {
+    const expiresAt = pendingApproval?.expiresAt.getTime() ?? 0
+    const secondsLeft = Math.max(0, Math.round((expiresAt - Date.now()) / 1000))
+    progress(`waiting for approval, ${secondsLeft} s left`)
   }
-  tell()
-  const timer = setInterval(tell, times.progressMs)
+  report()
+  const timer = setInterval(report, runtime.timings.progressMs)
   return () => clearInterval(timer)
 }

@@ -1,12 +1,12 @@
-/** Results on the wire: what a tool gave, with the marks of the bridge, and what is said while a person decides. */
+/** Results of tools/call: a tool's own result, and those for calls that are late, pending or refused. Pure. */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { ToolResult } from '../../core/content.ts'
 import { asText, isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
-import type { Work } from '../../domain/bridge/index.ts'
+import type { CallHandle } from '../../domain/bridge/index.ts'
+import type { AgentRequest } from './agent-request.ts'
 import { codes, faultError, missingCapability, protocolError, type ProtocolFault } from './errors.ts'
-import type { Visit } from './visit.ts'
 
-/** Failures that a later try may not meet, and after which nothing has taken effect or may do so again. */
+/** Failures that a retry may avoid, and that had no effect or may safely have it twice. */
 const retryable = new Set([
   'timeout',
   'agent_timeout',
@@ -15,28 +15,32 @@ const retryable = new Set([
   'model_unavailable',
 ])
 
-/** The result of work that is done. A timeout is an error of the protocol for callers in the style of S1. */
-export function doneResult(
-  visit: Pick<Visit, 'era' | 'seed'>,
+/**
+ * The result of a call that is done. Throws the upstream's error when the client lacks a capability, and with the SEED
+ * profile -32003 for a timeout.
+ */
+export function resultOf(
+  { era, seedErrors }: Pick<AgentRequest, 'era' | 'seedErrors'>,
   id: string,
   result: ToolResult,
 ): CallToolResult {
-  const missing = protocolFaultOf(result)
-  if (missing?.code === missingCapability) throw faultError(missing)
+  const fault = protocolFaultOf(result)
+  if (fault?.code === missingCapability) throw faultError(fault)
   const type = errorTypeOf(result)
-  if (visit.seed && type === 'agent_timeout') throw seedTimeout(id, true)
-  if (visit.seed && type === 'outcome_unknown' && reasonOf(result) === 'timeout') throw seedTimeout(id, false)
-  const structured = type === null ? result.structuredContent : typed(result, type, id)
-  const shown = visit.era === 'modern' || isJsonObject(structured)
+  if (seedErrors && type === 'agent_timeout') throw seedTimeout(id, true)
+  if (seedErrors && type === 'outcome_unknown' && reasonOf(result) === 'timeout') throw seedTimeout(id, false)
+  const structured = type === null ? result.structuredContent : typedError(result, type, id)
+  // Legacy clients accept only objects as structured content.
+  const allowed = era === 'modern' || isJsonObject(structured)
   return {
     content: result.content as CallToolResult['content'],
-    ...(structured !== undefined && shown ? { structuredContent: structured as JsonObject } : {}),
+    ...(structured !== undefined && allowed ? { structuredContent: structured as JsonObject } : {}),
     isError: result.isError,
     _meta: { ...result._meta, 'gatehouse/call_id': id },
   }
 }
 
-/** The error of the protocol with which an upstream refused the call; null when it ran, or failed as a tool. */
+/** The JSON-RPC error with which an upstream refused the call; null when the tool ran, or failed as a tool. */
 export function protocolFaultOf({ isError, structuredContent }: ToolResult): ProtocolFault | null {
   const error = (structuredContent as { error?: JsonObject } | undefined)?.error
   if (!isError || typeof error?.['rpcCode'] !== 'number') return null
@@ -45,27 +49,31 @@ export function protocolFaultOf({ isError, structuredContent }: ToolResult): Pro
 }
 
 /**
- * The work took longer than a caller waits; it goes on, and its outcome can be asked for. With `keyed` by the same
- * request again; without a key that would be another call.
+ * A timeout error for a call that goes on. `resumable`: the same request, with its idempotency key, returns the
+ * outcome; without a key it would be another call.
  */
-export function lateResult(visit: Pick<Visit, 'seed'>, id: string, keyed: boolean): CallToolResult {
-  if (visit.seed) throw seedTimeout(id, keyed)
-  const how = keyed
+export function lateResult(
+  { seedErrors }: Pick<AgentRequest, 'seedErrors'>,
+  id: string,
+  resumable: boolean,
+): CallToolResult {
+  if (seedErrors) throw seedTimeout(id, resumable)
+  const how = resumable
     ? 'repeat the request with the same idempotency_key'
     : `call the tool approval_wait with {"call_id": "${id}"}`
-  const message = `Agent reply timeout. The work goes on: ${how} to get its outcome.`
-  const error = { type: 'agent_timeout', code: 'agent_timeout', message, retryable: keyed, call_id: id }
+  const message = `Agent reply timeout. The call goes on: ${how} to get its outcome.`
+  const error = { type: 'agent_timeout', code: 'agent_timeout', message, retryable: resumable, call_id: id }
   return { content: [{ type: 'text', text: message }], structuredContent: { error }, isError: true }
 }
 
-function seedTimeout(id: string, again: boolean) {
-  const more = { retryable: again, call_id: id }
-  return protocolError(codes.timeoutSeed, 'Agent reply timeout', 'agent_timeout', more)
+function seedTimeout(id: string, canRetry: boolean) {
+  const data = { retryable: canRetry, call_id: id }
+  return protocolError(codes.timeoutSeed, 'Agent reply timeout', 'agent_timeout', data)
 }
 
-/** Nothing has run yet: no error, and no success either. */
-export function pendingResult(work: Work, retryAfterMs: number): CallToolResult {
-  const { approvalId, expiresAt } = work.pending!
+/** A call that awaits approval: neither an error nor a success. */
+export function pendingResult({ id, pendingApproval }: CallHandle, retryAfterMs: number): CallToolResult {
+  const { approvalId, expiresAt } = pendingApproval!
   const until = expiresAt.toISOString()
   return {
     content: [
@@ -73,22 +81,22 @@ export function pendingResult(work: Work, retryAfterMs: number): CallToolResult 
         type: 'text',
         text:
           `Not executed yet: a person has to approve this call, until ${until}. To wait for the outcome, call the tool ` +
-          `approval_wait with {"call_id": "${work.id}"}, or repeat this request unchanged. Nothing runs twice.`,
+          `approval_wait with {"call_id": "${id}"}, or repeat this request unchanged. Nothing runs twice.`,
       },
     ],
     structuredContent: {
       status: 'pending_approval',
-      call_id: work.id,
+      call_id: id,
       approval_id: approvalId,
       expires_at: until,
       retry_after_ms: retryAfterMs,
     },
     isError: false,
-    _meta: { 'gatehouse/call_id': work.id },
+    _meta: { 'gatehouse/call_id': id },
   }
 }
 
-/** A refusal of the arguments, for clients whose models read results and not errors. */
+/** Refused arguments as a result, because models read results and not JSON-RPC errors. */
 export function refusedResult(type: string, message: string, issues: object[]): CallToolResult {
   const error = { type, code: type, message, ...(issues.length > 0 ? { issues } : {}) } as JsonObject
   return {
@@ -98,7 +106,7 @@ export function refusedResult(type: string, message: string, issues: object[]): 
   }
 }
 
-/** A use beyond a limit, in words for the model and with the time to wait for its program. */
+/** A rate limit as a result: the message for the model, the time to wait for its program. */
 export function limitedResult(message: string, retryAfterMs: number): CallToolResult {
   const error = { type: 'limited', code: 'limited', message, retry_after_ms: retryAfterMs }
   return {
@@ -108,7 +116,7 @@ export function limitedResult(message: string, retryAfterMs: number): CallToolRe
   }
 }
 
-/** Where an answer of the agent can go on. */
+/** Adds the conversation in which a later call of the agent can continue. */
 export function withConversation(result: CallToolResult, id: string | null): CallToolResult {
   return id ? { ...result, _meta: { ...result._meta, 'gatehouse/conversation_id': id } } : result
 }
@@ -124,12 +132,13 @@ function reasonOf({ structuredContent }: ToolResult): unknown {
   return (structuredContent as { error?: { reason?: Json } } | undefined)?.error?.reason
 }
 
-function typed({ structuredContent, content }: ToolResult, type: string, id: string): JsonObject {
+/** The error of a failed tool with a stable `type`, whether a retry is useful, and the call id. */
+function typedError({ structuredContent, content }: ToolResult, type: string, id: string): JsonObject {
   const given = (structuredContent as { error?: Json } | undefined)?.error
   const [first] = content
   const known: JsonObject = isJsonObject(given)
     ? given
     : { code: type, message: first?.type === 'text' ? first.text.slice(0, 2000) : 'The tool failed.' }
-  const again = retryable.has(type) && known['retryable'] !== false
-  return { error: { ...known, type, retryable: again, call_id: id } }
+  const canRetry = retryable.has(type) && known['retryable'] !== false
+  return { error: { ...known, type, retryable: canRetry, call_id: id } }
 }

@@ -1,52 +1,54 @@
-/** The sessions of older clients as this process knows them, and the requests that they may take back. */
-import { isConversationOpen, readConversation, type Conversation } from '../../domain/bridge/index.ts'
+/** The legacy sessions that this process has seen, and cancellation of requests within a session, across replicas. */
 import { purposeKey, sign } from '../../core/signing.ts'
 import type { Ctx, Services } from '../../domain/access/index.ts'
+import { isSessionOpen, readSession, type McpSession } from '../../domain/bridge/index.ts'
+import { onAbort } from '../../core/abort.ts'
 
-/** How long a session is believed to be open when no bell rings, in milliseconds. */
-const believedMs = 5000
+/** How long a session is assumed to be open without a hint, in milliseconds. */
+const cacheMs = 5000
 const cacheSize = 10_000
 
 export interface Sessions {
-  /** The session of this id, or null when it was not made here for this caller, is over or was closed. */
-  find(ctx: Ctx, agentId: string, sessionId: string): Promise<Conversation | null>
-  /** A signal that fires when the client takes back this request of this session, on whichever replica it says so. */
-  calledOff(ctx: Ctx, sessionId: string, requestId: unknown): { signal: AbortSignal; forget(): void }
-  /** The client takes a request back. */
-  callOff(ctx: Ctx, sessionId: string, requestId: unknown): void
+  /** The session of this id; null when it was not issued to this caller, has expired or was closed. */
+  find(ctx: Ctx, agentId: string, sessionId: string): Promise<McpSession | null>
+  /** A signal that aborts when the client cancels this request, on any replica. Released when `ended` aborts. */
+  cancellation(ctx: Ctx, session: McpSession, requestId: unknown, ended: AbortSignal): AbortSignal
+  /** Cancels a request of the session, on the replica that serves it. */
+  cancel(ctx: Ctx, session: McpSession, requestId: unknown): void
   close(): void
 }
 
 export function createSessions({ pubsub, masterKey }: Pick<Services, 'pubsub' | 'masterKey'>): Sessions {
-  const open = new Map<string, number>()
+  const openUntil = new Map<string, number>()
   const requests = new Map<string, AbortController>()
   const key = purposeKey(masterKey, 'mcp request')
-  const nameOf = (ctx: Ctx, sessionId: string, requestId: unknown) =>
-    sign(key, [ctx.principal.id, sessionId, JSON.stringify(requestId) ?? null])
+  const nameOf = (ctx: Ctx, session: McpSession, requestId: unknown) =>
+    sign(key, [ctx.principal.id, session.id, JSON.stringify(requestId) ?? null])
   const unsubscribe = pubsub.subscribe((hint) => {
-    if (hint.kind === 'reconnected') open.clear()
+    if (hint.kind === 'reconnected') openUntil.clear()
     if (hint.kind !== 'signal') return
-    if (hint.name === 'closed') open.delete(hint.id)
+    if (hint.name === 'closed') openUntil.delete(hint.id)
     if (hint.name === 'called-off') requests.get(hint.id)?.abort()
   })
   return {
     async find(ctx, agentId, sessionId) {
-      const session = readConversation(ctx, agentId, sessionId)
+      const session = readSession(ctx, agentId, sessionId)
       if (!session) return null
-      if ((open.get(session.threadId) ?? 0) > Date.now()) return session
-      if (!(await isConversationOpen(ctx, session))) return null
-      if (open.size >= cacheSize) open.clear()
-      open.set(session.threadId, Date.now() + believedMs)
+      if ((openUntil.get(session.threadId) ?? 0) > Date.now()) return session
+      if (!(await isSessionOpen(ctx, session))) return null
+      if (openUntil.size >= cacheSize) openUntil.clear()
+      openUntil.set(session.threadId, Date.now() + cacheMs)
       return session
     },
-    calledOff(ctx, sessionId, requestId) {
-      const name = nameOf(ctx, sessionId, requestId)
+    cancellation(ctx, session, requestId, ended) {
+      const name = nameOf(ctx, session, requestId)
       const controller = new AbortController()
       requests.set(name, controller)
-      return { signal: controller.signal, forget: () => void requests.delete(name) }
+      onAbort(ended, () => requests.delete(name))
+      return controller.signal
     },
-    callOff(ctx, sessionId, requestId) {
-      pubsub.publish([{ kind: 'signal', name: 'called-off', id: nameOf(ctx, sessionId, requestId) }])
+    cancel(ctx, session, requestId) {
+      pubsub.publish([{ kind: 'signal', name: 'called-off', id: nameOf(ctx, session, requestId) }])
     },
     close: unsubscribe,
   }

@@ -1,6 +1,6 @@
 /**
- * The Tasks extension (io.modelcontextprotocol/tasks), new era only: a handle for work that takes long. A task is no row
- * of its own: its id is the id of the call or run with a seal for this caller.
+ * The Tasks extension (io.modelcontextprotocol/tasks), for modern clients. A task is not stored: its id is the id of the
+ * call or generation with a signature for its caller.
  */
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -12,21 +12,26 @@ import {
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { AppError } from '../../core/errors.ts'
-import type { JsonObject } from '../../core/json.ts'
 import { purposeKey, sameText, sign } from '../../core/signing.ts'
 import type { Ctx } from '../../domain/access/index.ts'
-import { answerWork, cancelWork, fetched, readWork, type Work } from '../../domain/bridge/index.ts'
+import {
+  answerInputRequests,
+  cancelOwnCall,
+  markDelivered,
+  readCallHandle,
+  type CallHandle,
+} from '../../domain/bridge/index.ts'
+import type { AgentRequest, ModernRequest } from './agent-request.ts'
+import { inputResponsesOf, modernRelay } from './caller-channel.ts'
 import { codes, protocolError, toProtocolError } from './errors.ts'
-import { callerOf } from './relay.ts'
-import { doneResult, protocolFaultOf, withConversation } from './results.ts'
-import type { Visit } from './visit.ts'
+import { protocolFaultOf, resultOf, withConversation } from './results.ts'
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
-/** A finished task can be asked for so long, as long as its key is remembered; then its row may go. */
+/** A finished task can be read for so long, in milliseconds: as long as idempotency keys are kept. */
 const ttlMs = 24 * 60 * 60 * 1000
 
-/** A task in the form of the extension: flat, beside the type of the result. */
+/** A task as the extension represents it: its fields are beside `resultType`. */
 export interface TaskResult {
   [key: string]: unknown
   resultType: string
@@ -34,115 +39,114 @@ export interface TaskResult {
   status: string
 }
 
-/** Everything that tools/call may answer. */
-export type CallAnswer = CallToolResult | InputRequiredResult | TaskResult
+/** Everything that tools/call may return. */
+export type ToolsCallResult = CallToolResult | InputRequiredResult | TaskResult
 
-/** Whether the client can take a task for an answer to this very request. */
-export function declaresTasks({ era }: Pick<Visit, 'era'>, { mcpReq }: ServerContext): boolean {
+/** Whether the client accepts a task as the result of this very request. */
+export function supportsTasks({ era }: Pick<AgentRequest, 'era'>, { mcpReq }: ServerContext): boolean {
   const envelope = mcpReq.envelope as Record<string, { extensions?: object } | undefined> | undefined
   const declared = envelope?.[CLIENT_CAPABILITIES_META_KEY]?.extensions
   return era === 'modern' && declared !== undefined && tasksExtension in declared
 }
 
-/** The refusal of a client that does not declare tasks. */
+/** The error for a modern client that needs task support and did not declare it. */
 export function missingTasks(): Error {
   return new MissingRequiredClientCapabilityError({
     requiredCapabilities: { extensions: { [tasksExtension]: {} } },
   })
 }
 
-/** The answer to a call that goes on as a task. The row is committed: it can be asked for at once. */
-export function newTask(visit: Visit, work: Work): TaskResult {
-  return { resultType: 'task', ...shown(visit, work) }
+/** The result of a call that goes on as a task. The call is committed, so the client may read the task at once. */
+export function newTask(request: AgentRequest, handle: CallHandle): TaskResult {
+  return { resultType: 'task', ...taskOf(request, handle) }
 }
 
 const taskParams = z.looseObject({ taskId: z.string() })
 
 /** Adds tasks/get, tasks/update and tasks/cancel. */
-export function addTasks(server: Server, visit: Visit): void {
-  const serve = (method: string, answer: (work: Work, mcp: ServerContext) => Promise<object>) =>
-    server.setRequestHandler(method, { params: taskParams }, async ({ taskId }, mcp) => {
-      if (!declaresTasks(visit, mcp)) throw missingTasks()
+export function addTasks(server: Server, request: ModernRequest): void {
+  const { ctx, runtime } = request
+  const handle = (method: string, serve: (task: CallHandle, context: ServerContext) => Promise<object>) =>
+    server.setRequestHandler(method, { params: taskParams }, async ({ taskId }, context) => {
+      if (!supportsTasks(request, context)) throw missingTasks()
       try {
-        return { resultType: 'complete', ...(await answer(await find(visit.ctx, taskId), mcp)) }
+        return { resultType: 'complete', ...(await serve(await findTask(ctx, taskId), context)) }
       } catch (error) {
-        throw toProtocolError(error, visit.log)
+        throw toProtocolError(error, runtime.log)
       }
     })
-  serve('tasks/get', (work) => got(visit, work))
-  serve('tasks/update', async (work, mcp) => {
-    const answers = (mcp.mcpReq.inputResponses ?? {}) as JsonObject
-    const given = await answerWork(
-      visit.ctx,
-      work.id,
-      answers,
-      callerOf({ ...visit, streams: false }, mcp, async () => {}),
-    )
-    // It goes on by itself; whoever wants to know asks for the task.
-    given?.running.catch((error: unknown) =>
-      visit.log.error({ err: error, id: work.id }, 'a task was broken off'),
-    )
-    return {}
-  })
-  serve('tasks/cancel', async (work) => {
-    await cancelWork(visit.ctx, work.id)
+  handle('tasks/get', (task) => getTask(request, task))
+  handle('tasks/update', (task, context) => updateTask(request, task, context))
+  handle('tasks/cancel', async (task) => {
+    await cancelOwnCall(ctx, task.id)
     return {}
   })
 }
 
-async function got(visit: Visit, work: Work): Promise<object> {
-  const task = shown(visit, work)
-  const broken = work.result && work.status === 'DONE' ? protocolFaultOf(work.result) : null
-  if (broken) return { ...task, status: 'failed', error: broken }
-  if (work.asked) return { ...task, inputRequests: work.asked }
-  if (task['status'] !== 'completed') return task
-  await fetched(visit.ctx, work)
-  // The result inside is whole: clients read it with the schema of an answer to tools/call.
-  return { ...task, result: { resultType: 'complete', ...resultOf(visit, work) } }
+async function getTask(request: ModernRequest, handle: CallHandle): Promise<object> {
+  const task = taskOf(request, handle)
+  const fault = handle.result && handle.status === 'DONE' ? protocolFaultOf(handle.result) : null
+  if (fault) return { ...task, status: 'failed', error: fault }
+  if (handle.inputRequests) return { ...task, inputRequests: handle.inputRequests }
+  if (task.status !== 'completed') return task
+  await markDelivered(request.ctx, handle)
+  const result = resultOf({ ...request, seedErrors: false }, handle.id, handle.result!)
+  // Clients validate the inner result as a complete result of tools/call.
+  return { ...task, result: { resultType: 'complete', ...withConversation(result, handle.conversationId) } }
 }
 
-function resultOf(visit: Visit, work: Work): CallToolResult {
-  return withConversation(doneResult({ ...visit, seed: false }, work.id, work.result!), work.conversationId)
+/** Gives the client's responses to the upstream. The call goes on in the background; tasks/get reports how it ends. */
+async function updateTask(
+  request: ModernRequest,
+  { id }: CallHandle,
+  context: ServerContext,
+): Promise<object> {
+  const responses = inputResponsesOf(context.mcpReq) ?? {}
+  // The response to tasks/update ends its stream, so nothing can be sent on it later.
+  const channel = { relay: modernRelay({ acceptsStream: false }, context) }
+  const resumed = await answerInputRequests(request.ctx, id, responses, channel)
+  resumed?.running.catch((error: unknown) =>
+    request.runtime.log.error({ err: error, id }, 'a task failed unexpectedly'),
+  )
+  return {}
 }
 
-/** The work behind a task of this caller; every other id is unknown in the same words. */
-async function find(ctx: Ctx, taskId: string): Promise<Work> {
+/** The caller's own call or generation behind a task id. Every other id gets the same error. */
+async function findTask(ctx: Ctx, taskId: string): Promise<CallHandle> {
   const unknown = () => protocolError(codes.invalidParams, 'Unknown task', 'unknown_task')
-  const [workId, seal, ...more] = taskId.split('.')
-  if (!workId || !seal || more.length > 0 || !sameText(seal, sealOf(ctx, workId))) throw unknown()
-  return readWork(ctx, workId).catch((error: unknown) => {
+  const [id, signature, ...more] = taskId.split('.')
+  if (!id || !signature || more.length > 0 || !sameText(signature, signatureOf(ctx, id))) throw unknown()
+  return readCallHandle(ctx, id).catch((error: unknown) => {
     throw error instanceof AppError && error.code === 'NOT_FOUND' ? unknown() : error
   })
 }
 
-/** 144 bits: an id that nobody can guess, and nobody else can use. */
-function sealOf({ masterKey, principal }: Ctx, workId: string): string {
-  return sign(purposeKey(masterKey, 'mcp task'), [principal.id, workId]).slice(0, 24)
+/** 144 bits, bound to the caller: a task id cannot be guessed, and nobody else can use it. */
+function signatureOf({ masterKey, principal }: Ctx, id: string): string {
+  return sign(purposeKey(masterKey, 'mcp task'), [principal.id, id]).slice(0, 24)
 }
 
 const statuses = {
   RUNNING: 'working',
-  WAITING: 'working',
-  ASKS: 'input_required',
+  AWAITING_APPROVAL: 'working',
+  INPUT_REQUIRED: 'input_required',
   DONE: 'completed',
   CANCELLED: 'cancelled',
 } as const
 
-function shown(
-  { ctx, times }: Visit,
-  work: Work,
-): Omit<TaskResult, 'resultType'> & { taskId: string; status: string } {
-  const { pending } = work
-  const status = statuses[work.status]
+function taskOf({ ctx, runtime }: AgentRequest, handle: CallHandle) {
+  const { id, pendingApproval, createdAt, changedAt } = handle
   return {
-    taskId: `${work.id}.${sealOf(ctx, work.id)}`,
-    status,
-    ...(pending
-      ? { statusMessage: `Waiting for a person to approve, until ${pending.expiresAt.toISOString()}.` }
+    taskId: `${id}.${signatureOf(ctx, id)}`,
+    status: statuses[handle.status],
+    ...(pendingApproval
+      ? {
+          statusMessage: `Waiting for a person to approve, until ${pendingApproval.expiresAt.toISOString()}.`,
+        }
       : {}),
-    createdAt: work.createdAt.toISOString(),
-    lastUpdatedAt: work.changedAt.toISOString(),
+    createdAt: createdAt.toISOString(),
+    lastUpdatedAt: changedAt.toISOString(),
     ttlMs,
-    pollIntervalMs: times.pollMs,
+    pollIntervalMs: runtime.timings.pollMs,
   }
 }

@@ -1,10 +1,10 @@
-/** tools/list: the surface in the words of MCP. */
+/** tools/list: the entries of a surface as MCP tools. Pure. */
 import type { Tool } from '@modelcontextprotocol/server'
 import type { JsonObject } from '../../core/json.ts'
 import type { BridgeEntry } from '../../domain/bridge/index.ts'
-import type { Visit } from './visit.ts'
+import type { AgentRequest } from './agent-request.ts'
 
-/** What stands in place of the result while a person has not decided. */
+/** The structured content of a result that awaits approval. */
 export const pendingSchema: JsonObject = {
   type: 'object',
   properties: {
@@ -17,10 +17,10 @@ export const pendingSchema: JsonObject = {
   required: ['status', 'call_id'],
 }
 
-/** The entries in their order, each as this client may read it. */
-export function listTools({ surface, era }: Pick<Visit, 'surface' | 'era'>): Tool[] {
+/** The entries in their order, each as a client of this era can read it. */
+export function listTools({ surface, era }: Pick<AgentRequest, 'surface' | 'era'>): Tool[] {
   return surface.entries.map((entry) => {
-    const outputSchema = shownOutput(entry, era)
+    const outputSchema = outputSchemaOf(entry, era)
     return {
       name: entry.name,
       ...(entry.title ? { title: entry.title } : {}),
@@ -34,15 +34,15 @@ export function listTools({ surface, era }: Pick<Visit, 'surface' | 'era'>): Too
   })
 }
 
-/** What the upstream says beside its tool, and that a person may have to agree. */
+/** The `_meta` of an upstream's tool, and `gatehouse/gate` when a call may need approval. */
 function metaOf({ shown, gate }: BridgeEntry): { _meta?: JsonObject } {
   const ours: JsonObject = gate === 'NEVER' ? {} : { 'gatehouse/gate': gate.toLowerCase() }
   const meta = { ...shown?.meta, ...ours }
   return Object.keys(meta).length > 0 ? { _meta: meta } : {}
 }
 
-/** Older clients know only schemas of objects. Where the gate may answer first, its answer is promised, too. */
-function shownOutput({ outputSchema, gate }: BridgeEntry, era: Visit['era']): JsonObject | null {
+/** Legacy clients accept only schemas of type object. A gated tool's result may also be a pending one. */
+function outputSchemaOf({ outputSchema, gate }: BridgeEntry, era: AgentRequest['era']): JsonObject | null {
   if (!outputSchema) return null
   if (era === 'legacy' && outputSchema['type'] !== 'object') return null
   if (gate === 'NEVER') return outputSchema

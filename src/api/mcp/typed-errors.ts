@@ -1,6 +1,6 @@
-/** Errors that the SDK makes by itself get the stable type that ours have, and none shows how it was found. */
+/** Gives the SDK's own errors a stable `data.type`, and hides the internals that they may contain. */
 import type { JSONRPCMessage, Server } from '@modelcontextprotocol/server'
-import { isJsonObject } from '../../core/json.ts'
+import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 import { codes } from './errors.ts'
 
 const types: Record<number, string> = {
@@ -14,45 +14,38 @@ const types: Record<number, string> = {
   [-32022]: 'unsupported_protocol_version',
 }
 
-interface WireError {
-  code: number
-  message: string
-  data?: unknown
-}
-
-/** The server, whose errors all have a type from now on. */
+/** The server, changed so that every error it sends has a type. */
 export function withTypedErrors(server: Server): Server {
   const connect = server.connect.bind(server)
   server.connect = (transport) => {
     const send = transport.send.bind(transport)
-    transport.send = (message, options) => send(typed(message) as JSONRPCMessage, options)
+    transport.send = (message, options) => send(withType(message), options)
     return connect(transport)
   }
   return server
 }
 
-/** The same for refusals that came before any server. */
+/** The same for an HTTP error response that the SDK made without a server. */
 export async function withTypedBody(response: Response): Promise<Response> {
   if (response.status < 400 || !response.headers.get('content-type')?.startsWith('application/json'))
     return response
-  const body = typed(await response.json())
+  const body = withType((await response.json()) as JSONRPCMessage)
   const headers = new Headers(response.headers)
   headers.delete('content-length')
   return new Response(JSON.stringify(body), { status: response.status, headers })
 }
 
-function typed(message: unknown): unknown {
+function withType(message: JSONRPCMessage): JSONRPCMessage {
   if (!isJsonObject(message) || !isJsonObject(message['error'])) return message
-  const error = message['error'] as unknown as WireError
-  const data = isJsonObject(error.data) ? error.data : {}
+  const data = isJsonObject(message['error']['data']) ? message['error']['data'] : {}
   if (typeof data['type'] === 'string') return message
-  const sound = soundOf(error)
-  return { ...message, error: { ...sound, data: { ...data, type: types[sound.code] ?? 'refused' } } }
+  const error = maskedError(message['error'])
+  return { ...message, error: { ...error, data: { ...data, type: types[error.code] ?? 'refused' } } }
 }
 
-/** Malformed params come out of the SDK as an internal error that lists what its validator found. */
-function soundOf(error: WireError): Pick<WireError, 'code' | 'message'> {
-  const { code, message } = error
+/** The SDK reports invalid params as an internal error whose message lists what its validator found. */
+function maskedError({ code: given, message: text }: JsonObject): { code: number; message: string } {
+  const [code, message] = [Number(given), asText(text)]
   if (code !== codes.internal) return { code, message }
   return message.trimStart().startsWith('[')
     ? { code: codes.invalidParams, message: 'Invalid params' }

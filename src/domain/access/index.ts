@@ -36,6 +36,7 @@ export {
   type Bond,
 } from './permission.ts'
 export { allows, fitsPattern, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
+export { feedCursor, watchProject } from './project-events.ts'
 export {
   assertOneMayRegate,
   createProject,
@@ -61,3 +62,4 @@ export {
 export { createAddressLimit, type AddressLimit, type Quota } from './rate.ts'
 export { createRevocationWatcher } from './revocation-watcher.ts'
 export { asAppError } from './storage-fault.ts'
+export { untilRevoked } from './until-revoked.ts'

@@ -5,11 +5,11 @@ import { check, text } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
-import { appendProjectEvents } from '../../store/events/log.ts'
 import { atomically } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import { agents } from '../../store/db/tables/agents.ts'
+import { apiKeyCreated, apiKeyRevoked, appendProjectEvents } from '../events/index.ts'
 import { projectOf, reachable, type Ctx } from './context.ts'
 import { assertMay, eachSeen, recordChange } from './permission.ts'
 import { assertStillValid, insertKey, keyOf, loadKeys, markRevoked, type ApiKey } from './keys.ts'
@@ -36,13 +36,13 @@ const newKey = z.object({
 export async function createApiKey(
   ctx: Ctx,
   input: {
-    projectId?: string | null
+    projectId?: string | null | undefined
     name: string
-    role?: Role | null
+    role?: Role | null | undefined
     policy?: unknown
-    expiresAt?: Date | null
-    agentId?: string | null
-    votes?: boolean | null
+    expiresAt?: Date | null | undefined
+    agentId?: string | null | undefined
+    votes?: boolean | null | undefined
   },
 ): Promise<{ apiKey: ApiKey; secret: string }> {
   const { name, role, policy: wanted, ...rest } = check(newKey, input)
@@ -74,9 +74,7 @@ export async function createApiKey(
     })
     const resource = `key/${made.apiKey.id}`
     await recordChange(tx, ctx, { projectId, action: 'keys:Create', resource, details: { name } })
-    await appendProjectEvents(tx, projectId, [
-      { type: 'API_KEY_CREATED', data: { apiKeyId: made.apiKey.id } },
-    ])
+    await appendProjectEvents(tx, projectId, [apiKeyCreated({ apiKeyId: made.apiKey.id })])
     return made
   })
 }
@@ -118,7 +116,7 @@ function grantable(ctx: Ctx, wanted: Policy): Policy {
  */
 export async function revokeApiKey(
   ctx: Ctx,
-  input: { id: string; keepMade?: boolean | null },
+  input: { id: string; keepMade?: boolean | null | undefined },
 ): Promise<ApiKey> {
   const key = await findKey(ctx, input.id)
   const { projectId, id } = key
@@ -134,7 +132,7 @@ export async function revokeApiKey(
       const details: JsonObject = one.id !== id ? { madeWith: id } : alone ? { keepMade: true } : {}
       const resource = `key/${one.id}`
       await recordChange(tx, ctx, { projectId: one.projectId, action: 'keys:Revoke', resource, details })
-      await appendProjectEvents(tx, one.projectId, [{ type: 'API_KEY_REVOKED', data: { apiKeyId: one.id } }])
+      await appendProjectEvents(tx, one.projectId, [apiKeyRevoked({ apiKeyId: one.id })])
     }
     return ended
   })
@@ -161,7 +159,7 @@ export async function getApiKeys(ctx: Ctx, ids: readonly string[]): Promise<(Api
 /** Keys of a project, newest first. Action `keys:List`. */
 export async function listApiKeys(
   ctx: Ctx,
-  input: { projectId?: string | null; page: Page },
+  input: { projectId?: string | null | undefined; page: Page },
 ): Promise<ApiKey[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'keys:List', projectId, 'key/*')

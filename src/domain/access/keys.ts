@@ -7,7 +7,7 @@ import { query, type Database } from '../../store/db/database.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import type { Services, Principal } from './context.ts'
 import type { TokenVerifier } from './oidc.ts'
-import type { Policy } from './policy.ts'
+import type { Policy, Role } from './policy.ts'
 import { isSubject, subjectById, type Requester } from './subjects.ts'
 
 export const keyPrefix = 'gh_'
@@ -19,7 +19,7 @@ export interface ApiKey {
   name: string
   /** The first characters of the secret. */
   prefix: string
-  role: string | null
+  role: Role | null
   policy: Policy
   installation: boolean
   /** The one agent whose bridge it opens; null for all of the project. */
@@ -109,7 +109,7 @@ export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
     projectId,
     name,
     prefix,
-    role,
+    role: role as Role | null,
     policy: row.policy as Policy,
     installation,
     agentId,

@@ -215,7 +215,10 @@ async function assertTarget(ctx: Ctx, projectId: string, scope: LimitScope, id: 
 }
 
 /** The limits that were set in a project; there are at most as many as things that can have one. Action `limits:List`. */
-export async function listRateLimits(ctx: Ctx, input: { projectId?: string | null }): Promise<RateLimit[]> {
+export async function listRateLimits(
+  ctx: Ctx,
+  input: { projectId?: string | null | undefined },
+): Promise<RateLimit[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'limits:List', projectId, `project/${projectId}`)
   const rows = await ctx.db

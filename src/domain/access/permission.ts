@@ -10,9 +10,9 @@ import { allows, type Action } from './policy.ts'
 /** What ties a thing to keys that are bound to an agent. An operation that names neither is closed to them. */
 export interface Bond {
   /** The agent that the thing is, or through which it is reached. */
-  agentId?: string | null
+  agentId?: string | null | undefined
   /** Who asked for it. */
-  by?: string | null
+  by?: string | null | undefined
 }
 
 /** Whether a bound key reaches the thing: its agent, and what the key itself asked for. Any other key always does. */
@@ -109,7 +109,7 @@ function callerOf(ctx: Ctx): { principalId: string; details: JsonObject } {
 /** Entries of a project, newest first. Action `audit:List`. */
 export async function listAudit(
   ctx: Ctx,
-  input: { projectId?: string | null; page: Page },
+  input: { projectId?: string | null | undefined; page: Page },
 ): Promise<AuditEntry[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'audit:List', projectId, 'audit/*')

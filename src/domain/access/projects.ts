@@ -7,7 +7,7 @@ import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { projects } from '../../store/db/tables/access.ts'
-import { appendProjectEvents } from '../../store/events/log.ts'
+import { appendProjectEvents, projectUpdated } from '../events/index.ts'
 import { allows } from './policy.ts'
 import { reaches, type Ctx } from './context.ts'
 import { assertMay, recordChange } from './permission.ts'
@@ -84,7 +84,7 @@ export async function updateProject(ctx: Ctx, input: UpdateProjectInput): Promis
   const project = await atomically(ctx.db, async (tx) => {
     const [row] = await tx.update(projects).set(set).where(eq(projects.id, id)).returning()
     await recordChange(tx, ctx, { projectId: id, action: 'projects:Update', resource, details: set })
-    await appendProjectEvents(tx, id, [{ type: 'PROJECT_UPDATED', data: {} }])
+    await appendProjectEvents(tx, id, [projectUpdated({})])
     return row!
   })
   ctx.pubsub.publish([{ kind: 'news', projectId: id, generationId: null, seq: null }])

@@ -9,7 +9,6 @@ import { atomically, isUniqueViolation, type Database } from '../../store/db/dat
 import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { agents } from '../../store/db/tables/agents.ts'
-import { appendProjectEvents } from '../../store/events/log.ts'
 import {
   assertMay,
   assertOneMayRegate,
@@ -20,15 +19,16 @@ import {
   recordChange,
   type Ctx,
 } from '../access/index.ts'
-import { gateFactsOfAgent, tellGateChanged, type GateInput } from '../tools/index.ts'
+import { agentCreated, agentDeleted, agentUpdated, appendProjectEvents } from '../events/index.ts'
+import { gateFactsOfAgent, recordGateChanged, type GateInput } from '../tools/index.ts'
 import { checkSettings, type Agent, type AgentSettings, type SettingsInput } from './agent.ts'
 import { checkTools } from './names.ts'
 
-export type CreateAgentInput = SettingsInput & { projectId?: string | null; name: string }
+export type CreateAgentInput = SettingsInput & { projectId?: string | null | undefined; name: string }
 export type UpdateAgentInput = Partial<SettingsInput> & {
   id: string
-  name?: string | null
-  expectedVersion?: number | null
+  name?: string | null | undefined
+  expectedVersion?: number | null | undefined
 }
 
 const nameShape = z.object({ name: text(100, 1) })
@@ -50,7 +50,7 @@ export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Ag
         .insert(agents)
         .values({ id: newId('agent'), projectId, name, definition })
         .returning()
-      await tell(tx, ctx, 'AGENT_CREATED', agentOf(row!))
+      await recordAgentChange(tx, ctx, 'create', agentOf(row!))
       return agentOf(row!)
     }),
   )
@@ -113,9 +113,9 @@ async function saveVersion(
     .returning()
   if (!row) return null
   const agent = agentOf(row)
-  await tell(tx, ctx, 'AGENT_UPDATED', agent)
+  await recordAgentChange(tx, ctx, 'update', agent)
   if (gateFactsOfAgent(definition) !== gateFactsOfAgent(known))
-    await tellGateChanged(tx, ctx, agent, { version: agent.version })
+    await recordGateChanged(tx, ctx, agent, { version: agent.version })
   return agent
 }
 
@@ -140,7 +140,7 @@ export async function deleteAgent(ctx: Ctx, input: { id: string }): Promise<Agen
   await assertMay(ctx, 'agents:Delete', known.projectId, `agent/${known.id}`)
   await atomically(ctx.db, async (tx) => {
     const rows = await tx.delete(agents).where(eq(agents.id, known.id)).returning({ id: agents.id })
-    if (rows.length > 0) await tell(tx, ctx, 'AGENT_DELETED', known)
+    if (rows.length > 0) await recordAgentChange(tx, ctx, 'delete', known)
   })
   ringProject(ctx, known.projectId)
   return known
@@ -162,7 +162,7 @@ export async function getAgents(ctx: Ctx, ids: readonly string[]): Promise<(Agen
 /** Agents of a project, newest first. Action `agents:List`. */
 export async function listAgents(
   ctx: Ctx,
-  input: { projectId?: string | null; page: Page },
+  input: { projectId?: string | null | undefined; page: Page },
 ): Promise<Agent[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'agents:List', projectId, 'agent/*')
@@ -186,22 +186,23 @@ function agentOf(row: typeof agents.$inferSelect): Agent {
   return { ...(row.definition as AgentSettings), id, projectId, name, version, createdAt, updatedAt }
 }
 
-async function tell(
+const changes = {
+  create: { action: 'agents:Create', event: agentCreated },
+  update: { action: 'agents:Update', event: agentUpdated },
+  delete: { action: 'agents:Delete', event: agentDeleted },
+} as const
+
+/** Records what happened to an agent: an audit entry and an event. Call it in the transaction of the change. */
+async function recordAgentChange(
   tx: Database,
   ctx: Ctx,
-  type: 'AGENT_CREATED' | 'AGENT_UPDATED' | 'AGENT_DELETED',
+  change: keyof typeof changes,
   agent: Agent,
 ): Promise<void> {
-  const action = (
-    {
-      AGENT_CREATED: 'agents:Create',
-      AGENT_UPDATED: 'agents:Update',
-      AGENT_DELETED: 'agents:Delete',
-    } as const
-  )[type]
+  const { action, event } = changes[change]
   const details = { name: agent.name, version: agent.version }
   await recordChange(tx, ctx, { projectId: agent.projectId, action, resource: `agent/${agent.id}`, details })
-  await appendProjectEvents(tx, agent.projectId, [{ type, data: { agentId: agent.id, ...details } }])
+  await appendProjectEvents(tx, agent.projectId, [event({ agentId: agent.id, ...details })])
 }
 
 function ringProject(ctx: Ctx, projectId: string): void {

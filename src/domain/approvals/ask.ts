@@ -3,8 +3,8 @@ import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { jsonb } from '../../store/db/database.ts'
-import type { NewEvent } from '../../store/events/log.ts'
 import type { Services } from '../access/index.ts'
+import { approvalRequested, approvalVoided, type GenerationEvent } from '../events/index.ts'
 import { maskedPaths, type Callable, type Requirement } from '../tools/index.ts'
 import { type ToolCall } from '../tool-calls/index.ts'
 import type { OnApprove, VoidReason } from './approval.ts'
@@ -69,14 +69,9 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
       masked jsonb, digest text, by text, requirement jsonb, next text, client int, seconds float8, escalate float8)`
 }
 
-/** The facts about a call that every event of its approval tells. */
-export function factsOf(approvalId: string, call: { id: string; runtimeName: string }): JsonObject {
-  return { approvalId, toolCallId: call.id, name: call.runtimeName }
-}
-
-export function requested({ id, toolCallId, tool }: NewApproval): NewEvent {
-  const { runtimeName } = tool
-  return { type: 'APPROVAL_REQUESTED', data: factsOf(id, { id: toolCallId, runtimeName }) }
+/** The event that an approval was asked for. */
+export function requested({ id, toolCallId, tool }: NewApproval): GenerationEvent {
+  return approvalRequested({ approvalId: id, toolCallId, name: tool.runtimeName })
 }
 
 /**
@@ -100,6 +95,7 @@ export function voidPending(): SQL {
     from g where generation_id = g.id and status = 'PENDING'`
 }
 
-export function voided(call: ToolCall, reason: VoidReason): NewEvent {
-  return { type: 'APPROVAL_VOIDED', data: { ...factsOf(call.approvalId!, call), reason } }
+/** The event that the approval of a call was voided. */
+export function voided(call: ToolCall, reason: VoidReason): GenerationEvent {
+  return approvalVoided({ approvalId: call.approvalId!, toolCallId: call.id, name: call.runtimeName, reason })
 }

@@ -44,11 +44,11 @@ const decision = z.object({
 export interface DecideApprovalInput {
   approvalId: string
   verdict: Verdict
-  reason?: string | null
-  note?: string | null
+  reason?: string | null | undefined
+  note?: string | null | undefined
   arguments?: unknown
-  expectedDigest?: string | null
-  grant?: GrantInput | null
+  expectedDigest?: string | null | undefined
+  grant?: GrantInput | null | undefined
 }
 
 /**

@@ -6,11 +6,12 @@ import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
-import { hintsOf, telling, type Owner, type Told } from '../../store/work/owner.ts'
+import type { Owner } from '../../store/work/owner.ts'
 import { entryOf, type Ctx } from '../access/index.ts'
 import { resourceOf, type Requirement } from '../tools/index.ts'
 import { approveCall, editCall, editOf, settleCalls } from '../tool-calls/index.ts'
 import { insertEntries } from '../audit/index.ts'
+import { hintsOf, ownerUpdate, type UpdatedOwner } from '../events/index.ts'
 import { approvalOf, currentArguments, type Approval, type Verdict, type Vote } from './approval.ts'
 import { isOutdated } from './drift.ts'
 import { insertGrant, type CheckedGrant } from './grants.ts'
@@ -84,7 +85,7 @@ export async function decide(
   const votes = edit ? [vote] : [...approval.votes, vote]
   const requirement = edit?.requirement ?? approval.requirement
   const outcome = outcomeOf({ ...(await asItRuns(tx, approval)), requirement }, votes)
-  const hints = await write(tx, ctx, ready, { approval, votes, outcome, edit })
+  const hints = await commitVote(tx, ctx, ready, { approval, votes, outcome, edit })
   if (given.grant && outcome.status !== 'APPROVED')
     throw invalidAt([...root, 'grant'], 'goes with the vote that reaches the quorum')
   const decided = after(approval, votes, outcome, edit, now)
@@ -154,7 +155,12 @@ interface Written {
 }
 
 /** Approval, call, events, wake and audit, in one statement. */
-async function write(tx: Database, ctx: Ctx, { owner, edit: given }: Ready, made: Written): Promise<Hint[]> {
+async function commitVote(
+  tx: Database,
+  ctx: Ctx,
+  { owner, edit: given }: Ready,
+  made: Written,
+): Promise<Hint[]> {
   const { approval, votes, outcome, edit } = made
   const edited: SQL = edit
     ? sql`, edited_arguments = ${jsonb(edit.merged)}, digest = ${edit.digest}, masked = ${jsonb(edit.masked)},
@@ -178,16 +184,16 @@ async function write(tx: Database, ctx: Ctx, { owner, edit: given }: Ready, made
       ...(given?.dropped.length ? { droppedPresetKeys: given.dropped } : {}),
     },
   })
-  const told = telling(owner, outcome.events, outcome.wake, sql`a`)
-  const rows = await query<Told>(
+  const update = ownerUpdate(owner, outcome.events, outcome.wake, sql`a`)
+  const rows = await query<UpdatedOwner>(
     tx,
     sql`with a as (update approvals as p set votes = ${jsonb(votes)} ${edited} ${closed}
         from tool_calls as t where p.id = ${approval.id} and p.status = 'PENDING' and t.id = p.tool_call_id
           and t.approval_id = p.id and t.status = 'AWAITING_APPROVAL' returning p.tool_call_id),
-      ${call} ${told.parts}, l as (${insertEntries([entry])}) ${told.answer}`,
+      ${call} ${update.parts}, l as (${insertEntries([entry])}) ${update.result}`,
   )
   if (!rows[0]) throw conflict(approval, 'The call of this approval does not wait for it any more.')
-  return hintsOf(told, rows[0])
+  return hintsOf(update, rows[0])
 }
 
 /** What becomes of the call's row when `a` has one. A call outside any generation is its own work row, and is woken here. */

@@ -1,22 +1,29 @@
 /**
- * Deadlines: what nobody answered is rejected as expired, and what waits too long is escalated. One statement settles
- * many, so that thousands that fall due together are late by milliseconds. Every process looks; the rows decide who
- * was first.
+ * Deadlines: an approval that nobody decided in time expires, and one that waits too long is escalated. One statement
+ * settles many, so that thousands that fall due together are late by milliseconds. Every process polls; the rows decide
+ * which one was first.
  */
 import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
-import { insertEvents } from '../../store/events/log.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
 import type { Services } from '../access/index.ts'
+import {
+  approvalEscalated,
+  approvalExpired,
+  eventColumns,
+  insertEventRows,
+  isCopiedToRoot,
+  toolCallSettled,
+} from '../events/index.ts'
 import { expireCalls } from '../tool-calls/index.ts'
 import { expiredResult } from './outcome.ts'
 
 /** Settled by one statement, so that it stops the embedded database for less than half a second; more follow at once. */
 const batch = 2000
-/** How often every process looks. An answer is at most so much late, and a little. */
+/** How often every process polls. A deadline is at most so much late, and a little. */
 const everyMs = 200
 
-interface Told {
+interface SettledOwner {
   projectId: string
   generationId: string | null
   seq: number | null
@@ -26,16 +33,16 @@ interface Told {
 }
 
 /**
- * Expires and escalates everything that is due, batch by batch, and rings when all of it is written: else the work that
- * it wakes would be in the way of the rest. Safe at any time in any number of processes: an approval is pending or it is
+ * Expires and escalates everything that is due, batch by batch, and publishes when all of it is written: else the work that
+ * it wakes would delay the rest. Safe at any time in any number of processes: an approval is pending or it is
  * not, and its owner is locked first, as everywhere. An owner that somebody else has locked right now is left for the
- * next look.
+ * next poll.
  */
 async function settleDue(services: Pick<Services, 'db' | 'pubsub'>, isStopped: () => boolean): Promise<void> {
   const hints: Hint[] = []
   try {
     for (let taken = batch; taken === batch && !isStopped();) {
-      const rows = await query<Told>(services.db, statement())
+      const rows = await query<SettledOwner>(services.db, statement())
       hints.push(...rows.flatMap(hintsOf))
       taken = rows.reduce((sum, row) => sum + row.n, 0)
     }
@@ -44,24 +51,24 @@ async function settleDue(services: Pick<Services, 'db' | 'pubsub'>, isStopped: (
   }
 }
 
-function hintsOf({ projectId, generationId, seq, status }: Told): Hint[] {
+function hintsOf({ projectId, generationId, seq, status }: SettledOwner): Hint[] {
   const news: Hint = { kind: 'news', projectId, generationId, seq }
   return status === 'RUNNING' ? [news, { kind: 'signal', name: 'recheck', id: generationId! }] : [news]
 }
 
-/** Settles what is due from now on, also what fell due while no process was up. `stop` waits for the look under way. */
+/** Settles what is due from now on, also what fell due while no process was up. `stop` waits for the poll under way. */
 export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'log'>): { stop(): Promise<void> } {
   let stopped = false
-  let looking: Promise<void> | null = null
+  let polling: Promise<void> | null = null
   const tick = () => {
-    looking ??= settleDue(services, () => stopped)
+    polling ??= settleDue(services, () => stopped)
       .catch((error: unknown) =>
         services.log.error(
           { err: error },
-          'the deadlines of approvals were not kept; the next look tries again',
+          'the deadlines of approvals were not kept; the next poll tries again',
         ),
       )
-      .finally(() => (looking = null))
+      .finally(() => (polling = null))
   }
   const timer = setInterval(tick, everyMs)
   tick()
@@ -69,14 +76,14 @@ export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'log'>
     async stop() {
       stopped = true
       clearInterval(timer)
-      await looking
+      await polling
     },
   }
 }
 
 /**
- * The owners of what is due, and the roots that hear of it, locked; `free` are those that may be written. Nothing here waits
- * for a lock, so the order of locks does not matter: what somebody else has is left for the next look.
+ * The owners of what is due, and the roots that get copies of their events, locked; `free` are those that may be written. Nothing here waits
+ * for a lock, so the order of locks does not matter: what somebody else has locked is left for the next poll.
  */
 const owners = sql`owners as (
     select id, root_id from generations where id in (select generation_id from due)
@@ -89,27 +96,31 @@ const owners = sql`owners as (
     where root_id is null or root_id in (select id from roots union all select id from owners)
   )`
 
-/** What is told of each approval in `a`, numbered for each log: in that of its owner, and a copy in that of the root. */
+const call = { toolCallId: sql`a.tool_call_id`, name: sql`a.runtime_name` }
+const approval = { ...call, approvalId: sql`a.id` }
+
+/** The events of each approval in `a`, numbered for each log: that of its owner, and for copies that of the root. */
 const facts = sql`own as (
-    select a.*, e.n, e.type, jsonb_build_object('toolCallId', a.tool_call_id, 'name', a.runtime_name) || e.more as data
+    select a.*, e.n, e.type, e.data
     from a cross join lateral (
-      select 1 as n, 'APPROVAL_EXPIRED' as type, jsonb_build_object('approvalId', a.id) as more
-        where a.status = 'EXPIRED'
-      union all select 2, 'TOOL_CALL_SETTLED', '{"status": "EXPIRED"}'::jsonb
+      select 1 as n, ${eventColumns(approvalExpired, approval)} where a.status = 'EXPIRED'
+      union all
+      select 2, ${eventColumns(toolCallSettled, { ...call, status: sql`'EXPIRED'::text` })}
         where a.status = 'EXPIRED' and a.tool_call_id in (select id from c)
-      union all select 1, 'APPROVAL_ESCALATED', jsonb_build_object('approvalId', a.id) where a.status = 'PENDING'
+      union all
+      select 1, ${eventColumns(approvalEscalated, approval)} where a.status = 'PENDING'
     ) as e
-  ), told as (
+  ), written as (
     select project_id, generation_id, id, n, type, data, status = 'EXPIRED' as expired from own
     union all select own.project_id, free.root_id, own.id, own.n, own.type,
       own.data || jsonb_build_object('descendantId', own.generation_id), false
     from own join free on free.id = own.generation_id
-    where free.root_id is not null and own.type like 'APPROVAL%'
+    where free.root_id is not null and ${isCopiedToRoot(sql`own.type`)}
   ), facts as (
-    select *, row_number() over (partition by generation_id order by id, n) as place from told
+    select *, row_number() over (partition by generation_id order by id, n) as place from written
   )`
 
-/** Lock the owners, move the approvals, settle the calls, tell all and wake the owners. */
+/** Locks the owners, moves the approvals, settles the calls, writes the events and wakes the owners. */
 function statement() {
   return sql`with due as (
     select id, tool_call_id, generation_id from approvals
@@ -138,7 +149,7 @@ function statement() {
       from facts group by generation_id) as f
     where o.id = f.generation_id and (o.finished_at is null or o.id in (select id from owners))
     returning o.id, o.project_id, o.status, o.last_seq, o.last_seq - f.n as before
-  ), e as (${insertEvents(sql`
+  ), e as (${insertEventRows(sql`
     select facts.project_id, facts.generation_id, g.before + facts.place::int as seq, facts.type, facts.data
     from facts left join g on g.id = facts.generation_id
     where facts.generation_id is null or g.id is not null order by facts.generation_id, facts.place`)}

@@ -36,7 +36,7 @@ export interface GateEvaluation {
  */
 export async function evaluateGate(
   ctx: Ctx,
-  input: { toolId: string; action?: string | null; arguments: unknown },
+  input: { toolId: string; action?: string | null | undefined; arguments: unknown },
 ): Promise<GateEvaluation> {
   const stored = await findTool(ctx, input.toolId)
   await assertMay(ctx, 'tools:Get', stored.projectId, `tool/${stored.id}`)
@@ -81,7 +81,12 @@ export interface GatePreview {
  */
 export async function previewGate(
   ctx: Ctx,
-  input: { toolId: string; action?: string | null; gate: GateInput; last?: number | null },
+  input: {
+    toolId: string
+    action?: string | null | undefined
+    gate: GateInput
+    last?: number | null | undefined
+  },
 ): Promise<GatePreview> {
   const { toolId, action = null, gate, last } = check(previewShape, input, [])
   const stored = await findTool(ctx, toolId)

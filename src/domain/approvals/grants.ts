@@ -10,7 +10,6 @@ import type { Page } from '../../core/page.ts'
 import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { grants } from '../../store/db/tables/approvals.ts'
-import { appendProjectEvents } from '../../store/events/log.ts'
 import {
   assertMay,
   eachSeen,
@@ -20,6 +19,7 @@ import {
   recordChange,
   type Ctx,
 } from '../access/index.ts'
+import { appendProjectEvents, grantCreated, grantRevoked } from '../events/index.ts'
 import type { Approval } from './approval.ts'
 
 export const grantScopes = ['EXACT', 'SCHEMA', 'TOOL'] as const
@@ -113,7 +113,7 @@ export async function insertGrant(
     grantedBy: ctx.principal.id,
   })
   await appendProjectEvents(tx, projectId, [
-    { type: 'GRANT_CREATED', data: { grantId: id, approvalId: approval.id, name: runtimeName } },
+    grantCreated({ grantId: id, approvalId: approval.id, name: runtimeName }),
   ])
 }
 
@@ -133,7 +133,12 @@ export async function getGrants(ctx: Ctx, ids: readonly string[]): Promise<(Gran
 /** Grants of a project, newest first; `active` keeps those that can still let a call pass. Action `grants:List`. */
 export async function listGrants(
   ctx: Ctx,
-  input: { projectId?: string | null; toolId?: string | null; active?: boolean | null; page: Page },
+  input: {
+    projectId?: string | null | undefined
+    toolId?: string | null | undefined
+    active?: boolean | null | undefined
+    page: Page
+  },
 ): Promise<Grant[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'grants:List', projectId, 'grant/*')
@@ -160,8 +165,8 @@ export async function revokeGrant(ctx: Ctx, input: { grantId: string }): Promise
       .returning()
     if (!changed) return null
     await recordChange(tx, ctx, { projectId, action: 'grants:Revoke', resource: `grant/${grantId}` })
-    const data = { grantId, approvalId: changed.approvalId, name: changed.runtimeName }
-    await appendProjectEvents(tx, projectId, [{ type: 'GRANT_REVOKED', data }])
+    const event = grantRevoked({ grantId, approvalId: changed.approvalId, name: changed.runtimeName })
+    await appendProjectEvents(tx, projectId, [event])
     return changed as Grant
   })
   ctx.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])

@@ -1,9 +1,14 @@
 /** What a set of votes makes of an approval, its call and whoever waits for it. Pure. */
 import { sql, type SQL } from 'drizzle-orm'
 import { errorResult, textResult, type ToolResult } from '../../core/content.ts'
-import type { NewEvent } from '../../store/events/log.ts'
+import {
+  approvalDecided,
+  approvalVoted,
+  requiresAction,
+  toolCallSettled,
+  type GenerationEvent,
+} from '../events/index.ts'
 import type { Approval, ApprovalStatus, Vote } from './approval.ts'
-import { factsOf } from './ask.ts'
 
 export interface Outcome {
   status: ApprovalStatus
@@ -12,36 +17,32 @@ export interface Outcome {
     | { status: 'APPROVED' | 'AWAITING_CLIENT'; waitMs: number | null }
     | { status: 'REJECTED' | 'SKIPPED'; result: ToolResult }
     | null
-  events: NewEvent[]
-  /** When whoever waits must look; null: not because of this. */
+  events: GenerationEvent[]
+  /** When the owner is woken; null: not because of this. */
   wake: 'now' | SQL | null
 }
 
 /** The outcome of these votes, the newest last. One rejection settles; approvals settle when they reach the quorum. */
 export function outcomeOf(approval: Approval, votes: readonly Vote[]): Outcome {
-  const facts = factsOf(approval.id, { id: approval.toolCallId, runtimeName: approval.runtimeName })
-  const { approvalId: _id, ...callFacts } = facts
+  const call = { toolCallId: approval.toolCallId, name: approval.runtimeName }
   const last = votes.at(-1)!
-  const told = { ...facts, verdict: last.verdict, decidedBy: last.by }
+  const facts = { ...call, approvalId: approval.id, verdict: last.verdict, decidedBy: last.by }
   if (last.verdict === 'REJECT') {
     const result = rejectedResult(last.reason)
     return {
       status: 'REJECTED',
       call: { status: 'REJECTED', result },
-      events: [
-        { type: 'APPROVAL_DECIDED', data: told },
-        { type: 'TOOL_CALL_SETTLED', data: { ...callFacts, status: 'REJECTED' } },
-      ],
+      events: [approvalDecided(facts), toolCallSettled({ ...call, status: 'REJECTED' })],
       wake: 'now',
     }
   }
   if (votes.length < approval.requirement.quorum)
-    return { status: 'PENDING', call: null, events: [{ type: 'APPROVAL_VOTED', data: told }], wake: null }
-  return approved(approval, told, callFacts)
+    return { status: 'PENDING', call: null, events: [approvalVoted(facts)], wake: null }
+  return approved(approval, approvalDecided(facts))
 }
 
-function approved(approval: Approval, told: NewEvent['data'], callFacts: NewEvent['data']): Outcome {
-  const decided: NewEvent = { type: 'APPROVAL_DECIDED', data: told }
+function approved(approval: Approval, decided: GenerationEvent): Outcome {
+  const { toolCallId, runtimeName: name } = approval
   if (approval.onApprove === 'RUN')
     return { status: 'APPROVED', call: { status: 'APPROVED', waitMs: null }, events: [decided], wake: 'now' }
   if (approval.onApprove === 'SKIP') {
@@ -49,7 +50,7 @@ function approved(approval: Approval, told: NewEvent['data'], callFacts: NewEven
     return {
       status: 'APPROVED',
       call: { status: 'SKIPPED', result },
-      events: [decided, { type: 'TOOL_CALL_SETTLED', data: { ...callFacts, status: 'SKIPPED' } }],
+      events: [decided, toolCallSettled({ toolCallId, name, status: 'SKIPPED' })],
       wake: 'now',
     }
   }
@@ -58,7 +59,7 @@ function approved(approval: Approval, told: NewEvent['data'], callFacts: NewEven
   return {
     status: 'APPROVED',
     call: { status: 'AWAITING_CLIENT', waitMs },
-    events: [decided, { type: 'REQUIRES_ACTION', data: { toolCallIds: [approval.toolCallId] } }],
+    events: [decided, requiresAction({ toolCallIds: [toolCallId] })],
     wake: sql`least(wake_at, ${until})`,
   }
 }

@@ -22,11 +22,11 @@ export async function getApprovals(ctx: Ctx, ids: readonly string[]): Promise<(A
 }
 
 export interface ApprovalFilter {
-  projectId?: string | null
-  status?: ApprovalStatus | null
-  toolId?: string | null
-  agentId?: string | null
-  expiringBefore?: Date | null
+  projectId?: string | null | undefined
+  status?: ApprovalStatus | null | undefined
+  toolId?: string | null | undefined
+  agentId?: string | null | undefined
+  expiringBefore?: Date | null | undefined
 }
 
 /** Approvals of a project, newest first. Action `approvals:List`. */

@@ -1,41 +1,46 @@
-/** Calling a tool of an agent from outside: the same operation as callTool, through the agent's own gate. */
+/** Calls one of an agent's tools for an MCP client: the operation of callTool, through the agent's own gate. */
 import { check, text } from '../../core/check.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { attachTo, createCall, noteBack, runCreated, type CallRequest } from '../calls/index.ts'
-import { inCallersWords } from './callers-words.ts'
 import { findDirectCall, type ToolCall } from '../tool-calls/index.ts'
-import { findCallable, findTool, prepareCall, type Caller } from '../tools/index.ts'
+import { findCallable, findTool, prepareCall, type Caller as CallerChannel } from '../tools/index.ts'
+import { withWireNames } from './wire-names.ts'
 
-export interface BridgeCall {
+export interface AgentToolCall {
   agentId: string
   toolId: string
-  /** Which of the tool's actions; null for a tool with one name. */
+  /** Which of the tool's actions; null for a tool of one action. */
   action: string | null
   /** The runtime name that was called. */
   name: string
   arguments: unknown
   attachments: AttachmentsInput | null
   idempotencyKey: string | null
-  /** The conversation that the call belongs to, for grants that hold for one. */
+  /** The thread of the session that the call belongs to. Grants may hold for one thread. */
   threadId: string | null
-  /** Who waits for it, hears of it and can be asked. */
-  caller: Caller
+  /** Receives progress and answers input requests. */
+  caller: CallerChannel
+}
+
+/** A call as it was committed, and its execution when this process runs it. */
+export interface CommittedCall {
+  call: ToolCall
+  /** Resolves when the call is settled or awaits input; null when nothing runs here. */
+  running: Promise<ToolCall> | null
 }
 
 const keyShape = text(200, 1).nullable()
 
 /**
- * Places a call of one of the agent's tools and answers it as it was committed; `running` is the rest of it when this
- * process runs it. Action `tools:Call` on the tool. The gates of tool and agent both hold. With a key, or while the
- * same request waits for a person, a repeat joins.
+ * Commits a call of one of the agent's tools and runs it unless a gate stops it. Both the tool's and the agent's gate
+ * apply. A repeat with the same idempotency key joins the first call; so does the same request while the first awaits
+ * approval. Action `tools:Call` on the tool. NOT_FOUND when the agent does not serve the tool, INVALID for its
+ * arguments.
  */
-export async function callThroughAgent(
-  ctx: Ctx,
-  input: BridgeCall,
-): Promise<{ call: ToolCall; running: Promise<ToolCall> | null }> {
+export async function callAgentTool(ctx: Ctx, input: AgentToolCall): Promise<CommittedCall> {
   const key = check(keyShape, input.idempotencyKey, ['arguments', 'idempotency_key'])
   const [agent, tool] = await Promise.all([findAgent(ctx, input.agentId), findTool(ctx, input.toolId)])
   if (tool.projectId !== agent.projectId || tool.kind === 'client' || !agent.toolIds.includes(tool.id))
@@ -47,7 +52,7 @@ export async function callThroughAgent(
   if (!prepared.ok) throw invalid(prepared.issues)
   const attachments = await attachTo(ctx, callable, input.attachments, ['arguments', 'attachments']).catch(
     (error: unknown) => {
-      throw inCallersWords(error)
+      throw withWireNames(error)
     },
   )
   const request = {
@@ -55,29 +60,26 @@ export async function callThroughAgent(
     arguments: prepared.arguments,
     ...(attachments ? { attachments } : {}),
   }
-  const allowed: CallRequest = {
+  return commitCall(ctx, {
     tool: callable,
     prepared,
     attachments,
     idempotency: key === null ? null : { operation: `mcp:${agent.id}`, key, request },
     caller: input.caller,
     via: { agentId: agent.id, agentGate: agent.gate ?? null, threadId: input.threadId },
-  }
-  return placeThrough(ctx, allowed)
+  })
 }
 
-/** Places a call that has been checked, and runs it when nothing holds it back. */
-export async function placeThrough(
-  ctx: Ctx,
-  request: CallRequest,
-): Promise<{ call: ToolCall; running: Promise<ToolCall> | null }> {
-  const placed = await createCall(ctx, request)
-  if (placed.joined && placed.call.callerGoneAt) await noteBack(ctx, placed.call)
-  const fresh = !placed.joined && placed.call.status === 'EXECUTING'
-  return { call: placed.call, running: fresh ? runCreated(ctx, request, placed) : null }
+/** Commits a checked call, or joins the earlier one, and runs it unless a gate stops it. */
+export async function commitCall(ctx: Ctx, request: CallRequest): Promise<CommittedCall> {
+  const created = await createCall(ctx, request)
+  const { call, joined } = created
+  if (joined && call.callerGoneAt) await noteBack(ctx, call)
+  const runsHere = !joined && call.status === 'EXECUTING'
+  return { call, running: runsHere ? runCreated(ctx, request, created) : null }
 }
 
-/** A call over the bridge that the caller itself asked for; anybody else's does not exist. Action `tools:Call`. */
+/** A call that the caller itself made over MCP. NOT_FOUND for every other call. Action `tools:Call`. */
 export async function findOwnCall(ctx: Ctx, id: string): Promise<ToolCall> {
   const call = await findDirectCall(ctx, id)
   if (call.requestedBy !== ctx.principal.id || call.source !== 'BRIDGE') throw notFound('tool call', id)

@@ -1,25 +1,29 @@
-/** The front door of the bridge: what an MCP client sees of an agent, and what it may do there. */
-export { callThroughAgent, type BridgeCall } from './call.ts'
+/** What an MCP client sees of an agent and may do with it: surfaces, calls and runs, sessions, relayed features. */
+export { callAgentTool, type AgentToolCall, type CommittedCall } from './call.ts'
+export { closeSession, isSessionOpen, newSessionId, readSession, type McpSession } from './session.ts'
+export { reservedArguments, reservedNames, type BridgeEntry, type BridgeSurface } from './surface.ts'
+export { subscriptionOwner, type UpstreamFeatures } from './features.ts'
+export { relayCompletion, relayPrompt, relayResource, type CompletionOptions } from './relay.ts'
+export type { Relay as UpstreamRelay } from '../upstream/index.ts'
+export { createSurfaces, type SurfaceList, type Surfaces } from './surfaces.ts'
 export {
-  closeConversation,
-  isConversationOpen,
-  newConversation,
-  readConversation,
-  type Conversation,
-} from './conversation.ts'
-export { entryNames, reservedIn, type BridgeEntry, type BridgeSurface } from './surface.ts'
-export { watcherOfResource, type Offers } from './offers.ts'
-export { relayCompletion, relayPrompt, relayResource, type Asked, type PlacedRead } from './relay.ts'
-export type { Relay as RelayedWords, UpstreamReading as Reading } from '../upstream/index.ts'
-export { createSurfaces, type SurfacePart, type Surfaces } from './surfaces.ts'
-export {
-  createSubscriptions,
+  createResourceSubscriptions,
   maxSubscriptions,
   subscribeToResource,
   unsubscribeFromResource,
-  type Subscriptions,
-} from './subscriptions.ts'
-export { startTalk, watchTalk, type TalkEvent, type TalkInput } from './talk.ts'
-export { answerWork, cancelWork, fetched, readWork, waitForWork, type Work, type WorkStatus } from './work.ts'
+  type OnResourceUpdated,
+  type ResourceSubscriptions,
+} from './resource-subscriptions.ts'
+export { startAgentRun, watchAgentRun, type AgentRunInput, type RunProgress } from './agent-run.ts'
+export {
+  answerInputRequests,
+  cancelOwnCall,
+  markDelivered,
+  readCallHandle,
+  waitForHandle,
+  type CallHandle,
+  type CallHandleStatus,
+  type InputRequest,
+} from './call-handle.ts'
 export { noteBack, noteGone } from '../calls/index.ts'
-export type { Caller } from '../tools/index.ts'
+export type { Caller as CallerChannel } from '../tools/index.ts'

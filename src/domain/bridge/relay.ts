@@ -1,4 +1,4 @@
-/** What upstreams offer beside tools, for a client of the bridge: asked of whoever has it, with the caller's own words. */
+/** Relays prompts, resources and completions between MCP clients and the upstreams of an agent. */
 import type { JsonObject } from '../../core/json.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { allows, assertMay, recordChange, type Ctx, type Policy } from '../access/index.ts'
@@ -9,133 +9,136 @@ import {
   readActions,
   readCallable,
   timeoutOf,
-  type Caller,
+  type Caller as CallerChannel,
   type ReadAction,
   type Tool,
 } from '../tools/index.ts'
-import { type ToolCall } from '../tool-calls/index.ts'
 import { completeArgument, type Relay, type UpstreamReading } from '../upstream/index.ts'
-import { placeThrough } from './call.ts'
-import { ownerOfResource, type Offers } from './offers.ts'
+import { commitCall, type CommittedCall } from './call.ts'
+import { ownerOfResource, type UpstreamFeatures } from './features.ts'
 import type { BridgeSurface } from './surface.ts'
 
-/** Who reads: in which conversation, and what it can be asked meanwhile. */
+/** Who reads: the session's thread, and the channel that answers input requests. */
 export interface Reader {
   threadId: string | null
-  caller: Caller
+  caller: CallerChannel
 }
 
-/** A read as it was committed; `running` is the rest of it when this process runs it. */
-export interface PlacedRead {
-  call: ToolCall
-  running: Promise<ToolCall> | null
-}
+/** The rights that a caller needs on the tool through which an upstream's features are used. */
+const relayActions = ['tools:Call', 'tools:Read'] as const
 
-/** The offers of which a caller with this policy may see the upstream: those through tools that it may call and read. */
-export function offersFor(policy: Policy, offers: Offers): Offers {
+/** The features that a caller with this policy may see: those of tools that it may call and read. */
+export function visibleFeatures(policy: Policy, features: UpstreamFeatures): UpstreamFeatures {
   const may = ({ toolId }: { toolId: string }) =>
-    (['tools:Call', 'tools:Read'] as const).every((action) => allows(policy, action, `tool/${toolId}`))
-  const watchable = new Set([...offers.watchable].filter((toolId) => may({ toolId })))
-  const every = [...offers.prompts.values(), ...offers.resources.values(), ...offers.templates]
-  if (every.every(may) && watchable.size === offers.watchable.size) return offers
+    relayActions.every((action) => allows(policy, action, `tool/${toolId}`))
+  const subscribable = new Set([...features.subscribable].filter((toolId) => may({ toolId })))
+  const all = [...features.prompts.values(), ...features.resources.values(), ...features.templates]
+  if (all.every(may) && subscribable.size === features.subscribable.size) return features
   return {
-    ...offers,
-    prompts: new Map([...offers.prompts].filter(([, one]) => may(one))),
-    resources: new Map([...offers.resources].filter(([, one]) => may(one))),
-    templates: offers.templates.filter(may),
-    watchable,
+    ...features,
+    prompts: new Map([...features.prompts].filter(([, one]) => may(one))),
+    resources: new Map([...features.resources].filter(([, one]) => may(one))),
+    templates: features.templates.filter(may),
+    subscribable,
   }
 }
 
-/**
- * Reads a resource of one of the agent's upstreams. NOT_FOUND when nobody has it, or its operator does not let it through.
- * A call like any other (see placeRead).
- */
+/** Reads a resource of an upstream as a call (see `commitRead`). NOT_FOUND when no upstream serves it or it is not relayed. */
 export async function relayResource(
   ctx: Ctx,
-  { agent, offers }: BridgeSurface,
+  { agent, features }: BridgeSurface,
   uri: string,
   reader: Reader,
-): Promise<PlacedRead> {
-  const toolId = ownerOfResource(offers, uri)
+): Promise<CommittedCall> {
+  const toolId = ownerOfResource(features, uri)
   if (toolId === null) throw notFound('resource', uri)
-  return placeRead(ctx, agent, toolId, readActions.resources, { uri }, reader)
+  return commitRead(ctx, agent, toolId, readActions.resources, { uri }, reader)
 }
 
-/** The same for a prompt, by the name under which it is listed. */
+/** Gets a prompt by its listed name, as a call (see `commitRead`). NOT_FOUND when it is not listed. */
 export async function relayPrompt(
   ctx: Ctx,
-  { agent, offers }: BridgeSurface,
+  { agent, features }: BridgeSurface,
   name: string,
   args: Record<string, string> | undefined,
   reader: Reader,
-): Promise<PlacedRead> {
-  const found = offers.prompts.get(name)
+): Promise<CommittedCall> {
+  const found = features.prompts.get(name)
   if (!found) throw notFound('prompt', name)
-  const given = { name: found.thing.name, ...(args ? { arguments: args } : {}) }
-  return placeRead(ctx, agent, found.toolId, readActions.prompts, given, reader)
+  const request = { name: found.definition.name, ...(args ? { arguments: args } : {}) }
+  return commitRead(ctx, agent, found.toolId, readActions.prompts, request, reader)
 }
 
 /**
- * Places a read as a call of its tool: the gates of tool and agent hold, its attempts stand in the ledger, its end in the
- * audit. Actions `tools:Call` and `tools:Read` on the tool. While a person decides, the same request joins.
+ * Commits a read as a call of its tool: the gates of tool and agent apply, its attempts are in the ledger, its outcome
+ * in the audit log. The same request joins while a person decides. Actions `tools:Call` and `tools:Read` on the tool.
  */
-async function placeRead(
+async function commitRead(
   ctx: Ctx,
   agent: Agent,
   toolId: string,
   action: ReadAction,
   args: JsonObject,
   { threadId, caller }: Reader,
-): Promise<PlacedRead> {
-  const tool = await readableTool(ctx, agent, toolId)
+): Promise<CommittedCall> {
+  const tool = await findRelayTool(ctx, agent, toolId)
   const callable = readCallable(tool, action)
   if (!callable) throw notFound('tool', toolId)
   const prepared = prepareCall(callable, args)
   if (!prepared.ok) throw invalid(prepared.issues)
   const via = { agentId: agent.id, agentGate: agent.gate ?? null, threadId }
-  return placeThrough(ctx, { tool: callable, prepared, attachments: null, idempotency: null, caller, via })
+  return commitCall(ctx, { tool: callable, prepared, attachments: null, idempotency: null, caller, via })
 }
 
-async function readableTool(ctx: Ctx, agent: Agent, toolId: string): Promise<Tool> {
+/** The tool, when the caller may use its upstream's features through the agent. */
+async function findRelayTool(ctx: Ctx, agent: Agent, toolId: string): Promise<Tool> {
   const tool = await findTool(ctx, toolId)
-  for (const action of ['tools:Call', 'tools:Read'] as const)
+  for (const action of relayActions)
     await assertMay(ctx, action, tool.projectId, `tool/${tool.id}`, { agentId: agent.id })
   return tool
 }
 
-/** What comes along with a completion. */
-export interface Asked {
+/** How a completion is asked for. */
+export interface CompletionOptions {
   relay: Relay | null
   signal: AbortSignal
 }
 
-/** Completes an argument of a prompt or template. Actions `tools:Call` and `tools:Read` on its tool. NOT_FOUND when nobody has it. */
+/**
+ * Completes an argument of a prompt or resource template at its upstream. Actions `tools:Call` and `tools:Read` on the
+ * tool. NOT_FOUND when no upstream serves it.
+ */
 export async function relayCompletion(
   ctx: Ctx,
-  { agent, offers }: BridgeSurface,
+  { agent, features }: BridgeSurface,
   params: JsonObject,
-  asked: Asked,
+  options: CompletionOptions,
 ): Promise<UpstreamReading> {
   const ref = (params['ref'] ?? {}) as { type?: string; name?: string; uri?: string }
   if (ref.type === 'ref/prompt') {
-    const found = offers.prompts.get(ref.name ?? '')
+    const found = features.prompts.get(ref.name ?? '')
     if (!found) throw notFound('prompt', ref.name ?? '')
-    const theirs = { ...params, ref: { type: 'ref/prompt', name: found.thing.name } }
-    return completeArgument(ctx, { ...(await askingOf(ctx, agent, found.toolId, asked)), params: theirs })
+    const renamed = { ...params, ref: { type: 'ref/prompt', name: found.definition.name } }
+    return complete(ctx, agent, found.toolId, renamed, options)
   }
   const uri = ref.uri ?? ''
-  const template = offers.templates.find(({ thing }) => thing.uriTemplate === uri)
-  const toolId = template?.toolId ?? ownerOfResource(offers, uri)
+  const template = features.templates.find(({ definition }) => definition.uriTemplate === uri)
+  const toolId = template?.toolId ?? ownerOfResource(features, uri)
   if (!toolId) throw notFound('resource', uri)
-  return completeArgument(ctx, { ...(await askingOf(ctx, agent, toolId, asked)), params })
+  return complete(ctx, agent, toolId, params, options)
 }
 
-/** A completion is asked while somebody types: it is no call, and stands in the audit all the same. */
-async function askingOf(ctx: Ctx, agent: Agent, toolId: string, { relay, signal }: Asked) {
-  const tool = await readableTool(ctx, agent, toolId)
+/** Clients complete on every keystroke, so a completion is no call; it is audited all the same. */
+async function complete(
+  ctx: Ctx,
+  agent: Agent,
+  toolId: string,
+  params: JsonObject,
+  { relay, signal }: CompletionOptions,
+): Promise<UpstreamReading> {
+  const tool = await findRelayTool(ctx, agent, toolId)
   const { id, projectId } = tool
   const details = { completion: true, agentId: agent.id }
   await recordChange(ctx.db, ctx, { projectId, action: 'tools:Read', resource: `tool/${id}`, details })
-  return { id, projectId, timeoutMs: timeoutOf(ctx, tool), signal, relay }
+  return completeArgument(ctx, { id, projectId, timeoutMs: timeoutOf(ctx, tool), signal, relay, params })
 }

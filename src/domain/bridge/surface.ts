@@ -1,7 +1,6 @@
-/** The surface of an agent: what MCP clients are shown, by name. Pure. */
+/** The surface of an agent: the tools that MCP clients see, by name. Pure. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Agent } from '../agents/index.ts'
-import { offersOf, type Offers } from './offers.ts'
 import {
   describedAgent,
   gateOf,
@@ -12,27 +11,28 @@ import {
   type Callable,
   type GateMode,
 } from '../tools/index.ts'
+import { featuresOf, type UpstreamFeatures } from './features.ts'
 
-/** Arguments that every entry takes beside its own. They never reach the tool. */
-export const entryNames = {
+/** Names that the bridge reserves: arguments that never reach a tool, and the built-in tool `approval_wait`. */
+export const reservedNames = {
   idempotencyKey: 'idempotency_key',
   attachments: 'attachments',
   conversation: 'conversation_id',
   wait: 'approval_wait',
 } as const
 
-/** One name that can be called. */
+/** A tool in the list of an agent. */
 export type BridgeEntry = {
   name: string
   title: string | null
   description: string | null
-  /** As shown: without presets, with the reserved arguments. */
+  /** As listed: without presets, with the reserved arguments. */
   inputSchema: JsonObject
   outputSchema: JsonObject | null
   annotations: Callable['annotations']
-  /** What else an upstream says of its tool. */
+  /** Icons and `_meta` of an upstream's tool. */
   shown?: Callable['shown']
-  /** Whether a person must agree: never, always, or by its arguments. */
+  /** Whether a call needs approval: never, always, or depending on its arguments. */
   gate: GateMode
 } & (
   | { kind: 'tool'; toolId: string; action: string | null; task: TaskPolicy }
@@ -42,22 +42,22 @@ export type BridgeEntry = {
 
 export interface BridgeSurface {
   agent: Agent
-  /** In the order in which they are shown: tools as the agent has them, then what is built in. */
+  /** In listed order: the agent's tools, then the agent itself, then `approval_wait`. */
   entries: BridgeEntry[]
   byName: ReadonlyMap<string, BridgeEntry>
-  offers: Offers
-  /** Another surface has another hash: names, schemas and gates. */
+  features: UpstreamFeatures
+  /** Changes when a name, schema, description or gate of an entry changes. */
   hash: string
 }
 
 /**
- * The surface of an agent with what its tools offer, in their order. Client tools are not on it: they run in the
- * calling application. Of two callables with one name the first counts.
+ * Builds the surface of an agent from the callables of its tools, in their order. Leaves out client tools, which run in
+ * the calling application. When two callables have the same name, the first is used.
  */
 export function bridgeSurface(
   agent: Agent,
   callables: readonly Callable[],
-  offers: Offers = noOffers,
+  features: UpstreamFeatures = noFeatures,
 ): BridgeSurface {
   const active = agent.activeToolIds
   const served = new Map<string, BridgeEntry>()
@@ -69,12 +69,12 @@ export function bridgeSurface(
   entries.push(agentEntry(agent, names))
   const gated =
     entries.some((entry) => entry.gate !== 'NEVER') || callables.some((one) => isGated(one, agent))
-  if (gated && !names.has(entryNames.wait)) entries.push(waitEntry)
+  if (gated && !names.has(reservedNames.wait)) entries.push(waitEntry)
   const hash = hashJson(entries)
-  return { agent, entries, byName: new Map(entries.map((entry) => [entry.name, entry])), offers, hash }
+  return { agent, entries, byName: new Map(entries.map((entry) => [entry.name, entry])), features, hash }
 }
 
-const noOffers = offersOf([], new Map())
+const noFeatures = featuresOf([], new Map())
 
 function isGated(tool: Callable, agent: Agent): boolean {
   return modeOf(tool, agent) !== 'NEVER'
@@ -102,40 +102,43 @@ function toolEntry(tool: Callable, agent: Agent): BridgeEntry {
   }
 }
 
-/** Short on purpose: they stand in every tool of every list, and models read all of it. */
-const reserved: JsonObject = {
-  [entryNames.idempotencyKey]: {
+/** Short on purpose: every listed tool contains them, and models read every list. */
+const reservedSchemas: JsonObject = {
+  [reservedNames.idempotencyKey]: {
     type: 'string',
     maxLength: 200,
     description: 'Makes a retry safe for 24 hours.',
   },
-  [entryNames.attachments]: {
+  [reservedNames.attachments]: {
     type: 'array',
     items: { type: 'object', properties: { file_id: { type: 'string' } }, required: ['file_id'] },
   },
 }
 
-/** The names of the reserved arguments that this schema does not use for its own. */
-export function reservedIn(schema: JsonObject): string[] {
+/** The reserved arguments that this listed schema takes; a tool's own argument of the same name is not one. */
+export function reservedArguments(schema: JsonObject): string[] {
   const own = (schema['properties'] ?? {}) as JsonObject
-  return Object.keys(reserved).filter((name) => own[name] === undefined || own[name] === reserved[name])
+  return Object.keys(reservedSchemas).filter(
+    (name) => own[name] === undefined || own[name] === reservedSchemas[name],
+  )
 }
 
 function withReserved(schema: JsonObject): JsonObject {
   const own = (schema['properties'] ?? {}) as JsonObject
-  const lacking = Object.fromEntries(Object.entries(reserved).filter(([name]) => !(name in own)))
-  return { type: 'object', ...schema, properties: { ...own, ...lacking } }
+  const added = Object.fromEntries(Object.entries(reservedSchemas).filter(([name]) => !(name in own)))
+  return { type: 'object', ...schema, properties: { ...own, ...added } }
 }
 
-/** The agent itself. When one of its tools has its name, it is called `ask_{name}`. */
+/** The tool that runs the agent itself, named after it; `ask_{name}` when one of its tools has that name. */
 function agentEntry(agent: Agent, taken: Set<string>): BridgeEntry {
   const plain = runtimeName([agent.name])
-  const name = !taken.has(plain) && plain !== entryNames.wait ? plain : runtimeName(['ask', plain])
+  const name = !taken.has(plain) && plain !== reservedNames.wait ? plain : runtimeName(['ask', plain])
   const properties: JsonObject = {
-    message: { type: 'string', minLength: 1, description: 'What to tell or ask the agent.' },
-    [entryNames.conversation]: {
+    message: { type: 'string', minLength: 1, description: 'The message to the agent.' },
+    [reservedNames.conversation]: {
       type: 'string',
-      description: 'Goes on where an earlier call left off: the conversation_id that it answered.',
+      description:
+        'Continues an earlier conversation: the gatehouse/conversation_id in the _meta of its result.',
     },
   }
   return {
@@ -157,14 +160,14 @@ function agentEntry(agent: Agent, taken: Set<string>): BridgeEntry {
 
 const waitEntry: BridgeEntry = {
   kind: 'wait',
-  name: entryNames.wait,
+  name: reservedNames.wait,
   title: 'Wait for an approval',
   description:
-    'Waits for a call that a person has to approve, and answers its result. It cannot approve anything. ' +
-    'Call it again while it answers pending_approval.',
+    'Waits for a call that a person has to approve, and returns its result. It cannot approve anything. ' +
+    'Call it again while it returns pending_approval.',
   inputSchema: {
     type: 'object',
-    properties: { call_id: { type: 'string', description: 'The call_id of the pending answer.' } },
+    properties: { call_id: { type: 'string', description: 'The call_id of the pending_approval result.' } },
     required: ['call_id'],
     additionalProperties: false,
   },

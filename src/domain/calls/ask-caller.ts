@@ -6,11 +6,11 @@ import { momentNow } from '../../core/stopwatch.ts'
 import { atomically, query } from '../../store/db/database.ts'
 import { selectRows, writtenRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { insertProjectEvents } from '../../store/events/log.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'
 import type { Held } from '../../store/work/work.ts'
 import type { Ctx, Services } from '../access/index.ts'
+import { insertProjectEvents } from '../events/index.ts'
 import {
   answerCaller,
   askCaller,

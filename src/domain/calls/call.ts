@@ -32,10 +32,10 @@ const takeOverMs = 2000
 
 export interface CallToolInput {
   toolId: string
-  action?: string | null
+  action?: string | null | undefined
   arguments?: unknown
-  attachments?: AttachmentsInput | null
-  idempotencyKey?: string | null
+  attachments?: AttachmentsInput | null | undefined
+  idempotencyKey?: string | null | undefined
 }
 
 /**

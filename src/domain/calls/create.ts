@@ -8,7 +8,6 @@ import type { Lease } from '../../store/work/leases.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { selectRows, writtenRows } from '../../store/db/rows.ts'
-import { insertProjectEvents } from '../../store/events/log.ts'
 import {
   assertUse,
   entryOf,
@@ -18,6 +17,7 @@ import {
   type Ctx,
 } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
+import { insertProjectEvents } from '../events/index.ts'
 import { maskedPaths } from '../tools/index.ts'
 import { callStarted, insertCall, loadCall, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { publishNews } from './news.ts'

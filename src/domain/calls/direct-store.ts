@@ -4,7 +4,6 @@ import { atomically, query } from '../../store/db/database.ts'
 import { writtenRows } from '../../store/db/rows.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { insertProjectEvents } from '../../store/events/log.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { readBack, whenAnswered } from '../../store/work/read-back.ts'
@@ -20,6 +19,7 @@ import {
   type Drift,
 } from '../approvals/index.ts'
 import { insertEntries } from '../audit/index.ts'
+import { insertProjectEvents } from '../events/index.ts'
 import {
   askAgain,
   callSettled,

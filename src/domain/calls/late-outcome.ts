@@ -5,9 +5,9 @@ import { errorResult } from '../../core/content.ts'
 import { query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { insertProjectEvents } from '../../store/events/log.ts'
 import { insertEntries } from '../audit/index.ts'
 import type { Services } from '../access/index.ts'
+import { insertProjectEvents, unknownCallResolved } from '../events/index.ts'
 import { executedEntry, isOpen, settleCalls, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { known, type Finished } from '../tools/index.ts'
 import { publishNews } from './news.ts'
@@ -56,12 +56,13 @@ export async function settleLate(
 async function settleUnknown(services: Services, call: ToolCall, { result }: Finished): Promise<void> {
   const status = result.isError ? 'ERRORED' : 'SUCCEEDED'
   const outcome = result.isError ? 'FAILED' : 'SUCCEEDED'
-  const data = { toolCallId: call.id, name: call.runtimeName, outcome, decidedBy: 'system', late: true }
+  const facts = { toolCallId: call.id, name: call.runtimeName }
+  const event = unknownCallResolved({ ...facts, outcome, decidedBy: 'system', late: true })
   const ofAttempt = sql`t.resolution is null and t.attempt = ${call.attempt}::int`
   const rows = await query(
     services.leaseDb,
     sql`with g as (${settleCalls('settleLate', [{ id: call.id, status, result }], ofAttempt)}),
-      e as (${insertProjectEvents(call.projectId, [{ type: 'UNKNOWN_CALL_RESOLVED', data }], sql`g`)}),
+      e as (${insertProjectEvents(call.projectId, [event], sql`g`)}),
       a as (${insertEntries([executedEntry(call, status, { late: true })])})
       select 1 from g`,
   )

@@ -3,9 +3,9 @@ import { and, desc, eq, sql } from 'drizzle-orm'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Values } from '../../store/db/write.ts'
-import type { NewEvent } from '../../store/events/log.ts'
 import type { Ctx } from '../access/index.ts'
 import { covers, findGrants, insertApprovals, newApproval, requested, takeUse } from '../approvals/index.ts'
+import type { GenerationEvent } from '../events/index.ts'
 import { callStarted, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import type { Requirement } from '../tools/index.ts'
 import { gateArguments, requestHash, requirementOf, type CallRequest, type Via } from './request.ts'
@@ -15,7 +15,7 @@ export interface GatedRow {
   row: Values<typeof toolCalls>
   /** It is EXECUTING, and whoever creates it sends it. */
   isSent: boolean
-  event: NewEvent
+  event: GenerationEvent
 }
 
 /** How the call's row begins, with an approval or the use of a grant written in the transaction; or the call that waits already. */

@@ -30,7 +30,7 @@ export interface CallRequest {
   /** Null for a direct call. */
   via: Via | null
   /** Who is told of its progress and can be asked while it runs. */
-  caller?: CallerChannel | null
+  caller?: CallerChannel | null | undefined
 }
 
 /** What makes another request of the same caller over the bridge the same one. */

@@ -8,8 +8,8 @@ import { jsonTooBig, type Json } from '../../core/json.ts'
 import { atomically } from '../../store/db/database.ts'
 import { writtenRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { appendProjectEvents } from '../../store/events/log.ts'
 import { assertMay, reachable, recordChange, type Ctx } from '../access/index.ts'
+import { appendProjectEvents, unknownCallResolved } from '../events/index.ts'
 import { resolutions, resolveCall, toolCallOf, type Resolution, type ToolCall } from '../tool-calls/index.ts'
 
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
@@ -25,7 +25,7 @@ export interface ResolveUnknownCallInput {
   toolCallId: string
   outcome: Resolution
   output?: unknown
-  reason?: string | null
+  reason?: string | null | undefined
 }
 
 /**
@@ -57,8 +57,9 @@ export async function resolveUnknownCall(ctx: Ctx, input: ResolveUnknownCallInpu
       resource: `tool/${toolId}`,
       details,
     })
-    const data = { toolCallId: row.id, name: row.runtimeName, outcome, decidedBy: ctx.principal.id }
-    await appendProjectEvents(tx, projectId, [{ type: 'UNKNOWN_CALL_RESOLVED', data }])
+    const facts = { toolCallId: row.id, name: row.runtimeName }
+    const event = unknownCallResolved({ ...facts, outcome, decidedBy: ctx.principal.id })
+    await appendProjectEvents(tx, projectId, [event])
     return toolCallOf(changed)
   })
   ctx.pubsub.publish([

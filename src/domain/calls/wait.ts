@@ -7,7 +7,7 @@ import { rowWatch, type WatchedRow } from './row-watch.ts'
 
 export interface Patience<T> {
   maxMs: number
-  signal?: AbortSignal | null
+  signal?: AbortSignal | null | undefined
   /** Whether this is what was waited for. */
   enough(seen: T): boolean
 }

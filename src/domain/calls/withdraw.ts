@@ -4,9 +4,10 @@ import { errorResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
-import { lockOwners, ownerOf, tellOwner } from '../../store/work/owner.ts'
+import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, recordChange, type Ctx, type Services } from '../access/index.ts'
 import { voidApprovals, voided } from '../approvals/index.ts'
+import { updateOwner } from '../events/index.ts'
 import {
   callSettled,
   findDirectCall,
@@ -67,7 +68,7 @@ export async function noteFetched(ctx: Ctx, call: Pick<ToolCall, 'id'>): Promise
 
 const withdrawnResult = errorResult('cancelled', 'The caller withdrew this call; it was not run.')
 
-/** Answers what to ring, or null when the call does not wait any more. */
+/** Returns the hints to publish, or null when the call does not wait any more. */
 async function withdraw(tx: Database, call: ToolCall, onlyGone: boolean): Promise<Hint[] | null> {
   const owner = ownerOf(call)
   await lockOwners(tx, [owner])
@@ -84,5 +85,5 @@ async function withdraw(tx: Database, call: ToolCall, onlyGone: boolean): Promis
     ...(call.approvalId ? [voided(call, 'WITHDRAWN')] : []),
     callSettled({ ...call, stepIndex: null }, 'CANCELLED'),
   ]
-  return tellOwner(tx, owner, events, null)
+  return updateOwner(tx, owner, events, null)
 }

@@ -44,12 +44,12 @@ const newFile = z.object({
 })
 
 export interface PresignUploadInput {
-  projectId?: string | null
+  projectId?: string | null | undefined
   filename: string
   contentType: string
-  size?: number | null
+  size?: number | null | undefined
   /** The agent whose bound keys may attach it. */
-  agentId?: string | null
+  agentId?: string | null | undefined
 }
 
 /** A file that waits for its bytes, and the link that takes them with PUT, once. */
@@ -156,7 +156,7 @@ export async function getFiles(ctx: Ctx, ids: readonly string[]): Promise<(Store
 /** Files of a project, newest first. Action `files:List`. */
 export async function listFiles(
   ctx: Ctx,
-  input: { projectId?: string | null; page: Page },
+  input: { projectId?: string | null | undefined; page: Page },
 ): Promise<StoredFile[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'files:List', projectId, 'file/*')

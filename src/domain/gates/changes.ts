@@ -8,7 +8,6 @@ import type { Page } from '../../core/page.ts'
 import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { gateChanges } from '../../store/db/tables/gates.ts'
-import { appendProjectEvents } from '../../store/events/log.ts'
 import {
   assertMay,
   assertQuota,
@@ -21,6 +20,7 @@ import {
   recordChange,
   type Ctx,
 } from '../access/index.ts'
+import { appendProjectEvents, gateChangeDecided, gateChangeProposed } from '../events/index.ts'
 import { gateInput, type GateInput } from '../tools/index.ts'
 import { changeOf, resourceOfTarget, type GateChange, type GateEdit } from './change.ts'
 import { findTarget, type Target } from './target.ts'
@@ -43,12 +43,12 @@ const proposal = z.object({
 export interface ProposeGateChangeInput {
   /** A tool, an agent, or a project whose rule about gates is to be taken back. */
   targetId: string
-  gate?: GateInput | null
+  gate?: GateInput | null | undefined
   /** Takes the gate away, which leaving it out does not. */
-  removeGate?: boolean | null
+  removeGate?: boolean | null | undefined
   actionGates?: { action: string; gate: GateInput }[] | null
-  agentsOnly?: boolean | null
-  note?: string | null
+  agentsOnly?: boolean | null | undefined
+  note?: string | null | undefined
 }
 
 /**
@@ -77,13 +77,13 @@ export async function proposeGateChange(ctx: Ctx, input: ProposeGateChangeInput)
         change,
         note: given.note ?? null,
         proposedBy,
-        expiresAt: nowPlus(lifetimeMs) as never,
+        expiresAt: nowPlus(lifetimeMs),
       })
       .returning()
     const details = { gateChangeId: id, proposed: true }
     await recordChange(tx, ctx, { projectId, action: 'gates:Update', resource, details })
-    const data = { gateChangeId: id, target: target.id, name, proposedBy }
-    await appendProjectEvents(tx, projectId, [{ type: 'GATE_CHANGE_PROPOSED', data }])
+    const event = gateChangeProposed({ gateChangeId: id, target: target.id, name, proposedBy })
+    await appendProjectEvents(tx, projectId, [event])
     return row!
   })
   ring(ctx, projectId)
@@ -165,8 +165,9 @@ async function decide(
   const details = { gateChangeId: id, verdict }
   const resource = resourceOfTarget(target.id)
   await recordChange(tx, ctx, { projectId, action: 'gates:Update', resource, details })
-  const data = { ...details, target: target.id, name: target.name, decidedBy: ctx.principal.id }
-  await appendProjectEvents(tx, projectId, [{ type: 'GATE_CHANGE_DECIDED', data }])
+  const decidedBy = ctx.principal.id
+  const event = gateChangeDecided({ ...details, target: target.id, name: target.name, decidedBy })
+  await appendProjectEvents(tx, projectId, [event])
   return row
 }
 
@@ -181,7 +182,7 @@ export async function getGateChanges(ctx: Ctx, ids: readonly string[]): Promise<
 /** Changes of a project, newest first, all or those that wait. Action `gates:List`. */
 export async function listGateChanges(
   ctx: Ctx,
-  input: { projectId?: string | null; pending?: boolean | null; page: Page },
+  input: { projectId?: string | null | undefined; pending?: boolean | null | undefined; page: Page },
 ): Promise<GateChange[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'gates:List', projectId, 'gate/*')

@@ -3,7 +3,7 @@ import { AppError, invalidAt } from '../../core/errors.ts'
 import type { Database } from '../../store/db/database.ts'
 import { dropSecondForGates, findProject, type Ctx } from '../access/index.ts'
 import { findAgent, regateAgent, withAgentGate } from '../agents/index.ts'
-import { findTool, regateTool, tellGateChanged, withGate } from '../tools/index.ts'
+import { findTool, regateTool, recordGateChanged, withGate } from '../tools/index.ts'
 import type { GateEdit } from './change.ts'
 
 export interface Target {
@@ -62,7 +62,7 @@ async function projectTarget(ctx: Ctx, id: string): Promise<Target> {
     },
     async apply(tx) {
       await dropSecondForGates(tx, id)
-      await tellGateChanged(tx, ctx, { id, projectId: id, name }, { gatesNeedSecond: false })
+      await recordGateChanged(tx, ctx, { id, projectId: id, name }, { gatesNeedSecond: false })
     },
   }
 }

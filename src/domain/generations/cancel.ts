@@ -22,7 +22,7 @@ const shape = z.object({ generationId: z.string(), reason: text(1000).nullish() 
  */
 export async function cancelGeneration(
   ctx: Ctx,
-  input: { generationId: string; reason?: string | null },
+  input: { generationId: string; reason?: string | null | undefined },
 ): Promise<Generation> {
   const { generationId, reason } = check(shape, input)
   const { id, projectId, requestedBy: by } = await findGeneration(ctx, generationId)

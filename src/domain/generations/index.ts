@@ -23,7 +23,7 @@ export {
   type Provider,
   type SetProviderInput,
 } from './providers/provider-records.ts'
-export { feedCursor, newestPosition, readEvents, watchGeneration, watchProject } from './follow.ts'
+export { readEvents, watchGeneration } from './generation-events.ts'
 export { getGenerations, getSteps, listGenerations } from './read.ts'
 export { startGeneration, type StartGenerationInput } from './start.ts'
 export {
@@ -35,6 +35,3 @@ export {
 export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
 export { closeThread, isThreadClosed, openThread } from './threads.ts'
 export { startGenerationWorker } from './loop/worker.ts'
-export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'
-export type { EventRow } from '../../store/events/read.ts'
-export type { StreamItem } from '../../store/events/stream.ts'

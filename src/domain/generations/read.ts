@@ -25,12 +25,12 @@ export async function getGenerations(ctx: Ctx, ids: readonly string[]): Promise<
 export async function listGenerations(
   ctx: Ctx,
   input: {
-    projectId?: string | null
-    agentId?: string | null
-    threadId?: string | null
-    status?: GenerationStatus | null
+    projectId?: string | null | undefined
+    agentId?: string | null | undefined
+    threadId?: string | null | undefined
+    status?: GenerationStatus | null | undefined
     /** Only runs that this generation asked for. */
-    parentId?: string | null
+    parentId?: string | null | undefined
     page: Page
   },
 ): Promise<Generation[]> {

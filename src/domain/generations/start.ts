@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, nowPlus, query, type Database, jsonb } from '../../store/db/database.ts'
-import { insertGenerationEvents } from '../../store/events/log.ts'
 import { assertMay, assertUse, rememberRequest, requesterOf, type Ctx } from '../access/index.ts'
+import { generationQueued, insertGenerationEvents } from '../events/index.ts'
 import { resolveAttachments, type AttachmentsInput } from '../files/index.ts'
 import {
   checkTools,
@@ -46,7 +46,7 @@ const shape = z
 
 export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & {
   /** Files that go with the last message. */
-  attachments?: AttachmentsInput | null
+  attachments?: AttachmentsInput | null | undefined
 } & SettingsOverrides
 
 /**
@@ -161,7 +161,7 @@ async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<Gener
         ${jsonb(settings)}, ${jsonb(row.messages)}, ${ctx.principal.id}, ${requester ? jsonb(requester) : sql`null::jsonb`}, 1,
         ${nowPlus(settings.timeoutMs)}, now())
       returning id, project_id, last_seq, created_at, deadline_at),
-    e as (${insertGenerationEvents([{ type: 'GENERATION_QUEUED', data: { agentId: agent.id } }])})
+    e as (${insertGenerationEvents([generationQueued({ agentId: agent.id })])})
     select (extract(epoch from created_at) * 1000)::float8 as "createdMs",
       (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs" from g`,
   )

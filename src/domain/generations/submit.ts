@@ -8,9 +8,9 @@ import { hashJson, isJsonObject, jsonTooBig, type Json } from '../../core/json.t
 import { atomically, query, type Database, jsonb } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { generations } from '../../store/db/tables/generations.ts'
-import { insertGenerationEvents } from '../../store/events/log.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
 import { boundIds } from '../agents/index.ts'
+import { insertGenerationEvents } from '../events/index.ts'
 import { checkOutput, codeOf, loadVersion } from '../tools/index.ts'
 import {
   callSettled,
@@ -155,7 +155,7 @@ async function writeTo(
   const settled = new Set(accepted.map((one) => one.call.id))
   const stillOpen = calls.some((call) => call.generationId === id && isOpen(call) && !settled.has(call.id))
   const resumes = storedStatus === 'WAITING' && !stillOpen
-  return { id, seq: await write(tx, id, accepted, resumes, hint), resumes }
+  return { id, seq: await settleAccepted(tx, id, accepted, resumes, hint), resumes }
 }
 
 interface Judged {
@@ -241,8 +241,8 @@ function nextStepOf(given: z.output<typeof shape>): NextStep | null {
   return isJsonObject(next) && Object.keys(next).length > 0 ? next : null
 }
 
-/** Settles the calls, tells it, and wakes the row when nothing is open any more and no worker holds it. */
-async function write(
+/** Settles the calls with their events, and wakes the row when nothing is open any more and no worker holds it. */
+async function settleAccepted(
   tx: Database,
   id: string,
   accepted: Accepted[],

@@ -40,7 +40,12 @@ const newSecret = z.object({
  */
 export async function setSecret(
   ctx: Ctx,
-  input: { projectId?: string | null; name: string; value: string; allowedHosts?: string[] | null },
+  input: {
+    projectId?: string | null | undefined
+    name: string
+    value: string
+    allowedHosts?: string[] | null | undefined
+  },
 ): Promise<Secret> {
   const { name, value, allowedHosts, ...rest } = check(newSecret, input)
   const projectId = projectOf(ctx, rest.projectId)
@@ -65,7 +70,7 @@ export async function setSecret(
 /** Deletes a secret. Idempotent: answers whether there was one. Action `secrets:Delete`. */
 export async function deleteSecret(
   ctx: Ctx,
-  input: { projectId?: string | null; name: string },
+  input: { projectId?: string | null | undefined; name: string },
 ): Promise<boolean> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'secrets:Delete', projectId, `secret/${input.name}`)
@@ -83,7 +88,7 @@ export async function deleteSecret(
 /** Secrets of a project by name and age, newest first, values never. Action `secrets:List`. */
 export async function listSecrets(
   ctx: Ctx,
-  input: { projectId?: string | null; page: Page },
+  input: { projectId?: string | null | undefined; page: Page },
 ): Promise<Secret[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'secrets:List', projectId, 'secret/*')

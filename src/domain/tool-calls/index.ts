@@ -41,7 +41,14 @@ export {
   type EditedCall,
   type ProposedCall,
 } from './sql.ts'
-export { isOpen, stateDiagram, toolCallStatuses, transitions, type ToolCallStatus } from './state.ts'
+export {
+  isOpen,
+  isSettled,
+  stateDiagram,
+  toolCallStatuses,
+  transitions,
+  type ToolCallStatus,
+} from './state.ts'
 export {
   resolutions,
   toolCallOf,

@@ -25,7 +25,12 @@ export async function getToolCalls(ctx: Ctx, ids: readonly string[]): Promise<(T
 /** Calls of a project, newest first, all or of one status or tool. Action `toolCalls:List`. */
 export async function listToolCalls(
   ctx: Ctx,
-  input: { projectId?: string | null; status?: string | null; toolId?: string | null; page: Page },
+  input: {
+    projectId?: string | null | undefined
+    status?: string | null | undefined
+    toolId?: string | null | undefined
+    page: Page
+  },
 ): Promise<ToolCall[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'toolCalls:List', projectId, 'toolCall/*')

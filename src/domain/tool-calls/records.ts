@@ -1,7 +1,13 @@
 /** What is recorded of a call beside its row: its events, and the audit entry of each outcome. */
 import type { JsonObject } from '../../core/json.ts'
-import type { NewEvent } from '../../store/events/log.ts'
 import type { NewAuditEntry } from '../audit/index.ts'
+import {
+  toolCallProposed,
+  toolCallSettled,
+  toolCallStarted,
+  type GenerationEvent,
+  type SettledStatus,
+} from '../events/index.ts'
 import { resourceOf } from '../tools/index.ts'
 import type { ToolCallStatus } from './state.ts'
 import type { ToolCall } from './tool-call.ts'
@@ -13,17 +19,17 @@ export function factsOfCall({ id, runtimeName, stepIndex }: Named) {
   return { toolCallId: id, name: runtimeName, ...(stepIndex === null ? {} : { stepIndex }) }
 }
 
-export function callProposed(call: Named): NewEvent {
-  return { type: 'TOOL_CALL_PROPOSED', data: factsOfCall(call) }
+export function callProposed(call: Named & { stepIndex: number }): GenerationEvent {
+  return toolCallProposed({ ...factsOfCall(call), stepIndex: call.stepIndex })
 }
 
 /** `attempt` counts from 1. */
-export function callStarted(call: Named, attempt: number): NewEvent {
-  return { type: 'TOOL_CALL_STARTED', data: { ...factsOfCall(call), attempt } }
+export function callStarted(call: Named, attempt: number): GenerationEvent {
+  return toolCallStarted({ ...factsOfCall(call), attempt })
 }
 
-export function callSettled(call: Named, status: ToolCallStatus): NewEvent {
-  return { type: 'TOOL_CALL_SETTLED', data: { ...factsOfCall(call), status } }
+export function callSettled(call: Named, status: SettledStatus): GenerationEvent {
+  return toolCallSettled({ ...factsOfCall(call), status })
 }
 
 type Executed = Pick<ToolCall, 'id' | 'projectId' | 'requestedBy' | 'toolId' | 'attempt'>

@@ -1,4 +1,5 @@
 /** The states of a tool call, and every transition between them. Pure. */
+import type { SettledStatus } from '../events/index.ts'
 
 /** The first five are open, the others are settled. */
 export const toolCallStatuses = [
@@ -25,6 +26,11 @@ const openStatuses: readonly ToolCallStatus[] = [
   'EXECUTING',
   'AWAITING_CLIENT',
 ]
+
+/** The status of a call that has its outcome. */
+export function isSettled(status: ToolCallStatus): status is SettledStatus {
+  return !openStatuses.includes(status)
+}
 
 /** Whether somebody waits for its outcome. A call that a person lets run again is settled, and runs all the same. */
 export function isOpen(call: { status: ToolCallStatus; settledAt: Date | null }): boolean {

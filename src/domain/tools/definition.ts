@@ -32,7 +32,10 @@ const annotations = z.strictObject({
 const httpConfig = z.strictObject({
   url: text(4000, 1),
   method: z.enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']).nullish(),
-  headers: z.record(z.string().max(200), z.string().max(8000)).nullish(),
+  headers: z
+    .custom<JsonObject>()
+    .pipe(z.record(z.string().max(200), z.string().max(8000)))
+    .nullish(),
   inputSchema: schemaInput,
 })
 
@@ -100,5 +103,7 @@ function httpOf(given: z.output<typeof httpConfig>): HttpToolConfig {
 }
 
 function withoutNulls<T extends object>(value: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== null && v !== undefined)) as never
+  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== null && v !== undefined)) as {
+    [K in keyof T]?: NonNullable<T[K]>
+  }
 }

@@ -1,8 +1,8 @@
 /** What decides about calls of a tool, apart from everything else that can be changed of it. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
-import { appendProjectEvents } from '../../store/events/log.ts'
 import { recordChange, type Ctx } from '../access/index.ts'
+import { appendProjectEvents, gateChanged } from '../events/index.ts'
 import type { GatePolicy } from './gate.ts'
 import type { ToolDefinition } from './tool.ts'
 
@@ -23,8 +23,8 @@ export function gateFactsOfAgent({ gate = null }: { gate?: GatePolicy | null }):
   return hashJson(gate)
 }
 
-/** Writes that a gate was changed: for the audit, and for whoever follows the project. In the transaction of the change. */
-export async function tellGateChanged(
+/** Records that a gate was changed: an audit entry and an event. Call it in the transaction of the change. */
+export async function recordGateChanged(
   tx: Database,
   ctx: Ctx,
   { id, projectId, name }: { id: string; projectId: string; name: string },
@@ -32,8 +32,7 @@ export async function tellGateChanged(
 ): Promise<void> {
   const resource = `${resourceKinds[id.split('_', 1)[0]!]}/${id}`
   await recordChange(tx, ctx, { projectId, action: 'gates:Update', resource, details: { name, ...details } })
-  const data = { target: id, name, decidedBy: ctx.principal.id }
-  await appendProjectEvents(tx, projectId, [{ type: 'GATE_CHANGED', data }])
+  await appendProjectEvents(tx, projectId, [gateChanged({ target: id, name, decidedBy: ctx.principal.id })])
 }
 
 const resourceKinds: Record<string, string> = { tool: 'tool', agt: 'agent', proj: 'project' }

@@ -24,7 +24,7 @@ export {
   type GateSource,
   type Requirement,
 } from './gate.ts'
-export { gateFactsOfAgent, tellGateChanged } from './gate-facts.ts'
+export { gateFactsOfAgent, recordGateChanged } from './gate-facts.ts'
 export { asksAgent, describedAgent, resourceOf, type AgentMessage } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
 export { regateTool, withGate, type ToolGateEdit } from './regate.ts'

@@ -21,10 +21,13 @@ import { checkOutside, dropOutside, lookOutside, saveOutside } from './outside.t
 import { gateFactsOf } from './gate-facts.ts'
 import { inputOf } from './regate.ts'
 import type { Tool } from './tool.ts'
-import { keepVersion, saveVersion, tellTool, toolOf } from './versions.ts'
+import { keepVersion, saveVersion, recordToolChange, toolOf } from './versions.ts'
 
-export type CreateToolInput = ToolInput & { projectId?: string | null }
-export type UpdateToolInput = Partial<ToolInput> & { id: string; expectedVersion?: number | null }
+export type CreateToolInput = ToolInput & { projectId?: string | null | undefined }
+export type UpdateToolInput = { [Field in keyof ToolInput]?: ToolInput[Field] | null | undefined } & {
+  id: string
+  expectedVersion?: number | null | undefined
+}
 
 /**
  * Saves a new tool as version 1. Action `tools:Create`. INVALID names every fault; NAME_TAKEN when the project has a
@@ -44,7 +47,7 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
       const [row] = await tx.insert(tools).values({ id, projectId, name, kind, definition }).returning()
       await keepVersion(tx, row!)
       await saveOutside(tx, toolOf(row!))
-      await tellTool(tx, ctx, 'TOOL_CREATED', toolOf(row!))
+      await recordToolChange(tx, ctx, 'create', toolOf(row!))
       return toolOf(row!)
     }),
   )
@@ -107,7 +110,7 @@ export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool>
     const rows = await tx.delete(tools).where(eq(tools.id, known.id)).returning({ id: tools.id })
     if (rows.length === 0) return
     await dropOutside(tx, known)
-    await tellTool(tx, ctx, 'TOOL_DELETED', known)
+    await recordToolChange(tx, ctx, 'delete', known)
   })
   ringProject(ctx, known.projectId)
   return known
@@ -122,7 +125,7 @@ export async function getTools(ctx: Ctx, ids: readonly string[]): Promise<(Tool 
 /** Tools of a project, newest first, all or of one kind. Action `tools:List`. */
 export async function listTools(
   ctx: Ctx,
-  input: { projectId?: string | null; kind?: string | null; page: Page },
+  input: { projectId?: string | null | undefined; kind?: string | null | undefined; page: Page },
 ): Promise<Tool[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'tools:List', projectId, 'tool/*')

@@ -2,9 +2,9 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { tools, toolVersions } from '../../store/db/tables/tools.ts'
-import { appendProjectEvents } from '../../store/events/log.ts'
 import { recordChange, type Ctx } from '../access/index.ts'
-import { gateFactsOf, tellGateChanged } from './gate-facts.ts'
+import { appendProjectEvents, toolCreated, toolDeleted, toolUpdated } from '../events/index.ts'
+import { gateFactsOf, recordGateChanged } from './gate-facts.ts'
 import { saveOutside } from './outside.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 
@@ -24,9 +24,9 @@ export async function saveVersion(
   const tool = toolOf(row)
   await keepVersion(tx, row)
   await saveOutside(tx, tool)
-  await tellTool(tx, ctx, 'TOOL_UPDATED', tool)
+  await recordToolChange(tx, ctx, 'update', tool)
   if (gateFactsOf(definition) !== gateFactsOf(known))
-    await tellGateChanged(tx, ctx, tool, { version: tool.version })
+    await recordGateChanged(tx, ctx, tool, { version: tool.version })
   return tool
 }
 
@@ -60,17 +60,21 @@ export async function loadVersion(db: Database, toolId: string, version: number)
   return definition
 }
 
-/** Writes what happened to a tool: for the audit, and for whoever follows the project. */
-export async function tellTool(
+const changes = {
+  create: { action: 'tools:Create', event: toolCreated },
+  update: { action: 'tools:Update', event: toolUpdated },
+  delete: { action: 'tools:Delete', event: toolDeleted },
+} as const
+
+/** Records what happened to a tool: an audit entry and an event. Call it in the transaction of the change. */
+export async function recordToolChange(
   tx: Database,
   ctx: Ctx,
-  type: 'TOOL_CREATED' | 'TOOL_UPDATED' | 'TOOL_DELETED',
+  change: keyof typeof changes,
   tool: Tool,
 ): Promise<void> {
-  const action = (
-    { TOOL_CREATED: 'tools:Create', TOOL_UPDATED: 'tools:Update', TOOL_DELETED: 'tools:Delete' } as const
-  )[type]
+  const { action, event } = changes[change]
   const details = { name: tool.name, version: tool.version }
   await recordChange(tx, ctx, { projectId: tool.projectId, action, resource: `tool/${tool.id}`, details })
-  await appendProjectEvents(tx, tool.projectId, [{ type, data: { toolId: tool.id, ...details } }])
+  await appendProjectEvents(tx, tool.projectId, [event({ toolId: tool.id, ...details })])
 }

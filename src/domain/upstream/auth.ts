@@ -134,7 +134,8 @@ export async function runFlow(
     fetchFn: authFetch(services, secrets),
     ...(metadataUrl === null ? {} : { resourceMetadataUrl: new URL(metadataUrl) }),
     ...(scope === null ? {} : { scope }),
-    ...(returned ? { authorizationCode: returned.code, iss: returned.iss } : {}),
+    ...(returned ? { authorizationCode: returned.code } : {}),
+    ...(returned?.iss === undefined ? {} : { iss: returned.iss }),
   })
 }
 

@@ -189,7 +189,7 @@ function httpFault(error: unknown): UpstreamFault | null {
 const saidWithStatus = new Set([-32601, -32602, -32020, -32021, -32022])
 
 function refusalIn(error: SdkHttpError): UpstreamFault | null {
-  const body = typeof error.data.text === 'string' ? tryParseJson(error.data.text) : undefined
+  const body = typeof error.data['text'] === 'string' ? tryParseJson(error.data['text']) : undefined
   const said = isJsonObject(body) ? body['error'] : undefined
   if (!isJsonObject(said) || typeof said['code'] !== 'number' || !saidWithStatus.has(said['code']))
     return null

@@ -9,6 +9,7 @@ import {
   type AuthProvider,
   type ClientCapabilities,
   type DiscoverResult,
+  type JsonSchemaValidator,
   type jsonSchemaValidator,
 } from '@modelcontextprotocol/client'
 import { onAbort } from '../../core/abort.ts'
@@ -55,7 +56,9 @@ const clientInfo = { name: 'gatehouse', version: '0.1.0' }
 
 /** Results are checked by us, with our limits: the SDK would compile any schema that a stranger sends. */
 const unchecking: jsonSchemaValidator = {
-  getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
+  getValidator:
+    <T>(): JsonSchemaValidator<T> =>
+    (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 }
 
 /** Streams are fetched again by the transport itself, this often and at these intervals. */

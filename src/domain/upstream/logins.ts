@@ -44,7 +44,7 @@ export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Prom
       configVersion: row.configVersion,
       sealed: seal(ctx.masterKey, JSON.stringify(sealed), sealContext(row.id)),
       startedBy: ctx.principal.id,
-      expiresAt: nowPlus(loginMs) as never,
+      expiresAt: nowPlus(loginMs),
     })
     const { projectId } = row
     await recordChange(tx, ctx, { projectId, action: 'tools:Connect', resource: `tool/${row.id}` })

@@ -112,7 +112,7 @@ export function providerOf(parts: FlowParts): OAuthClientProvider {
     // Called before anything is sent to an authorization server, with the issuer that its metadata names.
     saveAuthorizationServerUrl: (issuer: string) => assertIssuer(auth.issuer, issuer),
     validateResourceURL: async (_server: string | URL, named?: string) =>
-      // The SDK sends a text as it is, and a URL with a slash that the server may not know.
+      // The SDK sends a text as it is, and a URL with a slash that the server may not know; its type names only the URL.
       resourceOf(parts.resource, named) as unknown as URL,
   }
   return auth.kind === 'authorization_code'

@@ -24,7 +24,7 @@ export async function lookAtUpstream(ctx: Ctx, input: { toolId: string }): Promi
  */
 export async function tryUpstream(
   ctx: Ctx,
-  input: { projectId?: string | null; url: string; headers?: unknown; auth?: unknown },
+  input: { projectId?: string | null | undefined; url: string; headers?: unknown; auth?: unknown },
 ): Promise<Trial> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'tools:Create', projectId, 'tool/*')

@@ -2,9 +2,9 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { notFound } from '../../core/errors.ts'
 import { atomically, jsonb, nowPlus, query } from '../../store/db/database.ts'
-import { appendProjectEvents, type NewEvent } from '../../store/events/log.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
+import { appendProjectEvents, upstreamChanged, upstreamStatus, type DomainEvent } from '../events/index.ts'
 import { compareCatalogs, type Catalog } from './catalog.ts'
 import { discover, type Discovery } from './discover.ts'
 import { faultOf, type FaultCode, type UpstreamFault } from './fault.ts'
@@ -92,7 +92,7 @@ async function writeSuccess(
   const text = isNew ? JSON.stringify(catalog) : null
   const wait = Math.min(Math.max(ttlMs ?? usualMs, shortestMs), longestMs)
   const listener = followerOf(services)?.name ?? null
-  await write(services, held, {
+  await commitState(services, held, {
     set: sql`status = 'CONNECTED', error = null, failures = 0, retry_at = null, verdict = ${jsonb(verdict)},
       verdict_at = case when ${probed} or verdict_at is null then now() else verdict_at end,
       last_seen_at = now(), refreshed_at = now(), wake_at = ${nowPlus(aroundMs(wait))},
@@ -119,7 +119,7 @@ async function writeFailure(
   const status = failedStatus(row, fault)
   const open = failures >= failuresToOpen && status !== 'AUTHORIZATION_REQUIRED'
   const error = { code: fault.code, message: fault.message }
-  await write(services, held, {
+  await commitState(services, held, {
     set: sql`status = ${status}, error = ${jsonb(error)}, failures = ${failures}, wake_at = ${nowPlus(wait)},
       retry_at = ${open ? nowPlus(wait) : sql`null`}`,
     events: statusEvents(row, status, fault.code),
@@ -142,11 +142,11 @@ function failedStatus(row: UpstreamRow, { code }: UpstreamFault): UpstreamStatus
   return row.catalogHash === null ? 'UNREACHABLE' : 'DEGRADED'
 }
 
-/** State and events together, under the proof that the row is still ours; the bell after the commit. */
-async function write(
+/** Commits state and events together, under the proof that the row is still ours, and publishes after the commit. */
+async function commitState(
   services: Services,
   held: Held,
-  change: { set: SQL; events: NewEvent[]; projectId: string; surface: boolean },
+  change: { set: SQL; events: DomainEvent[]; projectId: string; surface: boolean },
 ): Promise<void> {
   const { projectId, events } = change
   await atomically(services.db, async (tx) => {
@@ -161,14 +161,14 @@ async function write(
   if (change.surface) services.pubsub.publish([{ kind: 'signal', name: 'surface', id: projectId }])
 }
 
-function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | null): NewEvent[] {
+function statusEvents(row: UpstreamRow, status: UpstreamStatus, code: string | null): DomainEvent[] {
   if (row.status === status && (row.error?.code ?? null) === code) return []
-  return [{ type: 'UPSTREAM_STATUS', data: { toolId: row.id, status, code } }]
+  return [upstreamStatus({ toolId: row.id, status, code })]
 }
 
-function changeEvent(toolId: string, before: Catalog, after: Catalog): NewEvent {
+function changeEvent(toolId: string, before: Catalog, after: Catalog): DomainEvent {
   const { added, removed, changed } = compareCatalogs(before, after)
-  return { type: 'UPSTREAM_CHANGED', data: { toolId, added, removed, changed } }
+  return upstreamChanged({ toolId, added, removed, changed })
 }
 
 /** A fifth more or less, so that upstreams that were saved together are not looked at together for ever. */

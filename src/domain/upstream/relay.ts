@@ -3,7 +3,9 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   LOG_LEVEL_META_KEY,
   ProtocolError,
+  type CreateMessageResult,
   type ElicitResult,
+  type ListRootsResult,
   type LoggingLevel,
 } from '@modelcontextprotocol/client'
 import type { JsonObject } from '../../core/json.ts'
@@ -63,18 +65,20 @@ export async function prepareRelay(link: Link, relay: Relay): Promise<void> {
     if (capabilities['sampling'])
       client.setRequestHandler(
         'sampling/createMessage',
-        async ({ params }) => (await ask('sampling/createMessage', params).catch(declined)) as never,
+        async ({ params }) =>
+          (await ask('sampling/createMessage', params).catch(declined)) as CreateMessageResult,
       )
     if (capabilities['roots'])
       client.setRequestHandler(
         'roots/list',
-        async ({ params }) => (await ask('roots/list', params).catch(() => ({ roots: [] }))) as never,
+        async ({ params }) =>
+          (await ask('roots/list', params).catch(() => ({ roots: [] }))) as ListRootsResult,
       )
   }
   if (!relay.notify || !relay.logLevel) return
   let lines = 0
   client.setNotificationHandler('notifications/message', ({ method, params }) => {
-    if (++lines <= maxLogLines) relay.notify!({ method, params: params as unknown as JsonObject })
+    if (++lines <= maxLogLines) relay.notify!({ method, params: params as JsonObject })
   })
   if (link.era === 'legacy' && link.facts.capabilities['logging'])
     await client.setLoggingLevel(relay.logLevel as LoggingLevel, { timeout: 5000 }).catch(() => {})

@@ -47,7 +47,7 @@ export async function connect(address: DatabaseAddress): Promise<Connection> {
 }
 
 function connectPglite(client: PGlite, unlock: () => Promise<void> = async () => {}): Connection {
-  const db = overPglite(client) as unknown as Database
+  const db = overPglite(client)
   return {
     db,
     leaseDb: db,

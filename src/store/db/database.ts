@@ -12,8 +12,8 @@ export type Database = PgDatabase<PgQueryResultHKT, Record<string, never>>
  * Values come as the driver gives them: select only texts, numbers, booleans and JSON, and cast the rest.
  */
 export async function query<Row>(db: Database, statement: SQL): Promise<Row[]> {
-  const result = (await db.execute(statement)) as unknown as Row[] | { rows: Row[] }
-  return Array.isArray(result) ? result : result.rows
+  const result: unknown = await db.execute(statement)
+  return Array.isArray(result) ? result : (result as { rows: Row[] }).rows
 }
 
 /** `now()` moved by milliseconds, by the database's own clock. */
@@ -61,7 +61,7 @@ async function once<T>(db: Database, work: (tx: Database) => Promise<T>): Promis
   try {
     return await db.transaction(async (tx) => {
       try {
-        return await work(tx as unknown as Database)
+        return await work(tx)
       } catch (error) {
         own = { error }
         throw error

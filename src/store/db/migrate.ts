@@ -4,7 +4,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
+import type { PgliteDatabase } from 'drizzle-orm/pglite'
 import { migrate as migratePglite } from 'drizzle-orm/pglite/migrator'
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import { migrate as migratePostgres } from 'drizzle-orm/postgres-js/migrator'
 import type { Connection } from './connect.ts'
 import { openLog } from '../events/incarnation.ts'
@@ -26,7 +28,7 @@ const stepBackMs = 500
 export async function migrate(connection: Connection): Promise<void> {
   const options = { migrationsFolder: migrationsFolder() }
   if (!connection.openSession) {
-    await migratePglite(connection.db as never, options)
+    await migratePglite(connection.db as PgliteDatabase, options)
     await alignCommitOrder(connection.db)
     await openLog(connection.db)
     return
@@ -35,7 +37,7 @@ export async function migrate(connection: Connection): Promise<void> {
   const db = databaseOn(session)
   try {
     await whenUnlocked(() => query(db, sql`select pg_advisory_lock(${lockNumber})`))
-    await whenUnlocked(() => migratePostgres(db as never, options))
+    await whenUnlocked(() => migratePostgres(db as PostgresJsDatabase, options))
     await alignCommitOrder(db)
     await openLog(db)
   } finally {

@@ -1,18 +1,18 @@
 /**
- * The identity of the log. A restore or a failover may lose the newest events and give their ids out again: a log that was
- * opened in another database cluster or on another timeline is another incarnation, whose positions lie beyond all that the
- * one before can have given out.
+ * The identity of the log. A restore or a failover may lose the newest events and assign their ids again: a log that was
+ * opened in another database cluster or on another timeline is another incarnation, whose positions are above all that the
+ * previous one can have assigned.
  */
 import { randomBytes } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { atomically, query, type Database } from '../db/database.ts'
 
-/** More than any log gives out between a backup and its loss. */
+/** More positions than any log assigns between a backup and its loss. */
 const leap = 2 ** 32
 
 /**
  * Prepares the log at the start of a process, under the lock of the migrations: numbers what an earlier release wrote, in the
- * order in which it told it, and begins another incarnation when the cluster or its timeline has changed. Idempotent.
+ * order in which it delivered it, and begins another incarnation when the cluster or its timeline has changed. Idempotent.
  */
 export async function openLog(db: Database): Promise<void> {
   const fingerprint = await fingerprintOf(db)
@@ -34,7 +34,7 @@ export async function openLog(db: Database): Promise<void> {
 
 /**
  * Begins another incarnation: after a restore, before any server writes. Cursors whose event is still there and the same
- * stay valid. Not idempotent: each call leaves room above the newest position.
+ * stay valid. Not idempotent: each call leaves a gap above the newest position.
  */
 export async function beginIncarnation(tx: Database, fingerprint: string | null = null): Promise<void> {
   await query(
@@ -53,7 +53,7 @@ async function setIncarnation(tx: Database, fingerprint: string | null): Promise
   )
 }
 
-/** The order in which the release before told them, so that its cursors keep their meaning. As long as it takes. */
+/** Uses the order in which the previous release delivered them, so that its cursors keep their meaning. Has no time limit. */
 async function numberOldEvents(tx: Database): Promise<void> {
   await query(tx, sql`set local statement_timeout = 0`)
   await query(
@@ -64,7 +64,7 @@ async function numberOldEvents(tx: Database): Promise<void> {
   )
 }
 
-/** The cluster and its timeline, null where this role may not see them. */
+/** The cluster and its timeline, null where this role may not read them. */
 async function fingerprintOf(db: Database): Promise<string | null> {
   const rows = await query<{ at: string }>(
     db,

@@ -1,4 +1,4 @@
-/** The hub of one process: reads each growing stream once and hands the events to every subscriber's bounded ring. */
+/** The hub of one process: reads each growing stream once and hands the events to every subscriber's bounded buffer. */
 import { silentLog, type Log } from '../../core/log.ts'
 import type { PubSub, Delta, Hint } from './pubsub.ts'
 import type { Database } from '../db/database.ts'
@@ -49,8 +49,8 @@ interface Topic {
   subscribers: Set<Subscriber>
   /** Where the next read starts; null until a subscriber has reached the end of the table. */
   at: Position | null
-  /** Between here and `at` there is no event: whoever has come this far has missed nothing. */
-  handed: number
+  /** There is no event between here and `at`: a subscriber at this place has missed nothing. */
+  delivered: number
   reading: boolean
   again: boolean
   deltas: Delta[]
@@ -69,7 +69,7 @@ export interface Live {
 }
 
 export interface LiveOptions {
-  /** How often it looks without a hint, in milliseconds. */
+  /** How often it polls without a hint, in milliseconds. */
   backstopMs?: number
   log?: Pick<Log, 'warn'>
 }
@@ -82,20 +82,20 @@ export function startLive(db: Database, pubsub: PubSub, options: LiveOptions = {
   const { backstopMs = 1000, log = silentLog } = options
   const topics = new Map<string, Topic>()
   const numbering = startNumbering(db, pubsub, log)
-  const look = backstop(db, topics)
+  const poll = backstop(db, topics)
   const stop = pubsub.subscribe((hint) => {
     onHint(topics, hint)
     if (hint.kind === 'news' && topics.has(hint.projectId)) numbering.poke()
     if (hint.kind === 'reconnected') numbering.poke()
   })
-  let looking = false
+  let polling = false
   const timer = setInterval(() => {
-    if (looking) return
-    looking = true
+    if (polling) return
+    polling = true
     void numbering
       .run()
-      .then(look)
-      .finally(() => (looking = false))
+      .then(poll)
+      .finally(() => (polling = false))
   }, backstopMs)
   timer.unref()
   return {
@@ -104,7 +104,7 @@ export function startLive(db: Database, pubsub: PubSub, options: LiveOptions = {
       topics.set(source.key, topic)
       const subscriber = new Subscriber()
       topic.subscribers.add(subscriber)
-      // What was committed before anybody followed may not have its place yet.
+      // What was committed before anybody followed the feed may not have its position yet.
       if (source.generationId === null) numbering.poke()
       return subscriber
     },
@@ -117,7 +117,7 @@ export function startLive(db: Database, pubsub: PubSub, options: LiveOptions = {
       const topic = topics.get(source.key)
       if (topic?.at !== null || !topic) return
       topic.at = at
-      topic.handed = at.at
+      topic.delivered = at.at
     },
     topicCount: () => topics.size,
     lag: () => lagOf(db),
@@ -132,7 +132,7 @@ export function startLive(db: Database, pubsub: PubSub, options: LiveOptions = {
 }
 
 function newTopic(source: Source): Topic {
-  return { source, subscribers: new Set(), at: null, handed: 0, reading: false, again: false, deltas: [] }
+  return { source, subscribers: new Set(), at: null, delivered: 0, reading: false, again: false, deltas: [] }
 }
 
 function onHint(topics: Map<string, Topic>, hint: Hint): void {
@@ -154,9 +154,9 @@ function onHint(topics: Map<string, Topic>, hint: Hint): void {
   }
 }
 
-/** Reads what is new and hands it round. One read at a time for each stream; news during a read causes another. */
+/** Reads what is new and broadcasts it. One read at a time for each stream; news during a read causes another. */
 async function follow(topic: Topic): Promise<void> {
-  if (topic.at === null) return lookAgain(topic)
+  if (topic.at === null) return rereadAll(topic)
   if (topic.reading) {
     topic.again = true
     return
@@ -170,10 +170,10 @@ async function follow(topic: Topic): Promise<void> {
       if (page.more) topic.again = true
     } while (topic.again && topic.subscribers.size > 0)
   } catch (error) {
-    // Else the database is away: the backstop, or the bell when it is back, makes the next try.
+    // Else the database is away: the backstop, or a hint of the pub/sub once it is back, causes the next try.
     if (isExpired(error)) {
       topic.at = null
-      lookAgain(topic)
+      rereadAll(topic)
     }
   } finally {
     topic.reading = false
@@ -183,12 +183,12 @@ async function follow(topic: Topic): Promise<void> {
   }
 }
 
-/** Each subscriber reads the table by itself: one whose own place is lost is told so, the others go on. */
-function lookAgain(topic: Topic): void {
+/** Makes each subscriber read the table by itself: one whose own place is lost fails, the others go on. */
+function rereadAll(topic: Topic): void {
   for (const subscriber of topic.subscribers) subscriber.fallBehind()
 }
 
-/** The log does not hold the event any more behind which was read. */
+/** Whether a read failed because the event that it started after is not in the log any more. */
 export function isExpired(error: unknown): boolean {
   return (error as { code?: unknown }).code === 'CURSOR_EXPIRED'
 }
@@ -196,20 +196,20 @@ export function isExpired(error: unknown): boolean {
 function broadcast(topic: Topic, page: EventPage): void {
   for (const event of page.events) {
     const at = topic.source.positionOf(event)
-    for (const subscriber of topic.subscribers) subscriber.push({ event, at, previous: topic.handed })
-    topic.handed = at.at
+    for (const subscriber of topic.subscribers) subscriber.push({ event, at, previous: topic.delivered })
+    topic.delivered = at.at
   }
   topic.at = page.end
 }
 
 const backstopBatch = 2000
 
-/** Looks at what is followed here, given the newest position of all. Nothing moved since the last time: no statement for the feeds. */
+/** Polls the streams that are followed here, given the newest position of all. When that has not moved, it reads no feed. */
 function backstop(db: Database, topics: Map<string, Topic>): (newest: number | null) => Promise<void> {
   let quietAt: number | null = null
   return async (newest) => {
     const all = [...topics.values()]
-    for (const topic of all) if (topic.at === null) lookAgain(topic)
+    for (const topic of all) if (topic.at === null) rereadAll(topic)
     const known = all.filter((topic) => topic.at !== null)
     const generations = known.filter((topic) => topic.source.generationId !== null)
     const feeds = known.filter((topic) => topic.source.generationId === null)
@@ -220,7 +220,7 @@ function backstop(db: Database, topics: Map<string, Topic>): (newest: number | n
   }
 }
 
-/** Follows those whose end is not where they were read to; answers how many, or as many as there are when nobody could say. */
+/** Follows those that have grown since they were read. Returns how many; all of them when the database did not say. */
 async function followMoved(
   topics: Topic[],
   moved: (reached: Reached[]) => Promise<string[]>,

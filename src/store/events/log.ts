@@ -1,11 +1,12 @@
 /**
- * The append-only truth: facts are written with the state they tell of. Ids follow the order of the events of a
- * generation and of a statement, since positions are given out in the order of ids.
+ * Writes the append-only log of events, each in the transaction of the change that it reports. Ids follow the order of the
+ * events of a generation and of a statement, because positions are given out in the order of ids.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import type { JsonObject } from '../../core/json.ts'
 import { query, type Database, jsonb } from '../db/database.ts'
 
+/** An event to be written. The log does not know the names of events: see domain/events. */
 export interface NewEvent {
   type: string
   data: JsonObject
@@ -23,7 +24,7 @@ const commitOrder = sql`pg_current_xact_id()::text::bigint + ${shift}`
  * `g` with the numbers that the update took (`last_seq` has been raised by `events.length`). Nothing when `g` is empty.
  * `relation` is another name than `g`.
  */
-export function insertGenerationEvents(events: NewEvent[], relation: SQL = sql`g`): SQL {
+export function insertGenerationEvents(events: readonly NewEvent[], relation: SQL = sql`g`): SQL {
   return sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
     select g.project_id, g.id, g.last_seq - ${events.length}::int + e.n, e.type, e.data, ${commitOrder}
     from ${relation} as g, jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb) order by g.id, e.n`
@@ -36,23 +37,27 @@ export function insertEvents(rows: SQL): SQL {
     from (select r.*, row_number() over () as n from (${rows}) as r) as f order by f.generation_id, f.seq, f.n`
 }
 
-/** Appends facts that belong to a project and to no generation. Call it inside the transaction of the change. */
+/** Appends events that belong to a project and to no generation. Call it inside the transaction of the change. */
 export async function appendProjectEvents(
   db: Database,
   projectId: string,
-  events: NewEvent[],
+  events: readonly NewEvent[],
 ): Promise<void> {
   await query(db, insertProjectEvents(projectId, events))
 }
 
 /** The same as a part of a larger statement. Nothing when `when`, a relation of at most one row, is empty. */
-export function insertProjectEvents(projectId: string, events: NewEvent[], when: SQL | null = null): SQL {
+export function insertProjectEvents(
+  projectId: string,
+  events: readonly NewEvent[],
+  when: SQL | null = null,
+): SQL {
   return sql`insert into events (project_id, type, data, commit_order)
     select ${projectId}::text, e.type, e.data, ${commitOrder}
     from jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb)
     where ${when ? sql`exists (select 1 from ${when})` : sql`true`} order by e.n`
 }
 
-function numbered(events: NewEvent[]): SQL {
+function numbered(events: readonly NewEvent[]): SQL {
   return jsonb(events.map((event, i) => ({ n: i + 1, type: event.type, data: event.data })))
 }

@@ -1,7 +1,7 @@
 /**
- * Gives committed events their positions, the order of every project's feed. A position is data: it is given out after the
+ * Assigns committed events their positions, the order of every project's feed. A position is data: it is assigned after the
  * commit, under one lock for the installation, so no transaction that is still running (or prepared and forgotten, or rolled
- * back by a crash) can delay a position or come in below one.
+ * back by a crash) can delay a position or be inserted below one.
  */
 import { sql } from 'drizzle-orm'
 import type { Log } from '../../core/log.ts'
@@ -10,7 +10,7 @@ import type { PubSub } from './pubsub.ts'
 
 /** Events that one statement numbers (the function number_events of the migrations). */
 const batch = 2000
-/** At least so long between two statements of a process, in milliseconds: commits wait for company. */
+/** The shortest time between two statements of a process, in milliseconds, so that one numbers several commits. */
 const gapMs = 5
 /** While another process numbers: the first pause, and the longest one. */
 const busyMs = { first: gapMs, longest: 500 }
@@ -30,7 +30,7 @@ interface Numbered {
   newest: number
 }
 
-/** One statement. With `waits` it waits for another session that numbers, at most two seconds, else it says `busy`. */
+/** One statement. With `waits` it waits for another session that numbers, at most two seconds; else it returns `busy`. */
 async function numberEvents(db: Database, waits: boolean): Promise<Numbered> {
   const rows = await query<{ done: Numbered }>(db, sql`select number_events(${waits}::boolean) as done`)
   return rows[0]!.done
@@ -38,7 +38,7 @@ async function numberEvents(db: Database, waits: boolean): Promise<Numbered> {
 
 /**
  * Numbers everything that was committed before this call. Resolves with the newest position: everything committed
- * before has this one or a smaller one. The subscribers are told as by any other numbering.
+ * before has this one or a smaller one. Publishes the same hints as any other numbering.
  */
 export async function numberAll(db: Database, pubsub: PubSub): Promise<number> {
   for (;;) {
@@ -77,7 +77,7 @@ export async function lagOf(db: Database): Promise<Lag> {
 export interface Numbering {
   /** Numbers what was committed, soon and in the background. */
   poke(): void
-  /** Numbers now, for the backstop. Resolves with the newest position, null when the database could not say it. */
+  /** Numbers now, for the backstop. Resolves with the newest position, null when the database gave none. */
   run(): Promise<number | null>
   close(): void
 }
@@ -162,7 +162,7 @@ function watchLag(db: Database, log: Pick<Log, 'warn'>) {
       const lag = await lagOf(db).catch(() => null)
       if (lag && lag.seconds * 1000 < lateMs) return
       warnedAt = now
-      log.warn({ err: reason, lag }, 'events wait for their place in the feed of their projects')
+      log.warn({ err: reason, lag }, 'events wait for their position in the feed of their projects')
     },
   }
 }

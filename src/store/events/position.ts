@@ -1,15 +1,15 @@
 /** A place in a stream of events, and the opaque cursor that clients hold for it. */
 import { badCursor } from '../../core/page.ts'
 
-/** A place in a stream: right behind the event that stands there. */
+/** A place in a stream: right after an event. */
 export interface Position {
   /** A seq in a generation's stream, a position in a project's feed; 0 is the beginning. */
   at: number
-  /** By what the event there is recognised; null at the beginning. */
+  /** The identity of that event; null at the beginning. */
   event: EventMark | null
 }
 
-/** What no two events of any history of the log have in common. */
+/** The identity of an event: no two events of any history of the log share it. */
 export interface EventMark {
   id: number
   commitOrder: number
@@ -19,7 +19,7 @@ export interface EventMark {
 
 export const beginning: Position = { at: 0, event: null }
 
-/** An event as far as a cursor tells of it. */
+/** The part of an event that a cursor holds. */
 export interface EventPlace {
   projectId: string
   generationId: string | null
@@ -33,7 +33,7 @@ export interface EventPlace {
   incarnation: string | null
 }
 
-/** A cursor that was read. Those that an earlier release gave out have neither `createdMs` nor `incarnation`. */
+/** A decoded cursor. Those of an earlier release have neither `createdMs` nor `incarnation`. */
 export type CursorPlace = Omit<EventPlace, 'createdMs'> & { createdMs: number | null }
 
 export function markOf({ id, commitOrder, createdMs }: CursorPlace): EventMark {
@@ -50,7 +50,7 @@ export function isMarked(event: EventMark | undefined, mark: EventMark): boolean
   )
 }
 
-/** The cursor of an event in its generation's stream. Replicas of the release before can read it. */
+/** The cursor of an event in its generation's stream. Replicas of the previous release can read it. */
 export function encodeGenerationCursor(event: EventPlace): string {
   return encode([1, ...partsOf(event)])
 }
@@ -72,7 +72,7 @@ function encode(parts: unknown[]): string {
 /** What the column holds: a forged cursor beyond it must not reach the database. */
 const largestSeq = 2 ** 31 - 1
 
-/** Strict; BAD_CURSOR for anything that no release can have made. */
+/** Strict: BAD_CURSOR for anything that no release can have made. */
 export function decodeCursor(cursor: string): CursorPlace {
   try {
     const parts = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
@@ -98,7 +98,7 @@ export function decodeCursor(cursor: string): CursorPlace {
 
 /**
  * The position in one generation's stream. `null`, an empty text and "0" mean the beginning; a cursor of another
- * stream is BAD_CURSOR. Whether its event is still there is found out by whoever reads after it.
+ * stream is BAD_CURSOR. The next read after the position checks that its event is still there.
  */
 export function generationPosition(cursor: string | null | undefined, generationId: string): Position {
   if (isBeginning(cursor)) return beginning

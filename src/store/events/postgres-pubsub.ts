@@ -1,13 +1,14 @@
-/** The bell over PostgreSQL's LISTEN and NOTIFY, on a connection of its own. */
+/** The pub/sub over PostgreSQL's LISTEN and NOTIFY, on a connection of its own. */
 import { randomUUID } from 'node:crypto'
 import { openSession, type Session } from '../db/postgres/session.ts'
 import { wiredPubSub, type PubSub } from './pubsub.ts'
 
+/** Replicas of the previous release use the same name. */
 const channel = 'gatehouse_bell'
 const connectMs = 10_000
-/** A notification without an answer for so long ends the connection, in milliseconds. */
+/** A notification without a response for so long ends the connection, in milliseconds. */
 const silenceMs = 5000
-/** How often an idle connection is asked whether it is still there, in milliseconds: nobody would notice else. */
+/** How often an idle connection is probed, in milliseconds: its loss would stay unnoticed otherwise. */
 const probeMs = 5000
 /** Between tries while the server is away, in milliseconds. */
 const backoff = (failures: number) => Math.min(2000, 25 * 2 ** failures)
@@ -41,7 +42,7 @@ async function listenOn(url: string, onText: (text: string) => void): Promise<Se
   return session
 }
 
-/** Keeps a connection open, and says each time when it is there again after it was lost. */
+/** Keeps a connection open; calls `onReconnect` each time it is back after it was lost. */
 function followChannel(open: () => Promise<Session>, onReconnect: () => void) {
   let session: Session | null = null
   let closed = false

@@ -1,4 +1,4 @@
-/** The doorbell: hints that something happened. A lost hint costs time, never truth. */
+/** Publish and subscribe between processes: hints that something happened. A lost hint costs time and never correctness. */
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** `news`: the log of a generation or project has grown. */
@@ -10,7 +10,7 @@ export interface News {
   seq: number | null
 }
 
-/** A piece of text on its way, not yet a fact. `after` is the newest number in the log when it was sent. */
+/** A piece of text on its way, not yet committed. `after` is the newest seq of the log when it was sent. */
 export interface Delta {
   kind: 'delta'
   generationId: string
@@ -23,7 +23,7 @@ export interface Delta {
   text: string
 }
 
-/** Events of a project have got their places in its feed, up to this one. */
+/** Events of a project have their positions in its feed, up to this one. */
 export interface NumberedHint {
   kind: 'numbered'
   projectId: string
@@ -37,10 +37,11 @@ export type Hint =
   /** Rows of that table want a worker. */
   | { kind: 'work'; table: string }
   /**
-   * A generation or call was asked to stop, a generation to look at its row again, or a key was revoked. `surface`: tools
-   * or agents of the project were changed. `closed`: a conversation was closed. `called-off`: an MCP client takes a
-   * request back. `answered`: it answers a question; the id is the question's name, a space and the answer.
-   * `subscribed`: a conversation watches other resources than before. `limits`: the rate limits of a project were changed.
+   * `cancel`: a generation or call was asked to stop. `recheck`: the worker of a generation shall read its row again.
+   * `revoked`: a key was revoked. `surface`: tools or agents of the project were changed. `closed`: a conversation was
+   * closed. `called-off`: an MCP client cancelled a request. `answered`: an MCP client answered an elicitation; the id is
+   * its name, a space and the answer. `subscribed`: a conversation watches other resources than before. `limits`: the
+   * rate limits of a project were changed.
    */
   | {
       kind: 'signal'
@@ -56,18 +57,18 @@ export type Hint =
         | 'limits'
       id: string
     }
-  /** Hints may have been lost: look at everything that matters to you. */
+  /** Hints may have been lost: poll everything. */
   | { kind: 'reconnected' }
 
 export interface PubSub {
-  /** Never waits and never throws. Own listeners hear it at once. */
+  /** Never waits and never throws. Subscribers of this process get the hints before it returns. */
   publish(hints: Hint[]): void
-  /** The answer ends the listening. A listener must not throw. */
+  /** Returns the function that unsubscribes. A listener must not throw. */
   subscribe(listener: (hint: Hint) => void): () => void
   close(): Promise<void>
 }
 
-/** The bell of a single process, and the local half of the others. */
+/** The pub/sub of a single process, and the local half of the others. */
 export function localPubSub(): PubSub {
   const listeners = new Set<(hint: Hint) => void>()
   return {
@@ -84,7 +85,7 @@ export function localPubSub(): PubSub {
   }
 }
 
-/** How a bell reaches other processes: sends texts, and calls back with what others sent. */
+/** How a pub/sub reaches other processes: it sends texts, and calls back with what others sent. */
 export interface Wire {
   /** The largest text it carries, in bytes. */
   maxBytes: number
@@ -92,16 +93,16 @@ export interface Wire {
   close(): Promise<void>
 }
 
-/** Hints wait this long for company: a notification for each commit would cost a lock each. */
+/** Hints are collected for so long, in milliseconds: a notification for each commit would cost a lock each. */
 const batchMs = 3
-/** More hints than this wait while the wire is down; then the oldest go, since the backstop finds their news. */
+/** At most so many hints wait while the wire is down; then the oldest are dropped, because the backstop finds their news. */
 const maxWaiting = 10_000
-/** How long a bell that is closed waits for its last hints to leave. */
-const lastWordsMs = 500
+/** How long close waits until the last hints are sent, in milliseconds. */
+const closeMs = 500
 
 /**
- * A bell heard by every process on the wire. `connectWire` gets the callback for what arrives and one for
- * "reconnected". Own listeners are served directly; the echo of our own hints is dropped.
+ * A pub/sub of all processes on the wire. `connectWire` gets the callback for what arrives and one for "reconnected".
+ * Subscribers of this process are called directly; the echo of our own hints is dropped.
  */
 export async function wiredPubSub(
   origin: string,
@@ -119,7 +120,7 @@ export async function wiredPubSub(
     },
     () => local.publish([{ kind: 'reconnected' }]),
   )
-  // One after the other: what was rung later must not overtake what is still being sent.
+  // One after the other: later hints must not overtake those that are still being sent.
   const sendAll = async () => {
     while (waiting.length > 0 && !closed) {
       const batch = waiting
@@ -143,8 +144,8 @@ export async function wiredPubSub(
     subscribe: local.subscribe,
     async close() {
       if (timer) clearTimeout(timer)
-      // A wire that is down would never be done.
-      await Promise.race([flush(), pause(lastWordsMs, undefined, { ref: false })])
+      // A wire that is down never finishes.
+      await Promise.race([flush(), pause(closeMs, undefined, { ref: false })])
       closed = true
       await local.close()
       await wire.close()
@@ -152,16 +153,16 @@ export async function wiredPubSub(
   }
 }
 
-/** Texts no larger than `maxBytes`, saying each thing once. */
+/** Texts no larger than `maxBytes`, each hint once. */
 function* pack(origin: string, hints: Hint[], maxBytes: number): Generator<string> {
-  const room = maxBytes - origin.length - 32
+  const available = maxBytes - origin.length - 32
   let parts: string[] = []
   let size = 0
   for (const hint of newest(hints)) {
     const part = JSON.stringify(hint)
     const bytes = Buffer.byteLength(part) + 1
-    if (bytes > room) continue
-    if (size + bytes > room && parts.length > 0) {
+    if (bytes > available) continue
+    if (size + bytes > available && parts.length > 0) {
       yield `{"origin":${JSON.stringify(origin)},"hints":[${parts.join(',')}]}`
       parts = []
       size = 0
@@ -172,7 +173,7 @@ function* pack(origin: string, hints: Hint[], maxBytes: number): Generator<strin
   if (parts.length > 0) yield `{"origin":${JSON.stringify(origin)},"hints":[${parts.join(',')}]}`
 }
 
-/** Several pieces of news of one generation are one: the last place they came in keeps their order with deltas. */
+/** Keeps the last of the same news, which keeps its order with deltas. */
 function newest(hints: Hint[]): Hint[] {
   const seen = new Set<string>()
   const out: Hint[] = []

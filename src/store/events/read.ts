@@ -1,6 +1,6 @@
 /**
- * Reads the log by position. A read after an event proves in the same statement that this event still stands there: after
- * a restore or a failover that lost something, a reader of the lost future is told so and never misses what came instead.
+ * Reads the log by position. A read after an event proves in the same statement that this event is still there: after a
+ * restore or a failover that lost events, whoever read the lost ones gets CURSOR_EXPIRED and never misses what came instead.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
@@ -15,19 +15,20 @@ import {
   type Position,
 } from './position.ts'
 
-export interface EventRow extends EventPlace {
-  type: string
-  data: JsonObject
+/** An event as it is stored. Whoever knows the names of events says which `Type` goes with which `Data`. */
+export interface EventRow<Type extends string = string, Data = JsonObject> extends EventPlace {
+  type: Type
+  data: Data
   at: Date
 }
 
 export interface EventPage {
   events: EventRow[]
-  /** Everything up to here was looked at; continue after it. */
+  /** Everything up to here was read; continue after it. */
   end: Position
-  /** The kind of the event at `end`, null when nothing is known of it. */
+  /** The type of the event at `end`; null when it is not known. */
   endType: string | null
-  /** There is more right now. */
+  /** More events are there right now. */
   more: boolean
 }
 
@@ -52,7 +53,7 @@ export function positionInFeed(event: EventPlace): Position {
   return { at: event.position!, event: markOf(event) }
 }
 
-/** At most `limit` events of one generation behind the position, in order. CURSOR_EXPIRED when its event is gone. */
+/** At most `limit` events of one generation after the position, in order. CURSOR_EXPIRED when its event is gone. */
 export async function readGeneration(
   db: Database,
   generationId: string,
@@ -80,16 +81,16 @@ export async function readGeneration(
 }
 
 /**
- * At most `limit` events of a project behind the position, in an order that never changes. `types` keeps only those
- * kinds. What a child run told its root is left out: it is in the feed once. CURSOR_EXPIRED when the position's event is
- * gone. Events that were committed a moment ago are missing until they are numbered.
+ * At most `limit` events of a project after the position, in an order that never changes. With `types`, only events of
+ * these types. Copies in the log of a root are left out: each event is in the feed once. CURSOR_EXPIRED when the position's
+ * event is gone. Events that were committed a moment ago are missing until they are numbered.
  */
 export async function readFeed(
   db: Database,
   projectId: string,
   after: Position,
   limit: number,
-  types?: readonly string[] | null,
+  types?: readonly string[] | null | undefined,
 ): Promise<EventPage> {
   const ofTypes = types ? sql`and type in ${types.length > 0 ? [...types] : ['']}` : sql``
   const at = sql`${after.at}::bigint`
@@ -152,13 +153,13 @@ export async function expired(
   )
 }
 
-/** A stream and how far a process has handed it out. */
+/** A stream and how far a process has read it. */
 export interface Reached {
   id: string
   at: number
 }
 
-/** The generations of these whose log ends elsewhere than where they were read to. One look by primary key each. */
+/** Those generations whose log does not end where it was read to. Costs one lookup by primary key each. */
 export async function movedGenerations(db: Database, reached: Reached[]): Promise<string[]> {
   const rows = await query<{ id: string }>(
     db,
@@ -168,7 +169,7 @@ export async function movedGenerations(db: Database, reached: Reached[]): Promis
   return rows.map((row) => row.id)
 }
 
-/** The projects of these whose feed ends elsewhere than where it was read to. One look into an index each. */
+/** Those projects whose feed does not end where it was read to. Costs one index lookup each. */
 export async function movedFeeds(db: Database, reached: Reached[]): Promise<string[]> {
   const rows = await query<{ id: string }>(
     db,

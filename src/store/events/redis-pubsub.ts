@@ -1,4 +1,4 @@
-/** The bell over Redis publish and subscribe, when REDIS_URL is set. */
+/** The pub/sub over Redis, when REDIS_URL is set. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { wiredPubSub, type PubSub } from './pubsub.ts'
@@ -12,7 +12,7 @@ export function redisPubSub(url: string, channel: string): Promise<PubSub> {
       retryStrategy: (tries: number) => Math.min(2000, 50 * 2 ** tries),
     }
     const publisher = new Redis(url, { ...options, enableOfflineQueue: false })
-    // Its own subscribing anew is awaited by nobody: when the connection goes again meanwhile, that ends the process.
+    // Nobody awaits the client's own resubscribing: were the connection lost in the meantime, that would end the process.
     const subscriber = new Redis(url, { ...options, autoResubscribe: false })
     // Without a listener an outage would be an uncaught exception; reconnecting is the remedy.
     publisher.on('error', () => {})
@@ -20,7 +20,7 @@ export function redisPubSub(url: string, channel: string): Promise<PubSub> {
     await Promise.all([publisher.connect(), subscriber.connect()])
     subscriber.on('message', (_channel, text) => onText(text))
     await subscriber.subscribe(channel)
-    // What was sent before the subscription stands again was missed. When it fails, the next connection tries again.
+    // What was sent before the subscription is back was missed. When subscribing fails, the next connection tries again.
     subscriber.on('ready', () => void subscriber.subscribe(channel).then(onReconnect, () => {}))
     return {
       maxBytes: 256 * 1024,

@@ -19,7 +19,7 @@ import { expired } from './read.ts'
 
 /**
  * The position in a project's feed. "0" means the beginning of the log; a cursor of another project is BAD_CURSOR. A cursor
- * without a position is one of a generation's stream, or of the release before: its event is looked up, CURSOR_EXPIRED
+ * without a position is one of a generation's stream, or of the previous release: its event is looked up, CURSOR_EXPIRED
  * when it is gone.
  */
 export async function feedPosition(
@@ -59,27 +59,27 @@ async function positionOf(db: Database, place: CursorPlace, position: number): P
   return { at: position, event: markOf(place) }
 }
 
-/** Events before a cursor of the release before that are looked at for such as it may not have told yet. */
+/** So many events before a cursor of the previous release are searched for those that it may not have delivered yet. */
 const lookBack = 2000
 
 /**
- * A replica of the release before tells in the order of transactions. What it had not told yet at its cursor, although it
- * has a smaller position, is told again from there on: rather twice than never, and only while both releases run.
+ * A replica of the previous release delivers in the order of transactions. What it had not delivered yet at its cursor,
+ * although it has a smaller position, is delivered from there on: rather twice than never, and only while both releases run.
  */
 async function positionInOldOrder(db: Database, place: CursorPlace, position: number): Promise<Position> {
   const { projectId, commitOrder, id } = place
-  const [untold] = await query<{ any: boolean; before: number | null; event: EventMark | null }>(
+  const [undelivered] = await query<{ any: boolean; before: number | null; event: EventMark | null }>(
     db,
-    sql`with untold as (
+    sql`with undelivered as (
         select min(position) as at from (select position, commit_order, id from events
           where project_id = ${projectId} and position < ${position}::bigint order by position desc limit ${lookBack}) as near
         where (commit_order, id) > (${commitOrder}::bigint, ${id}::bigint))
-      select untold.at is not null as any, e.position::float8 as before, case when e.id is not null then
+      select undelivered.at is not null as any, e.position::float8 as before, case when e.id is not null then
         jsonb_build_object('id', e.id, 'commitOrder', e.commit_order,
           'createdMs', (extract(epoch from e.created_at) * 1000)::float8) end as event
-      from untold left join lateral (select * from events
-        where project_id = ${projectId} and position < untold.at order by position desc limit 1) as e on true`,
+      from undelivered left join lateral (select * from events
+        where project_id = ${projectId} and position < undelivered.at order by position desc limit 1) as e on true`,
   )
-  if (!untold!.any) return { at: position, event: markOf(place) }
-  return untold!.before === null ? beginning : { at: untold!.before, event: untold!.event }
+  if (!undelivered!.any) return { at: position, event: markOf(place) }
+  return undelivered!.before === null ? beginning : { at: undelivered!.before, event: undelivered!.event }
 }

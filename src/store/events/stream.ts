@@ -9,11 +9,11 @@ import type { LiveItem } from './subscriber.ts'
 export interface StreamOptions {
   source: Source
   after: Position
-  /** Only events of these kinds; the rest still moves the position. */
-  types?: readonly string[] | null
-  /** Whether text on its way is wanted. */
+  /** Only events of these types; the others still move the position. */
+  types?: readonly string[] | null | undefined
+  /** Whether the stream includes text on its way. */
   deltas: boolean
-  /** The stream ends behind an event of such a kind, also when it begins there. */
+  /** The stream ends after an event of such a type, also when it begins there. */
   isLast?: (type: string) => boolean
   /** While the database is away: how long between tries, in milliseconds, and for how many. */
   patience?: { pauseMs: number; tries: number }
@@ -26,8 +26,9 @@ const pageSize = 200
 const defaultPatience = { pauseMs: 250, tries: 240 }
 
 /**
- * Opens the stream. The sink is attached before the first read, so nothing falls between table and live. Fails with
- * CURSOR_EXPIRED when the log has lost the event behind which it stands, at the beginning or later. The iterator is written by hand, not as `async function*`: its `return()` must end a pending `next()` at once and free the sink.
+ * Opens the stream. The subscriber is attached before the first read, so no event is lost between table and live. Fails with
+ * CURSOR_EXPIRED when the log has lost the event that the stream has reached, at the beginning or later. The iterator is
+ * written by hand, not as `async function*`: its `return()` must end a pending `next()` at once and free the subscriber.
  */
 export function openStream(live: Live, options: StreamOptions): AsyncIterableIterator<StreamItem> {
   const { source, types, patience = defaultPatience } = options
@@ -74,7 +75,7 @@ export function openStream(live: Live, options: StreamOptions): AsyncIterableIte
     return { event }
   }
 
-  const fromRing = (item: LiveItem): StreamItem | null => {
+  const fromBuffer = (item: LiveItem): StreamItem | null => {
     if ('delta' in item) return options.deltas && item.delta.after === at.at ? item : null
     if (item.at.at <= at.at) return null
     if (item.previous > at.at) {
@@ -99,7 +100,7 @@ export function openStream(live: Live, options: StreamOptions): AsyncIterableIte
       else if (catchingUp) await fillPage()
       else {
         const live = subscriber.shift()
-        if (live) item = fromRing(live)
+        if (live) item = fromBuffer(live)
         else if (subscriber.behind) {
           subscriber.behind = false
           catchingUp = true

@@ -1,4 +1,4 @@
-/** Which projects may take how many slots of a worker, so that one with much to do leaves room for the others. Pure. */
+/** Which projects may take how many slots of a worker, so that a busy one does not starve the others. Pure. */
 
 /** What one claim may take. */
 export interface Allowance {
@@ -12,8 +12,8 @@ const slotsPerSpare = 8
 
 /**
  * Whoever has work takes any slot. When all are taken there is an eighth more (at least one), given one by one to projects
- * that hold less than an equal share: a project with nothing in hand is never behind the whole queue of another, and none
- * of its slots is lost to one that is alone. `held`: the project of each row in hand. Null when nothing may be taken.
+ * that hold less than an equal share: a project that holds no row never waits for the whole queue of another, and a project
+ * that is alone loses no slot. `held`: the project of each row that is being worked on. Null when nothing may be taken.
  */
 export function allowanceOf(slots: number, held: readonly string[]): Allowance | null {
   if (held.length < slots) return { limit: slots - held.length, crowded: [] }

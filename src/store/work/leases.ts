@@ -19,7 +19,7 @@ export interface Lease {
   /** Renews the lease when it is not sure. LeaseLostError when another worker has the row. */
   confirm(): Promise<void>
   /**
-   * Takes the row anew under a higher epoch, so that no statement which this process sent before and whose answer was
+   * Claims the row again under a higher epoch, so that no statement which this process sent before and whose response was
    * lost can still take effect. Does nothing when that has happened since `epoch`. LeaseLostError when the row is, or
    * may be, another worker's.
    */
@@ -32,13 +32,13 @@ export interface Lease {
 export interface Leases {
   /** Keeps a row that was taken by a statement sent at `since`. A row that is kept already is kept under the new epoch. */
   keep(held: Held, since: Moment): Lease
-  /** Renews before anything is claimed, when some lease may be over: this process may have been standing still. */
+  /** Renews before anything is claimed, when some lease may be over: this process may have been suspended. */
   beatIfUnsure(): Promise<void>
   /** Rows that are kept although their lease may be over: they must not be claimed by their own holder. */
   unsure(): string[]
   /** Resolves when nothing is kept any more. */
   idle(): Promise<void>
-  /** Gives everything back that is still kept: whoever looks next continues it. */
+  /** Gives everything back that is still kept: the next worker that polls continues it. */
   giveUp(): Promise<void>
 }
 
@@ -62,8 +62,8 @@ interface Entry {
   since: Moment
   lost: AbortController
   refencing: Promise<void> | null
-  /** Refences whose answer was lost since the epoch was known. */
-  lostAnswers: number
+  /** Refences whose response was lost since the epoch was known. */
+  lostResponses: number
 }
 
 /** Starts the heartbeat of a process. While it keeps no row it sends nothing. */
@@ -131,20 +131,27 @@ export function createHeartbeat({ db, leaseMs, onError }: HeartbeatOptions): Hea
     const { table, held } = entry
     if (!isSure(entry)) throw new LeaseLostError(held.id)
     const since = momentNow()
-    entry.lostAnswers++
-    const epoch = await refence(db, table, leaseMs, held, entry.lostAnswers - 1)
-    // Late answers prove nothing: another worker may have raised the epoch meanwhile.
+    entry.lostResponses++
+    const epoch = await refence(db, table, leaseMs, held, entry.lostResponses - 1)
+    // A late response proves nothing: another worker may have raised the epoch meanwhile.
     if (epoch === null || elapsedSince(entry.since) >= leaseMs * sureShare) {
       lose(entry)
       throw new LeaseLostError(held.id)
     }
     held.epoch = epoch
     entry.since = since
-    entry.lostAnswers = 0
+    entry.lostResponses = 0
   }
 
   const keep = (table: WorkTable, held: Held, since: Moment): Lease => {
-    const entry: Entry = { table, held, since, lost: new AbortController(), refencing: null, lostAnswers: 0 }
+    const entry: Entry = {
+      table,
+      held,
+      since,
+      lost: new AbortController(),
+      refencing: null,
+      lostResponses: 0,
+    }
     entries.set(keyOf(entry), entry)
     schedule(beatShare)
     return {

@@ -1,6 +1,6 @@
 /**
- * Rows that want a worker: claim, lease and fence. A work row has `wake_at` (when somebody must look at it) and
- * `epoch` (who may write it); the table is its own queue and timer. Only the database's clock counts.
+ * Rows that need a worker: claim, lease and fence. A work row has `wake_at` (when a worker must claim it) and `epoch` (its
+ * fencing token: who may write it); the table is its own queue and timer. Only the database's clock counts.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import { nowPlus, query, type Database, jsonb } from '../db/database.ts'
@@ -108,8 +108,8 @@ export async function heartbeat(
 }
 
 /**
- * Raises the epoch of a row that surely nobody else can have claimed, and renews its lease. `lostAnswers`: how often this
- * was tried since the epoch was known without hearing what became of it. Answers the new epoch; null when the row is
+ * Raises the epoch of a row that surely nobody else can have claimed, and renews its lease. `lostResponses`: how often this
+ * was tried since the epoch was known, without a response. Returns the new epoch; null when the row is
  * another worker's, or nobody's.
  */
 export async function refence(
@@ -117,18 +117,18 @@ export async function refence(
   table: WorkTable,
   leaseMs: number,
   { id, epoch }: Held,
-  lostAnswers: number,
+  lostResponses: number,
 ): Promise<number | null> {
   const rows = await query<{ epoch: number }>(
     db,
     sql`update ${sql.raw(table)} set epoch = epoch + 1, wake_at = ${nowPlus(leaseMs)}
-      where id = ${id} and epoch between ${epoch}::int and ${epoch + lostAnswers}::int and wake_at is not null
+      where id = ${id} and epoch between ${epoch}::int and ${epoch + lostResponses}::int and wake_at is not null
       returning epoch`,
   )
   return rows[0]?.epoch ?? null
 }
 
-/** Gives rows back at once, for a process that stops: whoever looks next continues them. */
+/** Gives rows back at once, for a process that stops: the next worker that polls continues them. */
 export async function release(db: Database, table: WorkTable, held: Held[]): Promise<void> {
   if (held.length === 0) return
   await query(

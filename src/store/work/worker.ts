@@ -1,4 +1,4 @@
-/** Runs due rows of one table in this process: claims on the bell and on a sweep, keeps the leases, stops cleanly. */
+/** Runs due rows of one table in this process: claims after hints and on a sweep, keeps the leases, stops cleanly. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { onAbort } from '../../core/abort.ts'
 import type { PubSub } from '../events/pubsub.ts'
@@ -16,7 +16,7 @@ export interface WorkerOptions<Row extends Claimed> {
   slots: number
   /** The leases of that table, which others of this process may share. */
   leases: Leases
-  /** How often to look without being rung, in milliseconds. */
+  /** How often to poll without a hint, in milliseconds. */
   sweepMs: number
   /** Takes due rows. */
   claim(limits: ClaimLimits): Promise<Row[]>
@@ -25,14 +25,14 @@ export interface WorkerOptions<Row extends Claimed> {
    * when what is under way should be cut off but the row stays ours.
    */
   run(held: Row, control: WorkControl): Promise<void>
-  /** An error that `run` did not expect. The row is looked at again when its lease ends. */
+  /** An error that `run` did not expect. The row is claimed again when its lease ends. */
   onError(error: unknown, id: string | null): void
 }
 
 /** The reason of an abort that does not end the work. */
 export const interrupted = 'interrupt'
 
-/** How the work on a row hears of the world. */
+/** What the work on a row is controlled by. */
 export interface WorkControl {
   signal: AbortSignal
   recheck: Recheck
@@ -41,20 +41,20 @@ export interface WorkControl {
   isDraining(): boolean
 }
 
-/** Tells the work to look at its row again without cutting anything off. */
+/** Asks the work to read its row again without cutting anything off. */
 export interface Recheck {
-  /** Resolves at the next nudge from now on. */
+  /** Resolves at the next request from now on. */
   next(): Promise<void>
 }
 
 export interface Worker {
-  /** Tells the work on a row of this process, if it is here, to look again. */
+  /** Asks the work on a row, if it is in this process, to read the row again. */
   recheck(id: string): void
-  /** Aborts the work on a row of this process, if it is here; the row stays ours. */
+  /** Aborts the work on a row, if it is in this process; the row stays ours. */
   interrupt(id: string): void
-  /** Rows in hand. */
+  /** Rows that are being worked on. */
   busy(): number
-  /** Claims nothing more, and tells the work to begin nothing new. */
+  /** Claims nothing more; the work begins nothing new. */
   drain(): void
   /** Drains, lets the work end for `graceMs`, then gives the rest back. */
   stop(graceMs: number): Promise<void>
@@ -132,7 +132,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     stopping = true
     unsubscribe()
     clearInterval(sweepTimer)
-    // Whoever waits for a person or a model hears of it.
+    // Work that waits for a person or a model must notice that the process stops.
     for (const task of tasks.values()) task.recheck()
   }
 

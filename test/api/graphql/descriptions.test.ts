@@ -23,7 +23,7 @@ const schema = buildSchema(readFileSync(join(import.meta.dirname, '../../../docs
 
 function everything(): Described[] {
   const found: Described[] = []
-  const add = (at: string, { description }: { description?: string | null }) =>
+  const add = (at: string, { description }: { description?: string | null | undefined }) =>
     found.push({ at, text: description ?? '' })
   for (const type of Object.values(schema.getTypeMap())) {
     if (isIntrospectionType(type) || isSpecifiedScalarType(type)) continue

@@ -127,7 +127,7 @@ function minimal(at: GraphQLArgument | GraphQLInputField, type: GraphQLInputType
 }
 
 /** Descriptions of ids say "Begins with tool_." */
-function prefixOf(at: { description?: string | null }): string | null {
+function prefixOf(at: { description?: string | null | undefined }): string | null {
   return /Begins with (\w+_)/.exec(at.description ?? '')?.[1] ?? null
 }
 

@@ -35,7 +35,7 @@ test('docs/schema.graphql is the schema that is served; "npm run schema" writes 
 
 test('every type, field, argument, input field and enum value is described', () => {
   const silent: string[] = []
-  const look = (path: string, { description }: { description?: string | null }) => {
+  const look = (path: string, { description }: { description?: string | null | undefined }) => {
     if (!description?.trim()) silent.push(path)
   }
   for (const type of types) {

@@ -1,4 +1,4 @@
-/** Who may use the bridge: keys, tokens, hosts and origins, and what those hear who may not. */
+/** Who may use the MCP endpoints: keys, tokens, hosts and origins, and the errors for everybody else. */
 import { request } from 'node:http'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -40,8 +40,8 @@ afterAll(async () => {
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** The status, the challenge and the type of the refusal. */
-async function knock(headers: Record<string, string>, url = agent.url) {
+/** Lists the tools with these headers; returns the status and what a refusal says. */
+async function listWith(headers: Record<string, string>, url = agent.url) {
   const answer = await rpc(url, null, list, headers)
   return {
     status: answer.status,
@@ -60,14 +60,14 @@ async function makeKey(input: object): Promise<Record<string, any>> {
 }
 
 describe('credentials', () => {
-  test('either header opens, and both when they agree', async () => {
+  test('either header authenticates, and both when they agree', async () => {
     const key = agent.callerKey
     for (const headers of [
       bearer(key),
       { 'x-agent-api-key': key },
       { ...bearer(key), 'x-agent-api-key': key },
     ])
-      expect((await knock(headers as Record<string, string>)).status).toBe(200)
+      expect((await listWith(headers as Record<string, string>)).status).toBe(200)
   })
 
   const refused: [string, () => Record<string, string>][] = [
@@ -78,9 +78,9 @@ describe('credentials', () => {
     ['a key of ours with something behind it', () => bearer(`${agent.callerKey}x`)],
     ['a very long one', () => bearer(`eyJ${'a'.repeat(7000)}.b.c`)],
   ]
-  test.each(refused)('%s: 401 with the challenge of S0, in the same words', async (_what, headers) => {
+  test.each(refused)('%s: 401 with the same challenge and message', async (_what, headers) => {
     const metadata = `${publicUrl}/.well-known/oauth-protected-resource/mcp/${agent.agentId}`
-    expect(await knock(headers())).toEqual({
+    expect(await listWith(headers())).toEqual({
       status: 401,
       challenge: `Bearer resource_metadata="${metadata}", error="invalid_token"`,
       type: 'unauthenticated',
@@ -88,25 +88,25 @@ describe('credentials', () => {
     })
   })
 
-  test('a revoked key opens nothing from that moment on', async () => {
+  test('a revoked key is refused from that moment on', async () => {
     const made = await makeKey({})
-    expect((await knock(bearer(made['secret']))).status).toBe(200)
+    expect((await listWith(bearer(made['secret']))).status).toBe(200)
     await h.mutate('revokeApiKey', { id: made['apiKey'].id }, 'apiKey { id }')
-    expect((await knock(bearer(made['secret']))).status).toBe(401)
+    expect((await listWith(bearer(made['secret']))).status).toBe(401)
   })
 
-  test("a key that is bound to an agent opens that agent's bridge, and nothing else", async () => {
+  test("a key that is bound to an agent may use that agent's endpoint, and nothing else", async () => {
     const other = await makeGatedAgentBeside()
     const made = await makeKey({ agentId: agent.agentId, role: 'ADMIN' })
     expect(made['apiKey'].agent.id).toBe(agent.agentId)
     const key = made['secret']
-    expect((await knock(bearer(key))).status).toBe(200)
-    expect(await knock(bearer(key), `${h.url}/mcp/${other}`)).toMatchObject({
+    expect((await listWith(bearer(key))).status).toBe(200)
+    expect(await listWith(bearer(key), `${h.url}/mcp/${other}`)).toMatchObject({
       status: 403,
       type: 'forbidden',
       challenge: expect.stringContaining('error="insufficient_scope"'),
     })
-    expect((await knock(bearer(key), `${h.url}/mcp`)).status).toBe(403)
+    expect((await listWith(bearer(key), `${h.url}/mcp`)).status).toBe(403)
     const asked = await h.gql('{ viewer { id } }', {}, key)
     expect(asked.errors![0]!.extensions!['code']).toBe('FORBIDDEN')
   })
@@ -115,16 +115,16 @@ describe('credentials', () => {
     expect(await makeKey({ agentId: 'agt_none' })).toMatchObject({ __typename: 'NotFoundError' })
   })
 
-  test("another project's agent, a closed one, a missing one and a name that is no id are all not there", async () => {
+  test("another project's agent, one without MCP, a missing one and a malformed id are all not found", async () => {
     const elsewhere = await h.mutate('createProject', { name: 'else' }, 'project { id }')
     const foreign = await makeKey({ projectId: elsewhere['project'].id, role: 'ADMIN' })
     const closed = await h.mutate('createAgent', { name: 'closed' }, 'agent { id mcp { enabled } }')
     expect(closed['agent'].mcp.enabled).toBe(false)
     const answers = [
-      await knock(bearer(foreign['secret'])),
-      await knock(bearer(adminKey), `${h.url}/mcp/${closed['agent'].id}`),
-      await knock(bearer(adminKey), `${h.url}/mcp/agt_0000000000000000000000000`),
-      await knock(bearer(adminKey), `${h.url}/mcp/what`),
+      await listWith(bearer(foreign['secret'])),
+      await listWith(bearer(adminKey), `${h.url}/mcp/${closed['agent'].id}`),
+      await listWith(bearer(adminKey), `${h.url}/mcp/agt_0000000000000000000000000`),
+      await listWith(bearer(adminKey), `${h.url}/mcp/what`),
     ]
     for (const { status, type, message } of answers) {
       expect([status, type]).toEqual([404, 'not_found'])
@@ -153,12 +153,12 @@ async function makeGatedAgentBeside(): Promise<string> {
 }
 
 describe('tokens of the identity provider', () => {
-  test('open what their claims say, for the audience that is configured or the address itself', async () => {
-    expect((await knock(bearer(await provider.token()))).status).toBe(200)
+  test('give the rights of their claims, for the configured audience or the endpoint itself', async () => {
+    expect((await listWith(bearer(await provider.token()))).status).toBe(200)
     const aud = `${publicUrl}/mcp/${agent.agentId}`
-    expect((await knock(bearer(await provider.token({ aud })))).status).toBe(200)
+    expect((await listWith(bearer(await provider.token({ aud })))).status).toBe(200)
     const alias = `${h.url}/${agent.agentId}/mcp`
-    expect((await knock(bearer(await provider.token({ aud })), alias)).status).toBe(200)
+    expect((await listWith(bearer(await provider.token({ aud })), alias)).status).toBe(200)
   })
 
   test('act as their subject: the call is theirs, and so is the run of an agent', async () => {
@@ -200,7 +200,7 @@ describe('tokens of the identity provider', () => {
     ['that never expires', () => provider.token({ exp: null })],
     ['that is not good yet', () => provider.token({ nbf: Math.floor(Date.now() / 1000) + 600 })],
     ['of another issuer', () => provider.token({ iss: 'https://evil.example.com' })],
-    ['signed by a stranger', () => provider.token({}, provider.strangersKey)],
+    ['signed with an unknown key', () => provider.token({}, provider.strangersKey)],
     ['without a subject', () => provider.token({ sub: null })],
     ['without a project', () => provider.token({ gatehouse_project: null })],
     ['of a project that does not exist', () => provider.token({ gatehouse_project: 'proj_none' })],
@@ -209,7 +209,7 @@ describe('tokens of the identity provider', () => {
     ['without a signature', async () => `${(await provider.token()).split('.').slice(0, 2).join('.')}.AAAA`],
   ]
   test.each(refused)('%s is refused like any wrong key', async (_what, make) => {
-    expect(await knock(bearer(await make()))).toMatchObject({ status: 401, type: 'unauthenticated' })
+    expect(await listWith(bearer(await make()))).toMatchObject({ status: 401, type: 'unauthenticated' })
   })
 
   function forged(): Promise<string> {
@@ -231,10 +231,13 @@ describe('tokens of the identity provider', () => {
       'x-gatehouse-project': projectId,
       'x-forwarded-user': 'operator',
     }
-    expect(await knock({ ...bearer(token), ...forgeries })).toMatchObject({ status: 404, type: 'not_found' })
+    expect(await listWith({ ...bearer(token), ...forgeries })).toMatchObject({
+      status: 404,
+      type: 'not_found',
+    })
   })
 
-  test('may only do what the role in the token may do', async () => {
+  test('have only the permissions of the role in the token', async () => {
     const viewer = await provider.token({ sub: 'viewer', gatehouse_role: 'viewer' })
     const { body } = await rpc(agent.url, null, list, bearer(viewer))
     expect(body['result'].tools.map((tool: any) => tool.name)).toEqual(['approval_wait'])
@@ -242,7 +245,7 @@ describe('tokens of the identity provider', () => {
 })
 
 describe('Protected Resource Metadata', () => {
-  test('is at the well-known address and below the resource, and names the provider', async () => {
+  test('is at the well-known URL and below the resource, and names the provider', async () => {
     const path = `/mcp/${agent.agentId}`
     for (const url of [
       `${h.url}/.well-known/oauth-protected-resource${path}`,
@@ -259,8 +262,8 @@ describe('Protected Resource Metadata', () => {
 })
 
 describe('the guard', () => {
-  /** fetch does not let anybody write Host. */
-  function knockAs(headers: Record<string, string>): Promise<number> {
+  /** fetch cannot set Host. */
+  function listFrom(headers: Record<string, string>): Promise<number> {
     return new Promise((resolve, reject) => {
       const sent = request(agent.url, {
         method: 'POST',
@@ -276,22 +279,22 @@ describe('the guard', () => {
   }
 
   test.each([
-    ['a name that was pointed at us', { host: 'evil.example.com' }, 403],
+    ['a foreign host name that resolves to this server', { host: 'evil.example.com' }, 403],
     ['our public name', { host: 'gate.example.com' }, 200],
     ['an address', { host: '10.1.2.3:4000' }, 200],
     ['a page of another site', { origin: 'https://evil.example.com' }, 403],
     ['a page without an origin', { origin: 'null' }, 403],
   ])('%s', async (_what, headers, status) => {
-    expect(await knockAs(headers)).toBe(status)
+    expect(await listFrom(headers)).toBe(status)
   })
 
   test('our own origin passes', async () => {
     const { host } = new URL(h.url)
-    expect(await knockAs({ host, origin: h.url })).toBe(200)
+    expect(await listFrom({ host, origin: h.url })).toBe(200)
   })
 })
 
-test('too many requests are told with Retry-After, and a batch counts each of its messages', async () => {
+test('too many requests get Retry-After, and each message of a batch counts', async () => {
   const tight = await openHarness({ requestsPerMinute: 5 })
   const made = await makeGatedAgent(tight).catch(() => null)
   const batch = Array.from({ length: 10 }, (_, id) => ({ ...list, id }))

@@ -1,11 +1,10 @@
-/** /mcp: the platform's own actions, read from the schema, with the rights of whoever calls. */
-import { Client } from '@modelcontextprotocol/client'
+/** /mcp: the platform actions, derived from the GraphQL schema, with the caller's permissions. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compileSchema } from '../../../src/core/json-schema.ts'
 import { isToolName } from '../../../src/domain/tools/index.ts'
 import { callRaw, rpc } from '../../support/bridge.ts'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
-import { transportV2 } from '../../support/mcp-clients.ts'
+import { connectV2 } from '../../support/mcp-clients.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
 import { objectSchema } from '../../support/story.ts'
 import { schema } from '../graphql/minimal-input.ts'
@@ -45,7 +44,7 @@ test('every marked field is an action, and nothing else is', () => {
   expect(marked.filter((name) => secret.test(name))).toEqual([])
 })
 
-test('each has a legal name, words, and a schema that compiles and tells reading from destroying', () => {
+test('each has a valid name, a description, a schema that compiles and correct annotations', () => {
   for (const { name, description, inputSchema, annotations } of actions) {
     expect(isToolName(name), name).toBe(true)
     expect(description.length, name).toBeGreaterThan(10)
@@ -58,10 +57,9 @@ test('each has a legal name, words, and a schema that compiles and tells reading
 
 describe('an action', () => {
   test('makes a tool, an agent and a run, and reads them back, as a client would', async () => {
-    const client = new Client({ name: 't', version: '1' }, { versionNegotiation: { mode: 'auto' } })
-    await client.connect(transportV2(url, adminKey, () => {}))
-    const call = async (name: string, args: object) =>
-      (await client.callTool({ name, arguments: args as never })).structuredContent as Record<string, any>
+    const client = await connectV2(url, adminKey, { mode: 'auto' })
+    const call = async (name: string, args: Record<string, unknown>) =>
+      (await client.callTool({ name, arguments: args })).structuredContent as Record<string, any>
     const http = { url: upstream.url, method: 'GET', inputSchema: objectSchema({}) }
     const { tool } = await call('create-tool', { name: 'made_by_mcp', config: { http } })
     expect(tool).toMatchObject({ id: expect.stringMatching(/^tool_/), name: 'made_by_mcp', version: 1 })
@@ -111,7 +109,7 @@ describe('an action', () => {
     expect(peek['result'].content[0].text).toBe('null')
   })
 
-  test('that a gate stops answers the pending call, and cannot be approved from here', async () => {
+  test('that a gate stops returns the pending call, and cannot be approved over MCP', async () => {
     const http = { url: upstream.url, inputSchema: objectSchema({}) }
     const made = await act('create-tool', { name: 'gated', config: { http }, gate: { autoApprove: false } })
     const { tool } = made['result'].structuredContent

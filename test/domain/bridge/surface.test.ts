@@ -1,7 +1,8 @@
-/** What MCP clients are shown of an agent: names, reserved arguments, order, and what makes it another surface. */
+/** What MCP clients see of an agent: names, reserved arguments, order, and what changes the hash. */
 import { expect, test } from 'vitest'
-import { bridgeSurface, reservedIn } from '../../../src/domain/bridge/surface.ts'
+import { bridgeSurface, reservedArguments } from '../../../src/domain/bridge/surface.ts'
 import type { Agent } from '../../../src/domain/agents/index.ts'
+import { gateDefaults } from '../../../src/domain/tools/gate.ts'
 import type { Callable } from '../../../src/domain/tools/index.ts'
 
 const tool = (id: string, more: Partial<Callable> = {}): Callable =>
@@ -27,8 +28,8 @@ const agent = (toolIds: string[], more: Partial<Agent> = {}): Agent =>
   ({ id: 'agt_1', name: 'clerk', toolIds, activeToolIds: null, gate: null, ...more }) as Agent
 
 const namesOf = (a: Agent, tools: Callable[]) => bridgeSurface(a, tools).entries.map((entry) => entry.name)
-const never = { mode: 'NEVER' } as never
-const always = { mode: 'ALWAYS' } as never
+const never = { ...gateDefaults, mode: 'NEVER' as const }
+const always = { ...gateDefaults, mode: 'ALWAYS' as const }
 
 test('tools come in the order in which they are given, the first of two with one name, then the agent itself', () => {
   expect(namesOf(agent(['b', 'a']), [tool('b'), tool('a')])).toEqual(['b', 'a', 'clerk'])
@@ -45,12 +46,12 @@ test('client tools, inactive tools and tools that were deleted are not shown', (
   ])
 })
 
-test('an agent with the name of one of its tools is asked as ask_{name}, and a name with spaces is repaired', () => {
+test('an agent with the name of one of its tools is listed as ask_{name}, and a name with spaces is made valid', () => {
   expect(namesOf(agent(['clerk']), [tool('clerk')])).toEqual(['clerk', 'ask_clerk'])
   expect(namesOf(agent([], { name: 'my agent' }), [])[0]).toMatch(/^my_agent_[0-9a-f]{8}$/)
 })
 
-test('approval_wait is there when something can stop: a gate of a tool or agent, or a destructive hint', () => {
+test('approval_wait is listed when a call can need approval: a gate of a tool or agent, or a destructive hint', () => {
   expect(namesOf(agent(['a']), [tool('a', { gate: always })])).toContain('approval_wait')
   expect(namesOf(agent(['a'], { gate: always }), [tool('a')])).toContain('approval_wait')
   expect(namesOf(agent(['a']), [tool('a', { annotations: { destructiveHint: true } })])).toContain(
@@ -59,14 +60,14 @@ test('approval_wait is there when something can stop: a gate of a tool or agent,
   expect(namesOf(agent(['a']), [tool('a', { gate: never })])).not.toContain('approval_wait')
 })
 
-test('a client tool with a gate counts too: the agent itself can stop there', () => {
+test('a client tool with a gate counts too: a run of the agent can stop at it', () => {
   expect(namesOf(agent(['a']), [tool('a', { kind: 'client', gate: always })])).toEqual([
     'clerk',
     'approval_wait',
   ])
 })
 
-test('reserved arguments are shown beside the own ones, and one of the same name stays the tool’s', () => {
+test('reserved arguments are listed beside the own ones, and one of the same name stays the tool’s', () => {
   const own = {
     type: 'object',
     properties: { attachments: { type: 'integer' } },
@@ -75,12 +76,12 @@ test('reserved arguments are shown beside the own ones, and one of the same name
   const { byName } = bridgeSurface(agent(['a', 'b']), [tool('a'), tool('b', { inputSchema: own })])
   const shown = byName.get('a')!.inputSchema
   expect(Object.keys(shown['properties'] as object)).toEqual(['a', 'idempotency_key', 'attachments'])
-  expect(reservedIn(shown)).toEqual(['idempotency_key', 'attachments'])
+  expect(reservedArguments(shown)).toEqual(['idempotency_key', 'attachments'])
   expect(byName.get('b')!.inputSchema['properties']).toMatchObject({ attachments: { type: 'integer' } })
-  expect(reservedIn(byName.get('b')!.inputSchema)).toEqual(['idempotency_key'])
+  expect(reservedArguments(byName.get('b')!.inputSchema)).toEqual(['idempotency_key'])
 })
 
-test('a change of words, presets or gates is another surface; a change that nobody sees is not', () => {
+test('a change of description, presets or gate changes the hash; a change that clients do not see does not', () => {
   const hash = (more: Partial<Callable>) => bridgeSurface(agent(['a']), [tool('a', more)]).hash
   const plain = hash({})
   expect(hash({ description: 'new' })).not.toBe(plain)

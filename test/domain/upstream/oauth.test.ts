@@ -20,6 +20,7 @@ import {
 } from '../../support/authorization-server.ts'
 import { browse, confirmLogin, type Jar } from '../../support/browser.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
+import { hasPeers } from '../../support/peers.ts'
 import { projectId, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
@@ -90,7 +91,7 @@ const withPeople = (more: object = {}): UpstreamAuth => ({
   ...more,
 })
 
-describe('without a person', () => {
+describe.skipIf(!hasPeers)('without a person', () => {
   it('gets a token with its secret, for this server alone, by the metadata address of the challenge', async () => {
     protect(server, issuer.issuer)
     const one = await saveTo(services, server.url, { auth: withSecret() })
@@ -247,7 +248,7 @@ function tokenScope(authorization: string): string {
   return String((JSON.parse(claims) as { scope?: string }).scope)
 }
 
-describe('with a person', () => {
+describe.skipIf(!hasPeers)('with a person', () => {
   it.each([
     ['registering itself', {}],
     ['as a client that is known', { clientId: 'people' }],

@@ -1,23 +1,13 @@
-/** Every client that people have: it lists, calls, hears of an error, and lives through a gate that takes its time. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+/** Every MCP client that people use: it lists and calls tools, gets errors, and waits for a slow approval. */
+import { describe, expect, test } from 'vitest'
 import { allPeers } from '../../support/all-peers.ts'
-import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
 import { callThrough, textOf, type McpPeer, type OpenPeer } from '../../support/mcp-clients.ts'
 
-let h: Harness
 let agent: GatedAgent
-
-beforeAll(async () => {
-  // As long for these clients as minutes are for others: each must come back, or be told something, several times.
-  const mcp = { inlineHoldMs: 150, roundHoldMs: 150, progressMs: 50, taskAfterMs: 50, pollMs: 50 }
-  h = await openHarness({}, { mcp })
-  agent = await makeGatedAgent(h)
-})
-afterAll(async () => {
-  await agent?.close()
-  await h?.stop()
-})
+// Short for these clients, as minutes are for others: each must come back, or get progress, several times.
+const timings = { inlineHoldMs: 150, roundHoldMs: 150, progressMs: 50, taskAfterMs: 50, pollMs: 50 }
+useGatedAgent(timings, (story) => ({ agent } = story))
 
 async function using(open: OpenPeer, work: (peer: McpPeer) => Promise<void>, seen?: (m: string) => void) {
   const peer = await open(agent.url, agent.callerKey, seen)
@@ -28,8 +18,8 @@ async function using(open: OpenPeer, work: (peer: McpPeer) => Promise<void>, see
   }
 }
 
-/** Resolves when the client has sent or heard that many things of its waiting. */
-function patience(count: number): { seen(method: string): void; enough: Promise<void> } {
+/** `enough` resolves when the client has sent so many requests for its call, or received so many progress notifications. */
+function waitCounter(count: number): { seen(method: string): void; enough: Promise<void> } {
   let left = count
   let done = () => {}
   const enough = new Promise<void>((resolve) => (done = resolve))
@@ -51,16 +41,16 @@ describe.each(Object.entries(allPeers))('%s', (_name, open) => {
       expect(textOf(result)).toBe('done: /echo {"word":"hi"}')
     }))
 
-  test('hears of a failing tool as a result with isError', () =>
+  test('gets a failing tool as a result with isError', () =>
     using(open, async (peer) => {
       const result = await peer.call('fail', { word: 'hi' })
       expect(result.isError).toBe(true)
       expect(textOf(result)).toContain('it broke')
     }))
 
-  test('lives through a gate that is approved late, and the call runs once', async () => {
+  test('waits for a late approval, and the call runs once', async () => {
     const before = agent.paid()
-    const { seen, enough } = patience(4)
+    const { seen, enough } = waitCounter(4)
     await using(
       open,
       async (peer) => {
@@ -77,7 +67,7 @@ describe.each(Object.entries(allPeers))('%s', (_name, open) => {
     expect(agent.paid()).toBe(before + 1)
   })
 
-  test('is told when a person says no', async () => {
+  test('gets approval_rejected when a person rejects', async () => {
     const before = agent.paid()
     await using(open, async (peer) => {
       const call = callThrough(peer, 'pay', { word: `no ${before}` })

@@ -1,24 +1,16 @@
-/** Clients that leave, or take their request back, in the moment in which their call is being written down. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+/** Clients that disconnect, or cancel their request, while their call is being committed. */
+import { expect, test } from 'vitest'
 import { rpc } from '../../support/bridge.ts'
-import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { modernRpc, openModern, startSession } from '../../support/mcp-wire.ts'
+import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
+import type { Harness } from '../../support/harness.ts'
 
 let h: Harness
 let agent: GatedAgent
 
-beforeAll(async () => {
-  h = await openHarness({}, { mcp: { graceMs: 50 } })
-  agent = await makeGatedAgent(h)
-})
-afterAll(async () => {
-  await agent?.close()
-  await h?.stop()
-})
+useGatedAgent({ graceMs: 50 }, (story) => ({ h, agent } = story))
 
-const accept = 'application/json, text/event-stream'
-
-/** The next transaction waits until it is released. */
+/** Makes the next transaction wait: `reached` resolves when it begins, `release` lets it go on. */
 function holdNext(): { reached: Promise<void>; release(): void } {
   const { db } = h.app.services
   const begin = db.transaction.bind(db)
@@ -35,7 +27,7 @@ function holdNext(): { reached: Promise<void>; release(): void } {
   return { reached, release }
 }
 
-/** What became of the call with this word, once it has ended. */
+/** The call with this word, once it has settled. */
 async function ended(word: string): Promise<Record<string, any>> {
   const fields = 'toolCall { status arguments approval { status voidReason } }'
   const query = `subscription { projectEvents(after: "0", types: [TOOL_CALL_SETTLED]) { type ... on ToolCallSettledEvent { ${fields} } } }`
@@ -45,88 +37,52 @@ async function ended(word: string): Promise<Record<string, any>> {
 
 const withdrawn = { status: 'CANCELLED', approval: { status: 'VOIDED', voidReason: 'WITHDRAWN' } }
 
-test('a request that is taken back while its call is written down is taken back', async () => {
-  const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } }
-  const started = await rpc(
-    agent.url,
-    agent.callerKey,
-    { jsonrpc: '2.0', id: 0, method: 'initialize', params: hello },
-    { accept },
-  )
-  const session = {
-    accept,
-    'mcp-protocol-version': '2025-11-25',
-    'mcp-session-id': started.headers.get('mcp-session-id')!,
-  }
+test('a request that is cancelled while its call is being committed is cancelled', async () => {
+  const { url, callerKey } = agent
+  const session = await startSession(url, callerKey)
   const { reached, release } = holdNext()
   const params = { name: 'pay', arguments: { word: 'taken back' }, _meta: { progressToken: 1 } }
-  const call = rpc(
-    agent.url,
-    agent.callerKey,
-    { jsonrpc: '2.0', id: 9, method: 'tools/call', params },
-    session,
-  )
+  const call = rpc(url, callerKey, { jsonrpc: '2.0', id: 9, method: 'tools/call', params }, session)
   await reached
-  const back = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } }
-  await rpc(agent.url, agent.callerKey, back, session)
+  const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } }
+  await rpc(url, callerKey, cancel, session)
   release()
   await call
   expect(await ended('taken back')).toMatchObject(withdrawn)
 })
 
-test('a client of the new era that hangs up while its call is written down has it withdrawn', async () => {
+test('a modern client that disconnects while its call is being committed has it cancelled', async () => {
+  const { url, callerKey } = agent
   const { reached, release } = holdNext()
-  const gone = new AbortController()
-  const _meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientCapabilities': {},
-  }
-  const params = { name: 'pay', arguments: { word: 'hung up' }, _meta }
-  const call = fetch(agent.url, {
-    method: 'POST',
-    signal: gone.signal,
-    headers: {
-      accept,
-      'content-type': 'application/json',
-      authorization: `Bearer ${agent.callerKey}`,
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': 'tools/call',
-      'mcp-name': 'pay',
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-  }).catch(() => null)
+  const connection = new AbortController()
+  const params = { name: 'pay', arguments: { word: 'hung up' } }
+  const call = openModern(url, callerKey, 'tools/call', params, connection.signal).catch(() => null)
   await reached
-  gone.abort()
+  connection.abort()
   await call
-  // The server has heard of the closed connection by the time it has answered another one.
-  await rpc(agent.url, agent.callerKey, { jsonrpc: '2.0', id: 1, method: 'ping' })
+  // When another request has its response, the server knows of the closed connection.
+  await rpc(url, callerKey, { jsonrpc: '2.0', id: 1, method: 'ping' })
   release()
   expect(await ended('hung up')).toMatchObject(withdrawn)
 })
 
-test('a stream that is refused, or over, is kept by nobody', async () => {
+test('a stream that was refused or has ended is not registered for revocation', async () => {
   const { revocations } = h.app.services
-  const keep = revocations.onRevoked.bind(revocations)
-  const kept = { all: 0, now: 0 }
+  const onRevoked = revocations.onRevoked.bind(revocations)
+  const registered = { ever: 0, now: 0 }
   revocations.onRevoked = (principal, end) => {
-    kept.all++
-    kept.now++
-    const forget = keep(principal, end)
+    registered.ever++
+    registered.now++
+    const forget = onRevoked(principal, end)
     return () => {
-      kept.now--
+      registered.now--
       forget()
     }
   }
-  const _meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientCapabilities': {},
-  }
-  const method = 'subscriptions/listen'
-  const params = { notifications: { toolsListChanged: 'no boolean' }, _meta }
-  const headers = { accept, 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }
-  const refused = await rpc(agent.url, agent.callerKey, { jsonrpc: '2.0', id: 1, method, params }, headers)
+  const params = { notifications: { toolsListChanged: 'no boolean' } }
+  const refused = await modernRpc(agent.url, agent.callerKey, 'subscriptions/listen', params)
   expect(refused.body['error']).toBeDefined()
-  expect(kept.all).toBe(1)
-  await expect.poll(() => kept.now).toBe(0)
-  revocations.onRevoked = keep
+  expect(registered.ever).toBe(1)
+  await expect.poll(() => registered.now).toBe(0)
+  revocations.onRevoked = onRevoked
 })

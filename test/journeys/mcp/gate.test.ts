@@ -1,48 +1,44 @@
-/** The gate over the bridge, seen from the wire: who waits how, who comes back, who hangs up, and who may not decide. */
+/** Approvals over MCP: how each kind of client waits, comes back or disconnects, and that no client can approve. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { callRaw, rpc, type RpcAnswer } from '../../support/bridge.ts'
-import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
+import { adminKey, type Harness } from '../../support/harness.ts'
+import {
+  legacyProtocol,
+  modernRpc,
+  openModern,
+  startSession,
+  tasksCapability,
+} from '../../support/mcp-wire.ts'
 
 let h: Harness
 let agent: GatedAgent
+const timings = { inlineHoldMs: 50, roundHoldMs: 400, progressMs: 20, taskAfterMs: 20, graceMs: 300 }
+useGatedAgent(timings, (story) => ({ h, agent } = story))
 let count = 0
-
-beforeAll(async () => {
-  const mcp = { inlineHoldMs: 50, roundHoldMs: 400, progressMs: 20, taskAfterMs: 20, graceMs: 300 }
-  h = await openHarness({}, { mcp })
-  agent = await makeGatedAgent(h)
-})
-afterAll(async () => {
-  await agent?.close()
-  await h?.stop()
-})
 
 /** Arguments that no other test uses: the same request would find the other test's call. */
 const fresh = () => ({ word: `w${++count}` })
 
-const newEra = { 'mcp-protocol-version': '2026-07-28', accept: 'application/json, text/event-stream' }
-
-/** A request of the new era with its envelope and headers. */
-function modern(method: string, params: Record<string, any>, options: Modern = {}): Promise<RpcAnswer> {
-  const _meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientCapabilities': options.capabilities ?? {},
-    ...params['_meta'],
-  }
-  const headers = { ...newEra, 'mcp-method': method, 'mcp-name': params['taskId'] ?? params['name'] ?? '' }
-  const message = { jsonrpc: '2.0', id: 7, method, params: { ...params, _meta } }
-  return rpc(agent.url, options.key ?? agent.callerKey, message, headers)
-}
-
-interface Modern {
+interface ModernOptions {
   key?: string
   capabilities?: object
 }
 
-const tasks = { capabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } } }
+function modern(
+  method: string,
+  params: Record<string, any>,
+  options: ModernOptions = {},
+): Promise<RpcAnswer> {
+  return modernRpc(agent.url, options.key ?? agent.callerKey, method, params, options.capabilities)
+}
+
+/** Calls a tool as a plain caller. */
+const plain = (name: string, args: object, key = agent.callerKey) => callRaw(agent.url, key, name, args)
+
+const tasks = { capabilities: tasksCapability }
 
 async function callOf(id: string): Promise<Record<string, any>> {
   const fields =
@@ -51,16 +47,16 @@ async function callOf(id: string): Promise<Record<string, any>> {
   return data['toolCall']
 }
 
-/** Waits for an event of the project that this says yes to. */
+/** Waits for an event of the project for which `found` is true. */
 function eventOf(types: string, found: (event: any) => boolean): Promise<any[]> {
   const query = `subscription { projectEvents(after: "0", types: [${types}]) { type ... on ToolCallSettledEvent { toolCall { id } } } }`
   return h.collect(query, {}, (events) => events.some(found))
 }
 
 describe('a plain caller', () => {
-  test('gets a pending answer that is no error, and the same request brings the result, once', async () => {
+  test('gets a pending result that is no error, and the result by the same request, once', async () => {
     const args = fresh()
-    const first = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    const first = await plain('pay', args)
     expect(first.body['result']).toMatchObject({
       isError: false,
       structuredContent: {
@@ -70,14 +66,12 @@ describe('a plain caller', () => {
       },
     })
     const { call_id: id } = first.body['result'].structuredContent
-    const again = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    const again = await plain('pay', args)
     expect(again.body['result'].structuredContent.call_id).toBe(id)
     const before = agent.paid()
     await agent.decide()
-    const done = await callRaw(agent.url, agent.callerKey, 'approval_wait', { call_id: id })
-    const later = done.body['result'].structuredContent
-      ? await callRaw(agent.url, agent.callerKey, 'pay', args)
-      : done
+    const done = await plain('approval_wait', { call_id: id })
+    const later = done.body['result'].structuredContent ? await plain('pay', args) : done
     expect(later.body['result'].content[0].text).toContain(`done: /pay {"word":"${args.word}"}`)
     expect(agent.paid()).toBe(before + 1)
     expect(await callOf(id)).toMatchObject({
@@ -85,15 +79,15 @@ describe('a plain caller', () => {
       status: 'SUCCEEDED',
       agent: { id: agent.agentId },
     })
-    // Its outcome was fetched: the same request is a new one now, and stops again.
-    const renewed = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    // Its outcome was delivered: the same request is a new call now, and needs approval again.
+    const renewed = await plain('pay', args)
     expect(renewed.body['result'].structuredContent.call_id).not.toBe(id)
     await agent.decide('REJECT')
   })
 
-  test('whose outcome nobody fetched for a day is asked about anew by the same request', async () => {
+  test('whose outcome was not fetched for a day needs a new approval for the same request', async () => {
     const args = fresh()
-    const first = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    const first = await plain('pay', args)
     const { call_id: id } = first.body['result'].structuredContent
     await agent.decide()
     const age = async (hours: number) => {
@@ -106,36 +100,36 @@ describe('a plain caller', () => {
     await eventOf('TOOL_CALL_SETTLED', (event) => event.toolCall.id === id)
     await age(25)
     const before = agent.paid()
-    const later = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    const later = await plain('pay', args)
     expect(later.body['result'].structuredContent).toMatchObject({ status: 'pending_approval' })
     expect(later.body['result'].structuredContent.call_id).not.toBe(id)
     await agent.decide('REJECT')
     expect(agent.paid()).toBe(before)
   })
 
-  test('another caller with the same request has a call of its own, and cannot see the first', async () => {
+  test('another caller with the same request gets its own call, and cannot see the first', async () => {
     const args = fresh()
-    const mine = await callRaw(agent.url, agent.callerKey, 'pay', args)
-    const other = await callRaw(agent.url, adminKey, 'pay', args)
+    const mine = await plain('pay', args)
+    const other = await plain('pay', args, adminKey)
     const ids = [mine, other].map((answer) => answer.body['result'].structuredContent.call_id)
     expect(ids[0]).not.toBe(ids[1])
-    const peek = await callRaw(agent.url, adminKey, 'approval_wait', { call_id: ids[0] })
+    const peek = await plain('approval_wait', { call_id: ids[0] }, adminKey)
     expect(peek.body['error']).toMatchObject({ code: -32602, data: { type: 'not_found' } })
     await agent.decide('REJECT')
     await agent.decide('REJECT')
   })
 
-  test('with a key finds its call again by the key, and other arguments are a conflict', async () => {
+  test('finds its call again by its idempotency key; other arguments are a conflict', async () => {
     const args = { ...fresh(), idempotency_key: `key ${count}` }
-    const first = await callRaw(agent.url, agent.callerKey, 'pay', args)
-    const again = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    const first = await plain('pay', args)
+    const again = await plain('pay', args)
     expect(again.body['result'].structuredContent.call_id).toBe(
       first.body['result'].structuredContent.call_id,
     )
-    const other = await callRaw(agent.url, agent.callerKey, 'pay', { ...args, word: 'other' })
+    const other = await plain('pay', { ...args, word: 'other' })
     expect(other.body['error']).toMatchObject({ code: 409001, data: { type: 'idempotency_conflict' } })
     await agent.decide('REJECT')
-    const told = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    const told = await plain('pay', args)
     expect(told.body['result']).toMatchObject({
       isError: true,
       structuredContent: { error: { type: 'approval_rejected' } },
@@ -143,8 +137,8 @@ describe('a plain caller', () => {
   })
 })
 
-describe('a client of the new era', () => {
-  test('is sent back with another sealed state in every round, until there is a result', async () => {
+describe('a modern client', () => {
+  test('gets a new requestState in every round until there is a result', async () => {
     const params = { name: 'pay', arguments: fresh() }
     const states = new Set<string>()
     let answer = await modern('tools/call', params)
@@ -162,7 +156,7 @@ describe('a client of the new era', () => {
     expect(answer.body['result']).toMatchObject({ resultType: 'complete', isError: false })
   })
 
-  test('a state of another caller, of another request, or changed by a letter is refused', async () => {
+  test('is refused with the requestState of another caller, of another request, or a changed one', async () => {
     const params = { name: 'pay', arguments: fresh() }
     const { requestState } = (await modern('tools/call', params)).body['result']
     const changed =
@@ -176,13 +170,13 @@ describe('a client of the new era', () => {
     await agent.decide('REJECT')
   })
 
-  test('that hangs up and does not come back has its call withdrawn, and nobody can approve it any more', async () => {
+  test('that disconnects and does not come back has its call cancelled, and nobody can approve it any more', async () => {
     const params = { name: 'pay', arguments: fresh() }
     const { requestState } = (await modern('tools/call', params)).body['result']
-    const hangUp = await hold({ ...params, requestState })
+    const disconnect = await hold({ ...params, requestState })
     const pending = await h.gql('{ approvals(status: PENDING, first: 1) { nodes { id toolCall { id } } } }')
     const [approval] = pending.data['approvals'].nodes
-    hangUp()
+    disconnect()
     await eventOf('TOOL_CALL_SETTLED', (event) => event.toolCall?.id === approval.toolCall.id)
     expect(await callOf(approval.toolCall.id)).toMatchObject({
       status: 'CANCELLED',
@@ -197,33 +191,19 @@ describe('a client of the new era', () => {
   })
 })
 
-/** A round that is being held: the server has said so. The answer hangs up. */
+/** Opens a round and waits until the server holds it. The returned function disconnects. */
 async function hold(params: Record<string, any>): Promise<() => void> {
-  const _meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientCapabilities': {},
-    progressToken: 1,
-  }
-  const gone = new AbortController()
-  const response = await fetch(agent.url, {
-    method: 'POST',
-    signal: gone.signal,
-    headers: {
-      'content-type': 'application/json',
-      authorization: `Bearer ${agent.callerKey}`,
-      ...newEra,
-      'mcp-method': 'tools/call',
-      'mcp-name': 'pay',
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { ...params, _meta } }),
-  })
+  const connection = new AbortController()
+  const { url, callerKey } = agent
+  const held = { ...params, _meta: { progressToken: 1 } }
+  const response = await openModern(url, callerKey, 'tools/call', held, connection.signal)
   const { value } = await response.body!.getReader().read()
   expect(Buffer.from(value!).toString()).toContain('waiting for approval')
-  return () => gone.abort()
+  return () => connection.abort()
 }
 
 describe('a task', () => {
-  test('works while a person thinks, and completes with the result', async () => {
+  test('is working while a person decides, and completes with the result', async () => {
     const made = (await modern('tools/call', { name: 'pay', arguments: fresh() }, tasks)).body['result']
     expect(made).toMatchObject({ resultType: 'task', status: 'working', ttlMs: 86_400_000 })
     expect(made.statusMessage).toMatch(/^Waiting for a person to approve, until \d{4}-/)
@@ -235,7 +215,7 @@ describe('a task', () => {
     expect(seen).toMatchObject({ resultType: 'complete', status: 'completed', result: { isError: false } })
   })
 
-  test('of another caller is unknown in the same words as one that never was', async () => {
+  test('of another caller gets the same error as one that never existed', async () => {
     const { taskId } = (await modern('tools/call', { name: 'pay', arguments: fresh() }, tasks)).body['result']
     const words = []
     for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel'])
@@ -249,7 +229,7 @@ describe('a task', () => {
     await modern('tasks/cancel', { taskId }, tasks)
   })
 
-  test('that is cancelled withdraws its approval, and nothing runs', async () => {
+  test('that is cancelled voids its approval, and nothing runs', async () => {
     const before = agent.paid()
     const { taskId } = (await modern('tools/call', { name: 'pay', arguments: fresh() }, tasks)).body['result']
     const ack = await modern('tasks/cancel', { taskId }, tasks)
@@ -262,15 +242,15 @@ describe('a task', () => {
   })
 })
 
-describe('a client of the old era', () => {
-  test('that hangs up has cancelled nothing: the call is approved, runs, and is there when it comes back', async () => {
+describe('a legacy client', () => {
+  test('that disconnects has cancelled nothing: the call is approved, runs, and is found when it comes back', async () => {
     const args = fresh()
     const before = agent.paid()
-    const gone = new AbortController()
+    const connection = new AbortController()
     const headers = {
       'content-type': 'application/json',
       'x-agent-api-key': agent.callerKey,
-      'mcp-protocol-version': '2025-11-25',
+      'mcp-protocol-version': legacyProtocol,
       accept: 'application/json, text/event-stream',
     }
     const params = { name: 'pay', arguments: args, _meta: { progressToken: 1 } }
@@ -279,40 +259,25 @@ describe('a client of the old era', () => {
       method: 'POST',
       headers,
       body: JSON.stringify(message),
-      signal: gone.signal,
+      signal: connection.signal,
     })
     const reader = response.body!.getReader()
     const heard = Buffer.from((await reader.read()).value!).toString()
     expect(heard).toContain('waiting for approval')
-    gone.abort()
+    connection.abort()
     await agent.decide()
     await eventOf('TOOL_CALL_SETTLED', () => agent.paid() === before + 1)
-    const { body } = await callRaw(agent.url, agent.callerKey, 'pay', args)
+    const { body } = await plain('pay', args)
     expect(body['result'].content[0].text).toContain(args.word)
     expect(agent.paid()).toBe(before + 1)
   })
 
-  test('takes a request back with notifications/cancelled in its session', async () => {
-    const headers = { 'mcp-protocol-version': '2025-11-25', accept: 'application/json, text/event-stream' }
-    const started = await rpc(
-      agent.url,
-      agent.callerKey,
-      {
-        jsonrpc: '2.0',
-        id: 0,
-        method: 'initialize',
-        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } },
-      },
-      { accept: headers.accept },
-    )
-    const session = { ...headers, 'mcp-session-id': started.headers.get('mcp-session-id')! }
+  test('cancels a request with notifications/cancelled in its session', async () => {
+    const { url, callerKey } = agent
+    const session = await startSession(url, callerKey)
     const params = { name: 'pay', arguments: fresh(), _meta: { progressToken: 1 } }
-    const held = rpc(
-      agent.url,
-      agent.callerKey,
-      { jsonrpc: '2.0', id: 9, method: 'tools/call', params },
-      session,
-    )
+    const call = { jsonrpc: '2.0', id: 9, method: 'tools/call', params }
+    const held = rpc(url, callerKey, call, session)
     const asked = 'subscription { projectEvents(after: "0", types: [APPROVAL_REQUESTED]) { type } }'
     const newest = async () =>
       (await h.gql('{ approvals(first: 1, status: PENDING) { nodes { id toolCall { id arguments } } } }'))
@@ -320,19 +285,15 @@ describe('a client of the old era', () => {
     await h.collect(asked, {}, () => true)
     let approval = await newest()
     while (approval?.toolCall.arguments.word !== params.arguments.word) approval = await newest()
-    await rpc(
-      agent.url,
-      agent.callerKey,
-      { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } },
-      session,
-    )
+    const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } }
+    await rpc(url, callerKey, cancel, session)
     await held
     expect(await callOf(approval.toolCall.id)).toMatchObject({ status: 'CANCELLED' })
   })
 })
 
 describe('the caller', () => {
-  test('finds nothing on either server that could approve', async () => {
+  test('finds no tool on either server that approves', async () => {
     for (const url of [agent.url, `${h.url}/mcp`]) {
       const { body } = await rpc(url, adminKey, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
       const names: string[] = body['result'].tools.map((tool: any) => tool.name)
@@ -340,12 +301,15 @@ describe('the caller', () => {
       expect(names.filter((name) => /decide|resolve|grant/.test(name))).toEqual([])
     }
     for (const name of ['decide-approval', 'decide-approvals', 'decideApproval']) {
-      const { body } = await callRaw(`${h.url}/mcp`, adminKey, name, { approvalId: 'x', verdict: 'APPROVE' })
+      const { body } = await callRaw(`${h.url}/mcp`, adminKey, name, {
+        approvalId: 'x',
+        verdict: 'APPROVE',
+      })
       expect(body['error'].data.type).toBe('unknown_tool')
     }
   })
 
-  test('cannot approve by what it sends back: not by tasks/update, not by inputResponses, not by arguments', async () => {
+  test('cannot approve with tasks/update or inputResponses', async () => {
     const before = agent.paid()
     const args = fresh()
     const yes = { approval: { action: 'accept', content: { approve: true } } }
@@ -361,10 +325,15 @@ describe('the caller', () => {
     await agent.decide('REJECT')
   })
 
-  test("an agent's own gate stops a tool that has none, and never loosens one that has", async () => {
+  test("an agent's gate stops a tool without a gate, and never loosens a tool's own gate", async () => {
     const strict = await h.mutate(
       'createAgent',
-      { name: 'strict', toolIds: [agent.tools.echo], gate: { autoApprove: false }, mcp: { enabled: true } },
+      {
+        name: 'strict',
+        toolIds: [agent.tools.echo],
+        gate: { autoApprove: false },
+        mcp: { enabled: true },
+      },
       'agent { id }',
     )
     const loose = await h.mutate(

@@ -1,15 +1,12 @@
-/** What passes between upstreams and clients of the bridge: prompts, resources, questions, and who may see them. */
-import { Client } from '@modelcontextprotocol/client'
-import { inputRequired } from '@modelcontextprotocol/server'
-import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+/** Prompts, resources and input requests relayed between upstreams and MCP clients, and who may use them. */
+import { inputRequired, type InputRequest } from '@modelcontextprotocol/server'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
-import { transportV2 } from '../../support/mcp-clients.ts'
-import { rpc } from '../../support/bridge.ts'
+import { connectV1, connectV2 } from '../../support/mcp-clients.ts'
+import { modernRpc } from '../../support/mcp-wire.ts'
 import { makeCast, type Cast } from '../../support/story.ts'
 import {
   startEverything,
@@ -26,9 +23,11 @@ let everything: RunningServer
 let agentId: string
 let toolId: string
 
-const everyThing = { resources: ['*'], prompts: ['*'] }
+const relayAll = { resources: ['*'], prompts: ['*'] }
 const said = (text: string) => ({ content: [{ type: 'text', text }] })
-const question = {
+/** What a person answers to the question. */
+const accept = (name: string) => ({ action: 'accept' as const, content: { name } })
+const question: InputRequest = {
   method: 'elicitation/create',
   params: {
     mode: 'form',
@@ -46,13 +45,12 @@ beforeAll(async () => {
     tool: { name: 'greet' },
     run: (_args, mcp) => {
       const name = mcp.mcpReq.inputResponses?.user?.content?.name
-      return name ? said(`Hello, ${name}`) : inputRequired({ inputRequests: { user: question } as never })
+      return name ? said(`Hello, ${name}`) : inputRequired({ inputRequests: { user: question } })
     },
   })
   const make = async (name: string, url: string) =>
-    (await h.mutate('createTool', { name, config: { mcp: { url, relay: everyThing } } }, 'tool { id }'))[
-      'tool'
-    ].id as string
+    (await h.mutate('createTool', { name, config: { mcp: { url, relay: relayAll } } }, 'tool { id }'))['tool']
+      .id as string
   toolId = await make('far', modern.url)
   const toolIds = [toolId, await make('every', everything.url)]
   agentId = await cast.agent({ toolIds, mcp: { enabled: true } })
@@ -62,18 +60,8 @@ afterAll(async () => {
   await h?.stop()
 })
 
-async function connected(
-  key: string,
-  capabilities: object = {},
-  url = `${h.url}/mcp/${agentId}`,
-): Promise<Client> {
-  const client = new Client(
-    { name: 't', version: '1' },
-    { capabilities, versionNegotiation: { mode: { pin: '2026-07-28' } } },
-  )
-  await client.connect(transportV2(url, key, () => {}))
-  return client
-}
+const agentUrl = () => `${h.url}/mcp/${agentId}`
+const connected = (key: string, capabilities: object = {}) => connectV2(agentUrl(), key, { capabilities })
 
 const callerKey = async () => (await gate.key({ role: 'CALLER' })).secret
 const ledger = async (name: string) => {
@@ -84,7 +72,7 @@ const ledger = async (name: string) => {
 }
 
 describe('prompts and resources', () => {
-  test('of all upstreams are listed under names of ours and read from whoever has them', async () => {
+  test('of all upstreams are listed, prompts under our names, and read from the upstream that has them', async () => {
     const client = await connected(await callerKey())
     const { prompts } = await client.listPrompts()
     expect(prompts.map((prompt) => prompt.name)).toEqual(
@@ -120,10 +108,10 @@ describe('prompts and resources', () => {
   })
 })
 
-describe('a tool that asks its caller', () => {
-  test('gets the answer in the next round, as one call with two attempts', async () => {
+describe('a tool that requires input', () => {
+  test('gets the response in the next round, as one call with two attempts', async () => {
     const client = await connected(await callerKey(), { elicitation: {} })
-    client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Ada' } }))
+    client.setRequestHandler('elicitation/create', () => accept('Ada'))
     const result = await client.callTool({ name: 'far_greet', arguments: {} })
     expect(result.content).toEqual([{ type: 'text', text: 'Hello, Ada' }])
     expect(await ledger('far_greet')).toMatchObject({
@@ -134,30 +122,12 @@ describe('a tool that asks its caller', () => {
     await client.close()
   })
 
-  test('of another caller, or with a changed state, is not answered', async () => {
-    const url = `${h.url}/mcp/${agentId}`
+  test('takes no response of another caller, or with a changed requestState', async () => {
     const [mine, other] = [await callerKey(), await callerKey()]
-    const params = (more: object = {}) => ({
-      name: 'far_greet',
-      arguments: {},
-      ...more,
-      _meta: {
-        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-        'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
-      },
-    })
-    const send = (key: string, more?: object) =>
-      rpc(
-        url,
-        key,
-        { jsonrpc: '2.0', id: 1, method: 'tools/call', params: params(more) },
-        {
-          accept: 'application/json, text/event-stream',
-          'mcp-protocol-version': '2026-07-28',
-          'mcp-method': 'tools/call',
-          'mcp-name': 'far_greet',
-        },
-      )
+    const send = (key: string, more: object = {}) => {
+      const params = { name: 'far_greet', arguments: {}, ...more }
+      return modernRpc(agentUrl(), key, 'tools/call', params, { elicitation: {} })
+    }
     const asked = (await send(mine)).body['result']
     expect(asked).toMatchObject({ resultType: 'input_required', inputRequests: { user: question } })
     const inputResponses = { user: { action: 'accept', content: { name: 'Eve' } } }
@@ -175,7 +145,7 @@ describe('a tool that asks its caller', () => {
     expect(await ledger('far_greet')).toMatchObject({ status: 'SUCCEEDED', attempt: 2 })
   })
 
-  test('is refused for a client that did not say that it can be asked, and in a run of the agent', async () => {
+  test('is refused for a client without the capability, and in a run of the agent', async () => {
     const client = await connected(await callerKey())
     await expect(client.callTool({ name: 'far_greet', arguments: {} })).rejects.toMatchObject({
       code: -32021,
@@ -187,16 +157,10 @@ describe('a tool that asks its caller', () => {
   })
 })
 
-describe('a client of the old era', () => {
-  test('is asked on its own stream, by upstreams of both eras', async () => {
-    const client = new ClientV1({ name: 't', version: '1' }, { capabilities: { elicitation: {} } })
-    client.setRequestHandler(
-      ElicitRequestSchema,
-      () => ({ action: 'accept', content: { name: 'Bob' } }) as never,
-    )
-    const headers = { authorization: `Bearer ${await callerKey()}` }
-    const address = new URL(`${h.url}/mcp/${agentId}`)
-    await client.connect(new StreamableHTTPClientTransport(address, { requestInit: { headers } }) as never)
+describe('a legacy client', () => {
+  test('gets the request on its own stream, from upstreams of both protocol eras', async () => {
+    const { client } = await connectV1(agentUrl(), await callerKey(), { capabilities: { elicitation: {} } })
+    client.setRequestHandler(ElicitRequestSchema, () => accept('Bob'))
     const modernOne = await client.callTool({ name: 'far_greet', arguments: {} })
     expect(modernOne.content).toEqual([{ type: 'text', text: 'Hello, Bob' }])
     const listed = (await client.listTools()).tools.map((tool) => tool.name)
@@ -225,31 +189,24 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     await database.drop()
   })
 
-  test('the answer of an old client may reach the other one', async () => {
+  test('a legacy client may send its response to the other one', async () => {
     const [first, second] = pair as [Harness, Harness]
-    const config = { mcp: { url: modern.url, relay: everyThing } }
+    const config = { mcp: { url: modern.url, relay: relayAll } }
     const { tool } = await first.mutate('createTool', { name: 'far', config }, 'tool { id }')
     const { agent } = await first.mutate(
       'createAgent',
       { name: 'a', toolIds: [tool.id], mcp: { enabled: true } },
       'agent { id }',
     )
-    const client = new ClientV1({ name: 't', version: '1' }, { capabilities: { elicitation: {} } })
-    client.setRequestHandler(
-      ElicitRequestSchema,
-      () => ({ action: 'accept', content: { name: 'Cy' } }) as never,
-    )
     const { secret } = await first.mutate('createApiKey', { name: 'k', role: 'CALLER' }, 'secret')
     const reroute: typeof fetch = (input, init) => {
-      const isAnswer = typeof init?.body === 'string' && init.body.includes('"result"')
-      return fetch(isAnswer ? String(input).replace(first.url, second.url) : input, init)
+      const isResponse = typeof init?.body === 'string' && init.body.includes('"result"')
+      return fetch(isResponse ? String(input).replace(first.url, second.url) : input, init)
     }
-    await client.connect(
-      new StreamableHTTPClientTransport(new URL(`${first.url}/mcp/${agent.id}`), {
-        requestInit: { headers: { authorization: `Bearer ${secret}` } },
-        fetch: reroute as never,
-      }) as never,
-    )
+    const url = `${first.url}/mcp/${agent.id}`
+    const options = { capabilities: { elicitation: {} }, fetch: reroute }
+    const { client } = await connectV1(url, secret, options)
+    client.setRequestHandler(ElicitRequestSchema, () => accept('Cy'))
     const result = await client.callTool({ name: 'far_greet', arguments: {} })
     expect(result.content).toEqual([{ type: 'text', text: 'Hello, Cy' }])
     await client.close()

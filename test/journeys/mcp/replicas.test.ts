@@ -1,5 +1,5 @@
-/** The bridge on two replicas: one execution for one key, a killed replica's call is joined, and news crosses over. */
-import { Client, type ClientOptions } from '@modelcontextprotocol/client'
+/** MCP on several replicas: one execution for one key, calls of a killed replica, sessions and notifications across replicas. */
+import type { VersionNegotiationOptions } from '@modelcontextprotocol/client'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mutate } from '../../support/ask.ts'
@@ -7,15 +7,16 @@ import { callRaw, rpc } from '../../support/bridge.ts'
 import { buildServer } from '../../support/build.ts'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
-import { transportV2 } from '../../support/mcp-clients.ts'
+import { connectV2 } from '../../support/mcp-clients.ts'
+import { modernProtocol, startSession } from '../../support/mcp-wire.ts'
 import { startReplica, type Replica } from '../../support/replica.ts'
 import { objectSchema } from '../../support/story.ts'
 
 const key = 'gh_bridge_operator_01234567890123456789012345678901234'
 const closers: (() => unknown)[] = []
 let upstream: Loopback
-/** Lets the requests go that hang at /hang. */
-let letGo: (() => void)[] = []
+/** Responds to the requests that hang at /hang. */
+let release: (() => void)[] = []
 let replicas: Replica[]
 let sql: postgres.Sql
 let agentId: string
@@ -25,7 +26,7 @@ beforeAll(async () => {
   if (!hasPostgres) return
   upstream = await startLoopback((request, response) => {
     const answer = () => response.writeHead(200, { 'content-type': 'text/plain' }).end(`done ${request.body}`)
-    if (request.url === '/hang') letGo.push(answer)
+    if (request.url === '/hang') release.push(answer)
     else setImmediate(answer)
   })
   closers.push(() => upstream.close())
@@ -69,7 +70,7 @@ const at = (replica: number) => `${replicas[replica]!.url}/mcp/${agentId}`
 const seen = (path: string) => upstream.seen.filter((request) => request.url === path).length
 
 describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
-  test('fifty equal keys at once on two replicas: one execution, fifty equal answers', async () => {
+  test('fifty requests with the same key at once on two replicas: one execution, fifty equal results', async () => {
     const args = { n: 1, idempotency_key: 'fifty' }
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, i) => callRaw(at(i % 2), key, 'count', args)),
@@ -98,10 +99,10 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     expect(seen('/count')).toBe(1)
   })
 
-  test('a replica that is killed in flight: the repeat joins, hears that nobody knows, and nothing is sent again', async () => {
+  test('a replica is killed during a call: the repeat joins it, gets outcome_unknown, and nothing is sent again', async () => {
     const args = { n: 3, idempotency_key: 'killed' }
     const lost = callRaw(at(2), key, 'hang', args).catch(() => 'lost')
-    while (letGo.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    while (release.length === 0) await new Promise((resolve) => setImmediate(resolve))
     await replicas[2]!.kill()
     expect(await lost).toBe('lost')
     const joined = callRaw(at(0), key, 'hang', args)
@@ -116,20 +117,13 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     })
     expect((await callRaw(at(1), key, 'hang', args)).body['result']).toEqual(body['result'])
     expect(seen('/hang')).toBe(1)
-    letGo.forEach((go) => go())
+    release.forEach((go) => go())
   })
 
   test('a session that began on one replica goes on and ends on another', async () => {
-    const headers = { accept: 'application/json, text/event-stream' }
-    const params = {
-      protocolVersion: '2025-11-25',
-      capabilities: {},
-      clientInfo: { name: 't', version: '1' },
-    }
-    const hello = { jsonrpc: '2.0', id: 0, method: 'initialize', params }
-    const id = (await rpc(at(0), key, hello, headers)).headers.get('mcp-session-id')!
+    const session = await startSession(at(0), key)
+    const id = session['mcp-session-id']
     expect(id).toMatch(/^[\x21-\x7e]+$/)
-    const session = { ...headers, 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': id }
     const first = await callRaw(at(0), key, 'shared', { message: 'one' }, session)
     const second = await callRaw(at(1), key, 'shared', { message: 'two' }, session)
     const threads = [first, second].map((answer) => answer.body['result']._meta['gatehouse/conversation_id'])
@@ -146,86 +140,32 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   })
 })
 
-describe.skipIf(!hasPostgres)('a change on one replica reaches the clients of another', () => {
+describe.skipIf(!hasPostgres)('a change on one replica is notified to the clients of another', () => {
+  const update = (replica: number, what: 'Tool' | 'Agent', input: object) =>
+    mutate(replicas[replica]!.url, key, `update${what}`, input, `${what.toLowerCase()} { id }`)
   const changes: [string, () => Promise<unknown>][] = [
-    [
-      'of a tool',
-      () =>
-        mutate(
-          replicas[1]!.url,
-          key,
-          'updateTool',
-          { id: tools['count'], description: `d${Date.now()}` },
-          'tool { id }',
-        ),
-    ],
-    [
-      'of a preset',
-      () =>
-        mutate(
-          replicas[1]!.url,
-          key,
-          'updateTool',
-          { id: tools['count'], presetParameters: { n: 7 } },
-          'tool { id }',
-        ),
-    ],
-    [
-      'of a gate',
-      () =>
-        mutate(
-          replicas[1]!.url,
-          key,
-          'updateTool',
-          { id: tools['hang'], gate: { autoApprove: false } },
-          'tool { id }',
-        ),
-    ],
-    [
-      "of an agent's tools",
-      () =>
-        mutate(
-          replicas[1]!.url,
-          key,
-          'updateAgent',
-          { id: agentId, toolIds: [tools['count']] },
-          'agent { id }',
-        ),
-    ],
+    ['of a tool', () => update(1, 'Tool', { id: tools['count'], description: `d${Date.now()}` })],
+    ['of a preset', () => update(1, 'Tool', { id: tools['count'], presetParameters: { n: 7 } })],
+    ['of a gate', () => update(1, 'Tool', { id: tools['hang'], gate: { autoApprove: false } })],
+    ["of an agent's tools", () => update(1, 'Agent', { id: agentId, toolIds: [tools['count']] })],
   ]
-  const eras: [string, ClientOptions['versionNegotiation']][] = [
-    ['the old era', { mode: 'legacy' }],
-    ['the new era', { mode: { pin: '2026-07-28' } }],
+  const eras: [string, NonNullable<VersionNegotiationOptions['mode']>][] = [
+    ['the legacy protocol', 'legacy'],
+    ['the modern protocol', { pin: modernProtocol }],
   ]
 
-  test.each(eras)('in %s', { timeout: 60_000 }, async (_name, versionNegotiation) => {
-    await mutate(
-      replicas[0]!.url,
-      key,
-      'updateAgent',
-      { id: agentId, toolIds: Object.values(tools) },
-      'agent { id }',
-    )
-    await mutate(replicas[0]!.url, key, 'updateTool', { id: tools['hang'], gate: null }, 'tool { id }')
-    await mutate(
-      replicas[0]!.url,
-      key,
-      'updateTool',
-      { id: tools['count'], presetParameters: {} },
-      'tool { id }',
-    )
-    let heard = () => {}
-    const onChanged = () => heard()
-    const client = new Client(
-      { name: 'listener', version: '1' },
-      { versionNegotiation, listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged } } },
-    )
-    await client.connect(transportV2(at(0), key, () => {}))
-    // Its stream is open when it has heard of something; what came before is another test's.
+  test.each(eras)('in %s', { timeout: 60_000 }, async (_name, mode) => {
+    await update(0, 'Agent', { id: agentId, toolIds: Object.values(tools) })
+    await update(0, 'Tool', { id: tools['hang'], gate: null })
+    await update(0, 'Tool', { id: tools['count'], presetParameters: {} })
+    let notified = () => {}
+    const onListChanged = { autoRefresh: false, debounceMs: 0, onChanged: () => notified() }
+    const client = await connectV2(at(0), key, { mode, listChanged: { tools: onListChanged } })
+    // A notification shows that the stream is open; those of earlier changes belong to another test.
     for (const [what, change] of changes) {
-      const told = new Promise<void>((resolve) => (heard = resolve))
+      const changed = new Promise<void>((resolve) => (notified = resolve))
       await change()
-      await expect(told, what).resolves.toBeUndefined()
+      await expect(changed, what).resolves.toBeUndefined()
     }
     const names = (await client.listTools()).tools.map((tool) => tool.name)
     expect(names).toEqual(['count', 'shared'])

@@ -1,4 +1,4 @@
-/** The requests of the seed documents, letter for letter but host, id and key, against the demo agent. */
+/** Published examples of plain JSON-RPC callers, verbatim except for host, id and key, against the demo agent. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -24,7 +24,7 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-/** S1, "Example: full flow". */
+/** The commands of BeeOS's MCP tools reference, "Example: full flow". */
 const listLine = String.raw`curl -s -X POST "https://mcp.beeos.ai/${'${AGENT_ID}'}/mcp" \
   -H "X-Agent-API-Key: bak_YOUR_KEY" \
   -H "Content-Type: application/json" \
@@ -47,8 +47,7 @@ const hasCurl = await run('sh', ['-c', 'command -v curl && command -v jq']).then
   () => true,
   () => false,
 )
-if (!hasCurl)
-  console.warn('SKIPPED LOUDLY: no curl or no jq here; the command lines of the seeds are not run.')
+if (!hasCurl) console.warn('SKIPPED LOUDLY: no curl or no jq here; the published command lines are not run.')
 
 async function shell(line: string): Promise<string> {
   const own = line.replace('https://mcp.beeos.ai', h.url).replace('bak_YOUR_KEY', adminKey)
@@ -58,7 +57,7 @@ async function shell(line: string): Promise<string> {
   return stdout
 }
 
-describe.skipIf(!hasCurl)('the command lines of S1', () => {
+describe.skipIf(!hasCurl)('the published command lines', () => {
   test('print the names of the tools, one on each line', async () => {
     const names = (await shell(listLine)).trim().split('\n')
     expect(names).toEqual(expect.arrayContaining(['"get_weather"', '"web_search"', '"save_csv"', '"demo"']))
@@ -70,7 +69,7 @@ describe.skipIf(!hasCurl)('the command lines of S1', () => {
   })
 })
 
-describe('the bodies of S0 and S1', () => {
+describe('the published requests', () => {
   test('tools/list shows name, description and inputSchema, and nothing of the presets', async () => {
     const { body } = await rpc(url, adminKey, '{"jsonrpc": "2.0","id": 1,"method": "tools/list"}')
     const byName = new Map<string, any>(body['result'].tools.map((tool: any) => [tool.name, tool]))
@@ -103,7 +102,7 @@ describe('the bodies of S0 and S1', () => {
     expect(JSON.stringify(byName.get('get_weather'))).not.toContain('unit')
   })
 
-  test('answers to callers without streams come in one piece, with their length', async () => {
+  test('responses to callers without streams come in one piece, with their length', async () => {
     for (const method of ['tools/list', 'ping']) {
       const { headers, body } = await rpc(url, adminKey, { jsonrpc: '2.0', id: 1, method })
       expect(headers.get('transfer-encoding')).toBeNull()
@@ -111,7 +110,7 @@ describe('the bodies of S0 and S1', () => {
     }
   })
 
-  test('the invocation of S0 answers the text of S0', async () => {
+  test('the save_csv example returns the published text', async () => {
     const message = String.raw`{
   "jsonrpc": "2.0",
   "id": 2,
@@ -135,7 +134,7 @@ describe('the bodies of S0 and S1', () => {
     expect(body['result'].isError).toBe(false)
   })
 
-  test('a tool that fails is a result with isError, and its words are in the text', async () => {
+  test('a tool that fails is a result with isError and its message in the text', async () => {
     const { status, body } = await callRaw(url, adminKey, 'save_csv', { filename: '../x', rows: [] })
     expect(status).toBe(200)
     expect(body['error']).toBeUndefined()
@@ -145,7 +144,7 @@ describe('the bodies of S0 and S1', () => {
     )
   })
 
-  test('the search of S1 takes max_results', async () => {
+  test('the web_search example takes max_results', async () => {
     const args = { query: 'BeeOS AI agent platform', max_results: 3 }
     const { body } = await callRaw(url, adminKey, 'web_search', args)
     expect(body['result'].content[0].text).toMatch(
@@ -154,7 +153,7 @@ describe('the bodies of S0 and S1', () => {
   })
 })
 
-describe('the error table of S1', () => {
+describe('the published error codes', () => {
   async function agentWith(tool: object): Promise<string> {
     const made = await h.mutate('createTool', tool, 'tool { id }')
     const name = `for ${made['tool'].id}`
@@ -167,12 +166,12 @@ describe('the error table of S1', () => {
     ...more,
   })
 
-  test('-32601: the tool is not there', async () => {
+  test('-32601: unknown tool', async () => {
     const { status, body } = await callRaw(url, adminKey, 'fly', {})
     expect([status, body['error'].code, body['error'].data.type]).toEqual([200, -32601, 'unknown_tool'])
   })
 
-  test('-32602: the arguments do not fit, and data says where', async () => {
+  test('-32602: invalid arguments, with their paths in data', async () => {
     const { body } = await callRaw(url, adminKey, 'web_search', { max_results: 'many' })
     expect(body['error']).toMatchObject({
       code: -32602,
@@ -186,7 +185,7 @@ describe('the error table of S1', () => {
     })
   })
 
-  test('-32003: no answer in time, in the words of S1', async () => {
+  test('-32003: timeout, with the published message', async () => {
     const slow = await agentWith(tool('slow', '/never', { timeoutMs: 50 }))
     const { body } = await callRaw(slow, adminKey, 'slow', {})
     expect(body['error']).toEqual({
@@ -224,14 +223,14 @@ describe('the error table of S1', () => {
   })
 })
 
-describe('talking to the agent', () => {
-  test('its tool answers the final text of a run', async () => {
+describe('running the agent', () => {
+  test('its tool returns the final text of a run', async () => {
     const { body } = await callRaw(url, adminKey, 'demo', { message: 'call get_weather {"city":"Rome"}' })
     expect(body['result'].isError).toBe(false)
     expect(body['result'].content[0].text).toContain('"city":"Rome"')
   })
 
-  test('a conversation_id goes on where the first call left off, and a call without one does not', async () => {
+  test('a conversation_id continues the first conversation, a call without one starts another', async () => {
     const first = await callRaw(url, adminKey, 'demo', { message: 'hello' })
     const conversation = first.body['result']._meta['gatehouse/conversation_id']
     const second = await callRaw(url, adminKey, 'demo', { message: 'again', conversation_id: conversation })
@@ -244,7 +243,7 @@ describe('talking to the agent', () => {
     expect(threads.data['generations'].nodes).toHaveLength(2)
   })
 
-  test('an attachment that is no file here is refused by its place, an empty list is not', async () => {
+  test('an attachment that is not a known file is refused with its path, an empty list is not', async () => {
     const refused = await callRaw(url, adminKey, 'demo', {
       message: 'read it',
       attachments: [{ file_id: 'file_abc123', filename: 'q3.pdf' }],

@@ -1,7 +1,4 @@
-/** Clients of the bridge that watch single resources of upstreams: of both eras, over upstreams of both eras. */
-import { Client } from '@modelcontextprotocol/client'
-import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+/** Resource subscriptions of MCP clients, with clients and upstreams of both protocol eras. */
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -9,26 +6,30 @@ import { query } from '../../../src/store/db/database.ts'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLegacy, type LegacyServer } from '../../support/legacy-server.ts'
-import { transportV2 } from '../../support/mcp-clients.ts'
+import { connectV1, connectV2 } from '../../support/mcp-clients.ts'
+import { openModern } from '../../support/mcp-wire.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
-const kinds: [string, () => Promise<{ url: string; drop(): Promise<void> } | null>][] = [
+type MakeDatabase = () => Promise<{ url: string; drop(): Promise<void> } | null>
+const onPostgres: [string, MakeDatabase] = ['two replicas on PostgreSQL', postgresDatabase]
+const kinds: [string, MakeDatabase][] = [
   ['one process on PGlite', () => Promise.resolve(null)],
-  ...(hasPostgres ? [['two replicas on PostgreSQL', postgresDatabase] as never] : []),
+  ...(hasPostgres ? [onPostgres] : []),
 ]
 
-/** What a client was told, in order; `next` waits for one more that is this one. */
-function ear() {
-  const told: string[] = []
+/** Records the notifications of a client, in order. */
+function recorder() {
+  const uris: string[] = []
   const waiting: (() => void)[] = []
   return {
-    told,
-    hear(uri: string) {
-      told.push(uri)
+    uris,
+    add(uri: string) {
+      uris.push(uri)
       for (const wake of waiting.splice(0)) wake()
     },
+    /** Resolves when the URI was notified so often. */
     async times(uri: string, n: number): Promise<void> {
-      while (told.filter((one) => one === uri).length < n)
+      while (uris.filter((one) => one === uri).length < n)
         await new Promise<void>((resolve) => waiting.push(resolve))
     },
   }
@@ -38,11 +39,11 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve))
 }
 
-describe.each(kinds)('resources that are watched, in %s', (_kind, makeDatabase) => {
+describe.each(kinds)('resource subscriptions, in %s', (_kind, makeDatabase) => {
   let modern: ModernServer
   let legacy: LegacyServer
   let database: Awaited<ReturnType<typeof makeDatabase>>
-  /** The one that streams are open at, and the one that is asked; in one process they are the same. */
+  /** The replica with the streams, and the one that gets the requests; in one process they are the same. */
   let [listener, asked]: Harness[] = []
   let key: string
   let agentId: string
@@ -67,176 +68,139 @@ describe.each(kinds)('resources that are watched, in %s', (_kind, makeDatabase) 
     await Promise.all([modern?.kill(), legacy?.close(), database?.drop()])
   })
 
-  async function newEra(): Promise<Client> {
-    const client = new Client(
-      { name: 't', version: '1' },
-      { versionNegotiation: { mode: { pin: '2026-07-28' } } },
-    )
-    await client.connect(transportV2(`${listener!.url}/mcp/${agentId}`, key, () => {}))
-    return client
-  }
+  const urlAt = (replica: Harness | undefined) => `${replica!.url}/mcp/${agentId}`
 
-  /** Its requests go to the other replica, its stream stays at the first. */
-  async function oldEra(): Promise<{
-    client: ClientV1
-    heard: ReturnType<typeof ear>
-    leave(): Promise<void>
-  }> {
-    const client = new ClientV1({ name: 't', version: '1' })
-    const heard = ear()
-    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => heard.hear(params.uri))
-    let streaming = () => {}
-    const isStreaming = new Promise<void>((resolve) => (streaming = resolve))
+  /** A legacy client with an open stream at the first replica; its requests go to the other one. */
+  async function legacyClient() {
+    let opened = () => {}
+    const isOpen = new Promise<void>((resolve) => (opened = resolve))
     const split: typeof fetch = async (input, init) => {
       const post = init?.method === 'POST'
       const response = await fetch(post ? String(input).replace(listener!.url, asked!.url) : input, init)
-      if (init?.method === 'GET') streaming()
+      if (init?.method === 'GET') opened()
       return response
     }
-    const transport = new StreamableHTTPClientTransport(new URL(`${listener!.url}/mcp/${agentId}`), {
-      requestInit: { headers: { authorization: `Bearer ${key}` } },
-      fetch: split as never,
-    })
-    await client.connect(transport as never)
-    await isStreaming
-    return {
-      client,
-      heard,
-      async leave() {
-        await transport.terminateSession()
-        await client.close()
-      },
-    }
+    const updates = recorder()
+    const { client, leave } = await connectV1(urlAt(listener), key, { fetch: split })
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => updates.add(params.uri))
+    await isOpen
+    return { client, updates, leave }
   }
 
   const watchedAt = (uri: string) => [...legacy.watched].filter((one) => one.endsWith(` ${uri}`)).length
 
-  test('a client of the newer era names them in its stream, and hears of upstreams of both eras', async () => {
-    const client = await newEra()
-    const heard = ear()
-    client.setNotificationHandler('notifications/resources/updated', ({ params }) => heard.hear(params.uri))
+  test('a modern client names resources in its filter, and gets updates from upstreams of both eras', async () => {
+    const client = await connectV2(urlAt(listener), key)
+    const updates = recorder()
+    client.setNotificationHandler('notifications/resources/updated', ({ params }) => updates.add(params.uri))
     expect(client.getServerCapabilities()?.resources).toMatchObject({ subscribe: true })
     const wanted = ['test://one', 'doc://one', 'nobody://has']
     const subscription = await client.listen({ resourceSubscriptions: wanted })
     expect(subscription.honoredFilter).toEqual({ resourceSubscriptions: ['test://one', 'doc://one'] })
-    // Each watch begins with a word.
-    await Promise.all([heard.times('test://one', 1), heard.times('doc://one', 1)])
+    // Each watch begins with one notification.
+    await Promise.all([updates.times('test://one', 1), updates.times('doc://one', 1)])
     modern.updated('test://one')
     await legacy.updated('doc://one', 'doc://one/part')
-    await Promise.all([heard.times('test://one', 2), heard.times('doc://one', 2)])
+    await Promise.all([updates.times('test://one', 2), updates.times('doc://one', 2)])
     modern.updated('test://unwatched')
     modern.updated('test://one')
-    await heard.times('test://one', 3)
+    await updates.times('test://one', 3)
     const all = ['doc://one', 'doc://one', 'test://one', 'test://one', 'test://one']
-    expect(heard.told.toSorted()).toEqual(all)
+    expect(updates.uris.toSorted()).toEqual(all)
     await subscription.close()
     await until(() => watchedAt('doc://one') === 0)
     await client.close()
   })
 
-  test('a session of the old era subscribes and unsubscribes, and hears it on its stream', async () => {
-    const { client, heard, leave } = await oldEra()
+  test('a legacy session subscribes and unsubscribes, and gets updates on its stream', async () => {
+    const { client, updates, leave } = await legacyClient()
     expect(client.getServerCapabilities()?.resources).toMatchObject({ subscribe: true })
     await client.subscribeResource({ uri: 'doc://one' })
     await client.subscribeResource({ uri: 'doc://one' })
     await client.subscribeResource({ uri: 'test://any-other' })
-    await Promise.all([heard.times('doc://one', 1), heard.times('test://any-other', 1)])
+    await Promise.all([updates.times('doc://one', 1), updates.times('test://any-other', 1)])
     expect(watchedAt('doc://one')).toBe(1)
     modern.updated('test://any-other')
     await legacy.updated('doc://one', 'doc://one/part')
-    await Promise.all([heard.times('test://any-other', 2), heard.times('doc://one/part', 1)])
+    await Promise.all([updates.times('test://any-other', 2), updates.times('doc://one/part', 1)])
     await client.unsubscribeResource({ uri: 'doc://one' })
     await until(() => watchedAt('doc://one') === 0)
     modern.updated('test://any-other')
-    await heard.times('test://any-other', 3)
+    await updates.times('test://any-other', 3)
     await leave()
     const rows = await query(listener!.app.services.db, sql`select 1 from resource_subscriptions`)
     expect(rows).toEqual([])
   })
 
   test('many clients are one subscription upstream, until the last one leaves', async () => {
-    const all = await Promise.all([1, 2, 3].map(() => oldEra()))
+    const all = await Promise.all([1, 2, 3].map(() => legacyClient()))
     await Promise.all(all.map(({ client }) => client.subscribeResource({ uri: 'doc://one' })))
-    await Promise.all(all.map(({ heard }) => heard.times('doc://one', 1)))
+    await Promise.all(all.map(({ updates }) => updates.times('doc://one', 1)))
     expect(watchedAt('doc://one')).toBe(1)
     await legacy.updated('doc://one', 'doc://one/x')
-    await Promise.all(all.map(({ heard }) => heard.times('doc://one/x', 1)))
+    await Promise.all(all.map(({ updates }) => updates.times('doc://one/x', 1)))
     await all[0]!.leave()
     await all[1]!.leave()
     await legacy.updated('doc://one', 'doc://one/y')
-    await all[2]!.heard.times('doc://one/y', 1)
+    await all[2]!.updates.times('doc://one/y', 1)
     await all[2]!.leave()
     await until(() => watchedAt('doc://one') === 0)
   })
 
-  test('after a gap each is told once more, for what changed meanwhile was not heard', async () => {
-    const { client, heard, leave } = await oldEra()
+  test('after a gap each resource is notified once more, because updates may have been missed', async () => {
+    const { client, updates, leave } = await legacyClient()
     await client.subscribeResource({ uri: 'doc://one' })
     await client.subscribeResource({ uri: 'test://one' })
-    await Promise.all([heard.times('doc://one', 1), heard.times('test://one', 1)])
+    await Promise.all([updates.times('doc://one', 1), updates.times('test://one', 1)])
     await legacy.forget()
     await modern.restart()
-    await Promise.all([heard.times('doc://one', 2), heard.times('test://one', 2)])
+    await Promise.all([updates.times('doc://one', 2), updates.times('test://one', 2)])
     await legacy.updated('doc://one', 'doc://one/after')
     modern.updated('test://one')
-    await Promise.all([heard.times('doc://one/after', 1), heard.times('test://one', 3)])
+    await Promise.all([updates.times('doc://one/after', 1), updates.times('test://one', 3)])
     await leave()
   })
 
-  test('one that the upstream refuses stops none of the others', async () => {
-    const { client, heard, leave } = await oldEra()
+  test('a subscription that the upstream refuses does not stop the others', async () => {
+    const { client, updates, leave } = await legacyClient()
     await client.subscribeResource({ uri: 'refused:two' })
     await client.subscribeResource({ uri: 'doc://one' })
-    await heard.times('doc://one', 1)
-    expect(heard.told).toEqual(['doc://one'])
+    await updates.times('doc://one', 1)
+    expect(updates.uris).toEqual(['doc://one'])
     await leave()
   })
 
-  test('an upstream that never stops to tell of changes is told a few times, the last one included', async () => {
-    const { client, heard, leave } = await oldEra()
+  test('updates that never stop are combined into a few notifications, and the last one is sent', async () => {
+    const { client, updates, leave } = await legacyClient()
     await client.subscribeResource({ uri: 'doc://one' })
-    await heard.times('doc://one', 1)
+    await updates.times('doc://one', 1)
     for (let n = 0; n < 200; n++) await legacy.updated('doc://one')
     await legacy.updated('doc://one', 'doc://one/end')
-    await heard.times('doc://one/end', 1)
-    await heard.times('doc://one', 2)
-    expect(heard.told.length).toBeLessThan(100)
+    await updates.times('doc://one/end', 1)
+    await updates.times('doc://one', 2)
+    expect(updates.uris.length).toBeLessThan(100)
     await leave()
   })
 
-  test('a key that is revoked hears nothing more: its streams end', async () => {
+  test('the streams of a revoked key end', async () => {
     const { apiKey, secret } = await listener!.mutate(
       'createApiKey',
       { name: 'short', role: 'CALLER' },
       'apiKey { id } secret',
     )
-    const open = async (method: string, body?: object, more: object = {}) => {
-      const headers = { authorization: `Bearer ${secret}`, accept: 'application/json, text/event-stream' }
-      const response = await fetch(`${listener!.url}/mcp/${agentId}`, {
-        method,
-        headers: { ...headers, 'content-type': 'application/json', ...more },
-        ...(body ? { body: JSON.stringify(body) } : {}),
-      })
+    const headers = { authorization: `Bearer ${secret}`, accept: 'text/event-stream' }
+    const old = await fetch(urlAt(listener), { headers })
+    const filter = { notifications: { resourceSubscriptions: ['test://one'] } }
+    const fresh = await openModern(urlAt(listener), secret, 'subscriptions/listen', filter)
+    for (const response of [old, fresh])
       expect(response.headers.get('content-type')).toContain('text/event-stream')
-      return response
-    }
-    const old = await open('GET')
-    const meta = {
-      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-      'io.modelcontextprotocol/clientInfo': { name: 't', version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': {},
-    }
-    const params = { notifications: { resourceSubscriptions: ['test://one'] }, _meta: meta }
-    const listen = { jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params }
-    const protocol = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' }
-    const fresh = await open('POST', listen, protocol)
     await listener!.mutate('revokeApiKey', { id: apiKey.id }, 'apiKey { id }')
     expect(await old.text()).toContain('listening')
     expect(await fresh.text()).toContain('acknowledged')
   })
 
-  test('what nobody has, and a subscription without a session, are errors with their type', async () => {
-    const { client, leave } = await oldEra()
+  test('an unknown resource, one too many and a subscription without a session are errors with their type', async () => {
+    const { client, leave } = await legacyClient()
     await expect(client.subscribeResource({ uri: 'nobody://has' })).rejects.toMatchObject({
       code: -32602,
       data: { type: 'resource_not_found', uri: 'nobody://has' },
@@ -248,7 +212,7 @@ describe.each(kinds)('resources that are watched, in %s', (_kind, makeDatabase) 
       message: expect.stringContaining('100'),
     })
     await leave()
-    const response = await fetch(`${asked!.url}/mcp/${agentId}`, {
+    const response = await fetch(urlAt(asked), {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
       body: JSON.stringify({
@@ -263,10 +227,10 @@ describe.each(kinds)('resources that are watched, in %s', (_kind, makeDatabase) 
     })
   })
 
-  test('a resource that the agent loses is not told any more', async () => {
-    const { client, heard, leave } = await oldEra()
+  test('a resource that the agent loses is not watched any more', async () => {
+    const { client, updates, leave } = await legacyClient()
     await client.subscribeResource({ uri: 'doc://one' })
-    await heard.times('doc://one', 1)
+    await updates.times('doc://one', 1)
     const tools = async (ids: string[]) =>
       listener!.mutate('updateAgent', { id: agentId, toolIds: ids }, 'agent { id }')
     const { data } = await listener!.gql('query($id: ID!) { agent(id: $id) { toolIds } }', { id: agentId })
@@ -274,7 +238,7 @@ describe.each(kinds)('resources that are watched, in %s', (_kind, makeDatabase) 
     await tools([far])
     await until(() => watchedAt('doc://one') === 0)
     await tools([far, old])
-    await heard.times('doc://one', 2)
+    await updates.times('doc://one', 2)
     await leave()
   })
 })

@@ -1,4 +1,4 @@
-/** Foreign MCP servers as tools: found, called by models, people and clients, stopped at the gate, and lost (S4, "mcp"). */
+/** Foreign MCP servers as tools: discovered, called by models, people and MCP clients, gated, and unreachable. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callRaw, rpc } from '../../support/bridge.ts'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
@@ -71,7 +71,7 @@ async function call(toolId: string, action: string, args: object = {}): Promise<
 }
 
 describe('the reference server', () => {
-  test('is one record with all its tools, which are there when it was saved', async () => {
+  test('is one record with all its tools, which are discovered when it is saved', async () => {
     const tool = await mcpTool({ url: everything.url })
     const names = tool['actions'].map((one: any) => one.runtimeName)
     expect(names).toContain(`${tool['name']}_get-sum`)
@@ -114,7 +114,7 @@ describe('the reference server', () => {
 })
 
 describe('presets', () => {
-  test('are hidden where an action has such a field, always ours, and left out elsewhere', async () => {
+  test('are hidden from the schema of an action that has them, always override, and are left out elsewhere', async () => {
     const tool = await mcpTool({ url: modern.url }, { presetParameters: { account: 'house' } })
     const pay = tool['actions'].find((one: any) => one.action === 'pay')
     expect(Object.keys(pay.inputSchema.properties)).toEqual(['amount'])
@@ -152,12 +152,12 @@ describe('the gate', () => {
     expect(callsOf('pay').at(-1)!.params._meta['gatehouse/call_id']).toBe(stopped['id'])
   })
 
-  test('an approval of what the server has changed since is void, and asked again', async () => {
+  test('an approval is void and asked again when the server has changed the tool since', async () => {
     const tool = await mcpTool({ url: modern.url }, { gate: { autoApprove: false } })
     const stopped = await call(tool['id'], 'pay', { amount: 1, account: 'a' })
     const before = callsOf('pay').length
     modern.tools.get('pay')!.tool = payTool('Pays, and keeps a copy of everything it sees.')
-    // Nobody tells us: the look before the run finds it.
+    // The upstream sends no notification: the check before the run finds the change.
     await gate.decide(stopped['approval'].id, 'APPROVE')
     const asked = await gate.untilCall(stopped['id'], ['AWAITING_APPROVAL'])
     expect(asked['approval'].id).not.toBe(stopped['approval'].id)
@@ -185,8 +185,8 @@ describe('the gate', () => {
   })
 })
 
-describe('over the bridge', () => {
-  test('its tools are listed and called like our own, errors and all', async () => {
+describe('over MCP', () => {
+  test('its tools are listed and called like our own, with their errors', async () => {
     const tool = await mcpTool({ url: modern.url }, { name: 'far' })
     const agentId = await cast.agent({ toolIds: [tool['id']], mcp: { enabled: true } })
     const url = `${h.url}/mcp/${agentId}`
@@ -202,7 +202,7 @@ describe('over the bridge', () => {
 })
 
 describe('names', () => {
-  test('that come to collide when a server changes are reported, and the first goes on to be called', async () => {
+  test('that collide when a server changes are reported, and the first tool is still called', async () => {
     const own = await startModern()
     own.tools.set('one', { tool: { name: 'one' }, run: () => said('theirs') })
     const tool = await mcpTool({ url: own.url }, { name: 'near' })
@@ -221,7 +221,7 @@ describe('names', () => {
     await own.kill()
   })
 
-  test('of a server that nobody has reached yet may be chosen all the same', async () => {
+  test('of a server that was not reached yet may be chosen all the same', async () => {
     const tool = await mcpTool({ url: 'http://127.0.0.1:9/mcp' }, { name: 'unseen' })
     const settings = { toolIds: [tool['id']], stopConditions: [{ hasToolCall: 'unseen_any' }] }
     await cast.agent(settings)
@@ -233,7 +233,7 @@ describe('names', () => {
 })
 
 describe('a server that goes away', () => {
-  test('keeps its tools, fails clearly, and is back when it is back', async () => {
+  test('keeps its tools, fails with unreachable, and works again when it is back', async () => {
     const server = await startModern()
     server.tools.set('one', { tool: { name: 'one' }, run: () => said('one') })
     const tool = await mcpTool({ url: server.url })
@@ -248,7 +248,7 @@ describe('a server that goes away', () => {
     await server.kill()
   })
 
-  test('that is not there at all is saved all the same, and has no tools yet', async () => {
+  test('that cannot be reached is saved all the same, without tools', async () => {
     const tool = await mcpTool({ url: 'http://127.0.0.1:9/mcp' })
     expect(tool['actions']).toEqual([])
     expect(await call(tool['id'], 'any')).toMatchObject({
@@ -277,7 +277,7 @@ describe('what is refused at save', () => {
     expect(paths, JSON.stringify(made)).toContain(`input.config.mcp.${path}`)
   })
 
-  test('an outputSchema of its own, and another kind at an update', async () => {
+  test('an outputSchema, and an update to another kind', async () => {
     const config = { mcp: { url: modern.url } }
     const made = await h.mutate('createTool', { name: 'out', config, outputSchema: {} }, 'tool { id }')
     expect(made).toMatchObject({ issues: [{ path: ['input', 'outputSchema'] }] })
@@ -287,16 +287,16 @@ describe('what is refused at save', () => {
     expect(changed).toMatchObject({ issues: [{ path: ['input', 'config'] }] })
   })
 
-  test('an update of the words keeps the connection, another address is another server', async () => {
+  test('an update of the title does not discover again, another URL is another server', async () => {
     const own = await startModern()
     own.tools.set('one', { tool: { name: 'one' }, run: () => said('one') })
     const tool = await mcpTool({ url: own.url })
-    const looks = () => own.seen.filter(({ method }) => method === 'tools/list').length
-    const seen = looks()
+    const discoveries = () => own.seen.filter(({ method }) => method === 'tools/list').length
+    const seen = discoveries()
     const named = await h.mutate('updateTool', { id: tool['id'], title: 'Far away' }, fields)
     expect(named['tool']).toMatchObject({ version: 2, actions: expect.any(Array) })
     expect(named['tool'].actions).toHaveLength(1)
-    expect(looks()).toBe(seen)
+    expect(discoveries()).toBe(seen)
     const config = { mcp: { url: everything.url } }
     const moved = await h.mutate('updateTool', { id: tool['id'], config }, fields)
     expect(moved['tool'].actions.map((one: any) => one.action)).toContain('get-sum')

@@ -5,6 +5,7 @@ import { isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { interrupted, type Recheck, type WorkControl } from '../../../store/work/worker.ts'
 import type { Services } from '../../access/index.ts'
+import { stepReset } from '../../events/index.ts'
 import { notSent, settleLate } from '../../calls/index.ts'
 import { loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { decide, type Decision } from '../decide.ts'
@@ -96,7 +97,7 @@ async function turns(run: Run, recheck: Recheck): Promise<void> {
       if (drained === 'givenBack') return
       if (drained === 'goOn') continue
     }
-    if (first && held.was === 'RUNNING' && decision.do === 'model') await appendReset(turn)
+    if (first && held.was === 'RUNNING' && decision.do === 'model') await commitReset(turn)
     if (decision.do === 'run') {
       startCalls(turn, decision.calls)
       for (const call of decision.calls) started.add(call.id)
@@ -137,14 +138,18 @@ async function drain(turn: Turn, decision: Decision): Promise<'act' | 'goOn' | '
 }
 
 /** A worker was lost in the middle of a model response: subscribers drop the text that they have of it. */
-async function appendReset(turn: Turn): Promise<void> {
+async function commitReset(turn: Turn): Promise<void> {
   const { generation, services } = turn
   generation.attempt += 1
-  const data = { stepIndex: generation.stepCount + 1, attempt: generation.attempt + 1, reason: 'WORKER_LOST' }
+  const data = {
+    stepIndex: generation.stepCount + 1,
+    attempt: generation.attempt + 1,
+    reason: 'WORKER_LOST' as const,
+  }
   await commitTurn(turn, {
     set: [sql`attempt = ${generation.attempt}::int`],
     wakeAt: nowPlus(services.limits.leaseMs),
-    events: [{ type: 'STEP_RESET', data }],
+    events: [stepReset(data)],
   })
 }
 

@@ -4,10 +4,10 @@ import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { atomically, jsonb, nowPlus, query } from '../../../store/db/database.ts'
-import { insertEvents } from '../../../store/events/log.ts'
 import { lockOwners } from '../../../store/work/owner.ts'
 import { principalById, type Ctx, type Principal } from '../../access/index.ts'
 import { gatesOf } from '../../agents/index.ts'
+import { childStarted, generationQueued, insertGenerationEvents } from '../../events/index.ts'
 import { goneResult, prepareCall, proposedCallable, refusalOf, type AgentMessage } from '../../tools/index.ts'
 import { callStarted, factsOfCall, inGeneration, startCall, type ToolCall } from '../../tool-calls/index.ts'
 import { ownDeadline } from '../nesting/deadline.ts'
@@ -30,7 +30,7 @@ export async function startChild(turn: Turn, call: ToolCall): Promise<void> {
   if ('content' in made) return settleCall(turn, call, made, 'ERRORED')
   const rootId = generation.rootId ?? generation.id
   const done = await atomically(services.db, async (tx) => {
-    // The root too: it counts its descendants, and hears of this one.
+    // The root too: it counts its descendants, and its log gets a copy.
     await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
     const [under] = await query<{ n: number }>(
       tx,
@@ -58,7 +58,7 @@ function beginning(turn: Turn, call: ToolCall, run: NewGeneration): Change {
     calls: [startCall(call.id, inGeneration, { childId: run.id })],
     events: [
       callStarted(call, call.attempt + 1),
-      { type: 'CHILD_STARTED', data: { ...facts, childId: run.id, agentId: run.agent.id } },
+      childStarted({ ...facts, childId: run.id, agentId: run.agent.id }),
     ],
     also: insertChild(generation, call.id, run),
   }
@@ -71,7 +71,8 @@ function insertChild(parent: Generation, callId: string, run: NewGeneration): SQ
   // No run is freer than the one that asked for it.
   const settings = gates.length > 0 ? { ...run.settings, inheritedGates: gates } : run.settings
   const thread = sql`insert into threads (id, project_id, agent_id) select ${threadId}, g.project_id, ${agent.id} from g`
-  const queued = jsonb({ agentId: agent.id })
+  const queued = generationQueued({ agentId: agent.id })
+  const newRun = sql`(select g.project_id, ${run.id}::text as id, 1 as last_seq from g)`
   return [
     ...(run.threadId ? [] : [thread]),
     sql`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input,
@@ -79,8 +80,7 @@ function insertChild(parent: Generation, callId: string, run: NewGeneration): SQ
       select ${run.id}, g.project_id, ${agent.id}, ${agent.version}::int, ${threadId}, 'QUEUED', ${jsonb(settings)},
         ${jsonb(run.messages)}, g.requested_by, g.requester, g.id, ${callId}, ${parent.rootId ?? parent.id},
         ${parent.depth + 1}::int, 1, least(${ownDeadline(sql`g.id`, sql`g.deadline_at`)}, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
-    insertEvents(sql`select g.project_id, ${run.id}::text as generation_id, 1 as seq, 'GENERATION_QUEUED' as type,
-      ${queued} as data from g`),
+    insertGenerationEvents([queued], newRun),
   ]
 }
 

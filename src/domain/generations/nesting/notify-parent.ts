@@ -1,16 +1,21 @@
 /**
- * The way up: what a commit of a run within a run writes in the rows above it, in the same transaction. Rows are locked
- * from the bottom of the chain up (the run itself, its parent, the root), everywhere, so no two commits wait for each
- * other.
+ * What a commit of a child run writes in the rows of its parent and root, in the same transaction. Rows are locked from the
+ * bottom of the chain up (the run itself, its parent, the root), everywhere, so no two commits wait for each other.
  */
 import { sql } from 'drizzle-orm'
 import type { ToolResult } from '../../../core/content.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import type { Hint } from '../../../store/events/pubsub.ts'
-import type { NewEvent } from '../../../store/events/log.ts'
-import { hintsOf, lockOwners, telling, type Owner, type Told } from '../../../store/work/owner.ts'
-import { tellRoot } from '../../../store/work/root.ts'
+import { lockOwners, type Owner } from '../../../store/work/owner.ts'
 import { insertEntries } from '../../audit/index.ts'
+import {
+  childEnded,
+  hintsOf,
+  insertRootCopies,
+  ownerUpdate,
+  type RootCopy,
+  type UpdatedOwner,
+} from '../../events/index.ts'
 import { callSettled, executedEntry, inGeneration, settleCalls } from '../../tool-calls/index.ts'
 import type { ParentLink } from './limits.ts'
 
@@ -20,18 +25,18 @@ export interface RunEnd {
   result: ToolResult
 }
 
-/** What a commit tells the rows above. */
+/** What a commit writes in the rows of its parent and root. */
 export interface News {
-  /** Of its events, what the root hears. */
-  copies: NewEvent[]
-  /** When it was its last. */
+  /** Copies of its events, for the root. */
+  copies: RootCopy[]
+  /** How the run ended, when this was its last commit. */
   ends: RunEnd | null
 }
 
 /**
- * Appends the copies to the root's log. When the run has ended, its parent's call is settled with its answer, and the
- * parent woken unless it waits for others all the same. To be called once, in the transaction of the run's own commit and
- * after it; answers what to ring. A row above that has ended hears nothing.
+ * Appends the copies to the root's log. When the run has ended, its parent's call is settled with its final answer, and the
+ * parent woken unless it waits for other calls. To be called once, in the transaction of the run's own commit and after it.
+ * Returns the hints to publish. A parent or root that has ended is left as it is.
  */
 export async function notifyParent(
   tx: Database,
@@ -41,15 +46,15 @@ export async function notifyParent(
 ): Promise<Hint[]> {
   const { projectId, parentId, rootId } = parent
   await lockOwners(tx, [{ table: 'generations', id: ends ? parentId : rootId, projectId }])
-  const told = copies.length > 0 ? await appendToRoot(tx, rootId, copies) : null
-  const hints: Hint[] = told === null ? [] : [{ kind: 'news', projectId, generationId: rootId, seq: told }]
+  const seq = copies.length > 0 ? await appendToRoot(tx, rootId, copies) : null
+  const hints: Hint[] = seq === null ? [] : [{ kind: 'news', projectId, generationId: rootId, seq }]
   return ends ? [...hints, ...(await settleCall(tx, runId, parent, ends))] : hints
 }
 
-async function appendToRoot(tx: Database, rootId: string, copies: NewEvent[]): Promise<number | null> {
+async function appendToRoot(tx: Database, rootId: string, copies: RootCopy[]): Promise<number | null> {
   const rows = await query<{ seq: number }>(
     tx,
-    sql`with g as (select ${rootId}::text as root_id), ${tellRoot(copies)} select last_seq as seq from r`,
+    sql`with g as (select ${rootId}::text as root_id), ${insertRootCopies(copies)} select last_seq as seq from r`,
   )
   return rows[0]?.seq ?? null
 }
@@ -92,21 +97,18 @@ async function settleCall(
   const { projectId, parentId, callId } = parent
   const owner: Owner = { table: 'generations', id: parentId, projectId }
   const status = result.isError ? 'ERRORED' : 'SUCCEEDED'
-  const events: NewEvent[] = [
+  const events = [
     callSettled({ ...call, id: callId }, status),
-    {
-      type: 'CHILD_ENDED',
-      data: { childId: id, toolCallId: callId, name: call.runtimeName, status: endedAs },
-    },
+    childEnded({ childId: id, toolCallId: callId, name: call.runtimeName, status: endedAs }),
   ]
-  const told = telling(owner, events, call.wakes ? 'now' : null)
+  const update = ownerUpdate(owner, events, call.wakes ? 'now' : null)
   const executed = { ...call, id: callId, projectId }
-  const rows = await query<Told>(
+  const rows = await query<UpdatedOwner>(
     tx,
-    sql`with ${told.parts},
+    sql`with ${update.parts},
       c as (${settleCalls('settle', [{ id: callId, status, result }], inGeneration)}),
       l as (${insertEntries([executedEntry(executed, status, { childId: id })])})
-      ${told.answer}`,
+      ${update.result}`,
   )
-  return hintsOf(told, rows[0]!)
+  return hintsOf(update, rows[0]!)
 }

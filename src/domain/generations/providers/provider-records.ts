@@ -207,7 +207,7 @@ async function checkProvider(ctx: Ctx, projectId: string, given: z.output<typeof
 /** Deletes a provider. Idempotent: answers whether there was one. Action `providers:Delete`. */
 export async function deleteProvider(
   ctx: Ctx,
-  input: { projectId?: string | null; name: string },
+  input: { projectId?: string | null | undefined; name: string },
 ): Promise<boolean> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'providers:Delete', projectId, `provider/${input.name}`)
@@ -225,7 +225,7 @@ export async function deleteProvider(
 /** Providers of a project, newest first; those of the environment are not among them. Action `providers:List`. */
 export async function listProviders(
   ctx: Ctx,
-  input: { projectId?: string | null; page: Page },
+  input: { projectId?: string | null | undefined; page: Page },
 ): Promise<Provider[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'providers:List', projectId, 'provider/*')

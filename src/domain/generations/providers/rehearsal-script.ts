@@ -82,6 +82,7 @@ const readers: [RegExp, Reader][] = [
     ([, tool, input], stage, toolNames) => {
       if (input === undefined && !toolNames.includes(tool!)) return false
       stage.calls.push({ name: tool!, input: input ?? '{}' })
+      return true
     },
   ],
   [

@@ -1,7 +1,6 @@
 /** Commits a model's answer: the message, its calls after triage, and how the row is left, in one statement. */
 import { sql, type SQL } from 'drizzle-orm'
 import { atomically, nowPlus, jsonb, type Database } from '../../../store/db/database.ts'
-import type { NewEvent } from '../../../store/events/log.ts'
 import { lockOwners } from '../../../store/work/owner.ts'
 import { allows, principalById } from '../../access/index.ts'
 import {
@@ -15,7 +14,14 @@ import {
   type UsableGrant,
 } from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
-import { callProposed, callSettled, callStarted, type ProposedCall } from '../../tool-calls/index.ts'
+import { messageCommitted, requiresAction, type GenerationEvent } from '../../events/index.ts'
+import {
+  callProposed,
+  callSettled,
+  callStarted,
+  isSettled,
+  type ProposedCall,
+} from '../../tool-calls/index.ts'
 import { asksAgent, gateOf, judgeGate, resourceOf, type Callable } from '../../tools/index.ts'
 import type { PreparedRequest } from './request.ts'
 import { completed, failed } from '../transaction/terminal.ts'
@@ -67,7 +73,7 @@ export async function commitAnswer(
   }
   // Uses are taken in the transaction of the call that they let pass, under the generation's lock.
   const done = await atomically(services.db, async (tx) => {
-    // The root before the grants: it may hear of what they do not let pass, and uses grants itself.
+    // The root before the grants: its log may get copies of what they do not let pass, and it uses grants itself.
     if (turn.held.parent)
       await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
     await lockOwn(tx, turn.held)
@@ -131,7 +137,7 @@ function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): { change: Chang
       ...ending.set,
     ],
     events: [
-      { type: 'MESSAGE_COMMITTED', data: { stepIndex: plan.stepIndex } },
+      messageCommitted({ stepIndex: plan.stepIndex }),
       ...rows.flatMap((call) => callEvents(call)),
       ...questions.map(requested),
       ...ending.events,
@@ -248,11 +254,11 @@ function startNow(calls: TriagedCall[], parallel: boolean, limited: ReadonlySet<
   return new Set(now.map((call) => call.id))
 }
 
-function callEvents(call: StepCall): NewEvent[] {
+function callEvents(call: StepCall): GenerationEvent[] {
   return [
     callProposed(call),
     ...(call.status === 'EXECUTING' ? [callStarted(call, 1)] : []),
-    ...(call.result ? [callSettled(call, call.status)] : []),
+    ...(isSettled(call.status) ? [callSettled(call, call.status)] : []),
   ]
 }
 
@@ -274,7 +280,7 @@ interface Ending {
   set: SQL[]
   wakeAt: SQL | null
   release: boolean
-  events: NewEvent[]
+  events: GenerationEvent[]
   outcome: TurnOutcome
 }
 
@@ -299,7 +305,7 @@ function endingOf(
   const asked = calls.some((call) => call.status === 'AWAITING_APPROVAL')
   if (client.length === 0 && !asked) return goOn
   const toolCallIds = client.map((call) => call.id)
-  const events = client.length > 0 ? [{ type: 'REQUIRES_ACTION', data: { toolCallIds } }] : []
+  const events = client.length > 0 ? [requiresAction({ toolCallIds })] : []
   if (calls.some((call) => call.status === 'PROPOSED' || call.status === 'EXECUTING'))
     return { ...goOn, events }
   // Nothing runs here: the row is parked in the very commit that opens the calls, which nobody can have answered yet.

@@ -5,6 +5,7 @@ import { nowPlus, query } from '../../../store/db/database.ts'
 import { attempt, type PreparedRequest } from './request.ts'
 import { sendDeltas } from './text-deltas.ts'
 import { ModelError, type ModelAnswer, type ModelPort } from '../model/port.ts'
+import { stepReset } from '../../events/index.ts'
 import type { StepPlan } from '../decide.ts'
 import { retryDelay } from './backoff.ts'
 import { commitTurn, type Turn } from '../transaction/turn.ts'
@@ -62,7 +63,7 @@ async function countFailures({ services, generation }: Turn, plan: StepPlan): Pr
   return rows[0]!.n
 }
 
-/** Records the failed attempt; when another follows, tells subscribers to drop what they have of this step. */
+/** Records the failed attempt; when another follows, its event makes subscribers drop the text of this step. */
 async function commitFailedAttempt(
   turn: Turn,
   plan: StepPlan,
@@ -82,7 +83,7 @@ async function commitFailedAttempt(
     ],
     wakeAt: nowPlus(retry?.requeue ? retry.delayMs : services.limits.leaseMs),
     release: retry?.requeue ?? false,
-    events: retry ? [{ type: 'STEP_RESET', data }] : [],
+    events: retry ? [stepReset(data)] : [],
     attempt: {
       stepIndex: plan.stepIndex,
       attempt: number,

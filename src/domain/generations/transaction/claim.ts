@@ -1,8 +1,8 @@
 /** Takes generations that are due: a claim is also the moment at which a run starts, goes on, or starts a step anew. */
 import { sql } from 'drizzle-orm'
 import type { Database } from '../../../store/db/database.ts'
-import { insertEvents } from '../../../store/events/log.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
+import { eventName, generationResumed, generationStarted, insertEventRows } from '../../events/index.ts'
 import type { StoredStatus } from '../generation.ts'
 import { parentLinkOf, type HeldRun } from './commit.ts'
 
@@ -14,8 +14,8 @@ export interface HeldGeneration extends HeldRun {
 }
 
 /**
- * Claims at most `limit` due generations and sets them RUNNING. One that was QUEUED gets its GENERATION_STARTED or
- * GENERATION_RESUMED event in the same statement.
+ * Claims at most `limit` due generations and sets them RUNNING. One that was QUEUED gets its event, started or resumed, in
+ * the same statement.
  */
 export function claimGenerations(
   db: Database,
@@ -26,8 +26,8 @@ export function claimGenerations(
     keep: ['started_at'],
     set: sql`status = 'RUNNING', started_at = coalesce(t.started_at, now()),
       last_seq = t.last_seq + case when due.status = 'QUEUED' then 1 else 0 end`,
-    after: insertEvents(sql`select project_id, id as generation_id, last_seq as seq,
-      case when step_count = 0 and attempt = 0 then 'GENERATION_STARTED' else 'GENERATION_RESUMED' end as type,
+    after: insertEventRows(sql`select project_id, id as generation_id, last_seq as seq,
+      case when step_count = 0 and attempt = 0 then ${eventName(generationStarted)} else ${eventName(generationResumed)} end as type,
       '{}'::jsonb as data from g where was = 'QUEUED'`),
     select: sql`last_seq as "lastSeq", ${parentLinkOf}`,
   })

@@ -4,10 +4,9 @@ import { newId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { atomically, query, type Database, jsonb } from '../../../store/db/database.ts'
 import type { Hint } from '../../../store/events/pubsub.ts'
-import { insertGenerationEvents, type NewEvent } from '../../../store/events/log.ts'
-import { copiesForRoot } from '../../../store/work/root.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
 import { insertEntries, type NewAuditEntry } from '../../audit/index.ts'
+import { insertGenerationEvents, rootCopies, type GenerationEvent } from '../../events/index.ts'
 import { insertCalls, mayStart, type ProposedCall } from '../../tool-calls/index.ts'
 import { notifyParent, type RunEnd } from '../nesting/notify-parent.ts'
 import type { ParentLink } from '../nesting/limits.ts'
@@ -52,7 +51,7 @@ export interface Change {
   wakeAt: SQL | null
   /** Gives the row back: nobody holds it after this. */
   release?: boolean
-  events?: NewEvent[]
+  events?: GenerationEvent[]
   step?: NewStepRow
   attempt?: NewAttemptRow
   /** The calls of the step. */
@@ -68,7 +67,7 @@ export interface Change {
   also?: SQL[]
 }
 
-/** The newest event number, and what to ring for rows above it. */
+/** The newest event number, and the hints to publish for the rows of its parent and root. */
 export interface Committed {
   seq: number
   hints: Hint[]
@@ -82,12 +81,12 @@ export function unlessCancelled(wakeAt: SQL): SQL {
 /**
  * Commits a change of a generation under the proof of ownership, in one statement and so in one transaction.
  * LeaseLostError when another worker has the row, it is terminal, or a call that would start is settled or waits for a
- * run: then nothing was written. Pass a transaction to make it part of something larger. What a run within a run has to
- * tell those above it is written in the same transaction.
+ * run: then nothing was written. Pass a transaction to make it part of something larger. What a child run has to write in
+ * the rows of its parent and root is written in the same transaction.
  */
 export async function commit(db: Database, held: HeldRun, change: Change): Promise<Committed> {
   const { parent } = held
-  const copies = parent ? copiesForRoot(change.events ?? [], held.id) : []
+  const copies = parent ? rootCopies(change.events ?? [], held.id) : []
   if (!parent || (copies.length === 0 && !change.ends))
     return { seq: await commitOwn(db, held, change), hints: [] }
   return atomically(db, async (tx) => {

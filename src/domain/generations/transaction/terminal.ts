@@ -3,13 +3,19 @@ import { sql, type SQL } from 'drizzle-orm'
 import { jsonb } from '../../../store/db/database.ts'
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
 import { isJsonObject, type Json } from '../../../core/json.ts'
-import type { NewEvent } from '../../../store/events/log.ts'
 import { voidPending, voided } from '../../approvals/index.ts'
+import {
+  generationCancelled,
+  generationCompleted,
+  generationExpired,
+  generationFailed,
+  type GenerationEvent,
+} from '../../events/index.ts'
 import { unknownResult } from '../../tools/index.ts'
 import { callSettled, inGeneration, isOpen, settleCalls, type ToolCall } from '../../tool-calls/index.ts'
 import type { RunEnd } from '../nesting/notify-parent.ts'
 import type { Change } from './commit.ts'
-import type { FailureCode } from '../generation.ts'
+import type { FailureCode, StopReason } from '../generation.ts'
 
 /**
  * Settles every open call with a result that says why, voids what is asked, appends the closing event. What was not
@@ -19,8 +25,8 @@ function closeOpenCalls(
   calls: ToolCall[],
   code: string,
   message: string,
-  closingEvent: NewEvent,
-): { calls: SQL[]; events: NewEvent[]; also: SQL[] } {
+  closingEvent: GenerationEvent,
+): { calls: SQL[]; events: GenerationEvent[]; also: SQL[] } {
   const open = calls.filter(isOpen)
   const asked = open.filter((call) => call.status === 'AWAITING_APPROVAL')
   const wasSent = (call: ToolCall) => call.status === 'EXECUTING' && !call.childId
@@ -47,10 +53,7 @@ export function cancelChange(calls: ToolCall[]): Change {
     set: [sql`status = 'CANCELLED'`, sql`finished_at = now()`],
     wakeAt: null,
     release: true,
-    ...closeOpenCalls(calls, 'cancelled', 'The generation was cancelled.', {
-      type: 'GENERATION_CANCELLED',
-      data: {},
-    }),
+    ...closeOpenCalls(calls, 'cancelled', 'The generation was cancelled.', generationCancelled({})),
     ends: {
       status: 'CANCELLED',
       result: errorResult('agent_cancelled', 'The run of the agent was cancelled.'),
@@ -64,10 +67,12 @@ export function expiry(calls: ToolCall[]): Change {
     set: [sql`status = 'EXPIRED'`, sql`finished_at = now()`],
     wakeAt: null,
     release: true,
-    ...closeOpenCalls(calls, 'expired', 'The generation expired before this call was answered.', {
-      type: 'GENERATION_EXPIRED',
-      data: {},
-    }),
+    ...closeOpenCalls(
+      calls,
+      'expired',
+      'The generation expired before this call was answered.',
+      generationExpired({}),
+    ),
     ends: {
       status: 'EXPIRED',
       result: errorResult('agent_expired', 'The time of the run of the agent was over.'),
@@ -80,7 +85,7 @@ interface Terminal {
   set: SQL[]
   wakeAt: null
   release: true
-  events: NewEvent[]
+  events: GenerationEvent[]
   calls?: SQL[]
   also?: SQL[]
   ends: RunEnd
@@ -88,7 +93,7 @@ interface Terminal {
 
 /** What a commit writes to complete a generation. */
 export function completed(end: {
-  stopReason: string
+  stopReason: StopReason
   truncated: boolean
   text: string | null
   object: Json | null
@@ -106,7 +111,7 @@ export function completed(end: {
     ],
     wakeAt: null,
     release: true,
-    events: [{ type: 'GENERATION_COMPLETED', data: { stopReason: end.stopReason } }],
+    events: [generationCompleted({ stopReason: end.stopReason })],
     ends: { status: 'COMPLETED', result: answerOf(end) },
   }
 }
@@ -128,10 +133,12 @@ function answerOf({
 
 /** What a commit writes to fail a generation, with the calls that may still be open. */
 export function failed(code: FailureCode, message: string, calls: ToolCall[] = []): Terminal {
-  const closing = closeOpenCalls(calls, 'failed', 'The generation failed before this call was answered.', {
-    type: 'GENERATION_FAILED',
-    data: { code },
-  })
+  const closing = closeOpenCalls(
+    calls,
+    'failed',
+    'The generation failed before this call was answered.',
+    generationFailed({ code }),
+  )
   return {
     ...closing,
     set: [

@@ -36,7 +36,7 @@ export interface Turn {
 /** `parked`: the row was given back in the same commit. */
 export type TurnOutcome = 'goOn' | 'parked' | 'terminal'
 
-/** Commits and rings. Keeps the newest event number for the deltas that follow. */
+/** Commits and publishes. Keeps the newest event number for the deltas that follow. */
 export async function commitTurn(
   turn: Pick<Turn, 'services' | 'held'>,
   change: Change,
@@ -46,7 +46,7 @@ export async function commitTurn(
   if (change.events?.length) publishCommit(turn, made)
 }
 
-/** Rings for what a transaction of the turn has appended, to its own log and to those above. */
+/** Publishes what a transaction of the turn has appended to its own log and to those of its parent and root. */
 export function publishCommit(
   { services, held }: Pick<Turn, 'services' | 'held'>,
   { seq, hints }: Committed,

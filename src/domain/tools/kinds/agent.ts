@@ -41,7 +41,7 @@ const inputSchema: JsonObject = {
 
 /** What models and MCP clients are told of calling an agent. */
 export function describedAgent(name: string): string {
-  return `Gives a message to the agent ${JSON.stringify(name)} and answers its final text.`
+  return `Sends a message to the agent ${JSON.stringify(name)} and returns its final text.`
 }
 
 /** The agent under its runtime name. It has no gate of its own: that of the agent that asks it holds. */

@@ -58,7 +58,8 @@ export function databaseOn(session: Session): Database {
 }
 
 function databaseOf(client: Client): Database {
-  return drizzle(client as unknown as postgres.Sql) as unknown as Database
+  // drizzle-orm wants all of a postgres.js client; its session uses what Client has.
+  return drizzle(client as unknown as postgres.Sql)
 }
 
 function statementsOver(run: Run, prepare: boolean): Pick<Client, 'options' | 'unsafe'> {

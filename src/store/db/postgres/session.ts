@@ -97,7 +97,7 @@ function prepareClient(options: SessionOptions) {
   } as postgres.Options<{}>)
   // Drizzle reads moments as texts; it tells the driver so when it is put over a client.
   drizzle(sql)
-  const { host, port, path } = sql.options as unknown as { host: string[]; port: number[]; path: unknown }
+  const { host, port, path } = sql.options as typeof sql.options & { path?: unknown }
   return {
     hosts: () =>
       typeof path === 'string' ? [{ path }] : host.map((name, i) => ({ host: name, port: port[i] ?? 5432 })),
@@ -185,7 +185,7 @@ function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions)
         const flight: Flight = { reject, since: performance.now() }
         flights.add(flight)
         // Without parameters the driver would use the simple protocol, which plans anew each time.
-        const query = sql.unsafe(text, parameters as never[], {
+        const query = sql.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], {
           prepare,
           ...(prepare ? { simple: false } : {}),
         })

@@ -26,7 +26,7 @@ test('a call that was sent and not heard out is UNKNOWN, one that was not sent i
     { id: 'call_APPROVED', status: 'CANCELLED', errorCode: 'failed' },
     { id: 'call_of_agent', status: 'CANCELLED', errorCode: 'failed' },
   ])
-  expect(change.events.map((event) => event.data['status'])).toEqual([
+  expect(change.events.map((event) => ('status' in event.data ? event.data.status : undefined))).toEqual([
     'UNKNOWN',
     'CANCELLED',
     'CANCELLED',

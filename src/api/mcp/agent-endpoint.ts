@@ -1,0 +1,18 @@
+/** Serves an agent's MCP endpoint. */
+import { serveLegacyAgent } from './agent-legacy.ts'
+import { serveModernAgent } from './agent-modern.ts'
+import { readAgentRequest } from './agent-request.ts'
+import type { McpRequest } from './mcp-request.ts'
+import type { McpRuntime } from './mcp-runtime.ts'
+import type { Reply } from './node-http.ts'
+
+/** Serves one request of either protocol era. Throws NOT_FOUND for an agent that the caller may not see. */
+export async function serveAgent(
+  runtime: McpRuntime,
+  mcpRequest: McpRequest,
+  agentId: string,
+): Promise<Reply> {
+  const request = await readAgentRequest(runtime, mcpRequest, agentId)
+  if (request instanceof Response) return { response: request }
+  return request.era === 'modern' ? serveModernAgent(request) : serveLegacyAgent(request)
+}

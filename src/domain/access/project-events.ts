@@ -1,0 +1,32 @@
+/** Following the events of a project. */
+import { cursorAt, followProject, type EventStream } from '../events/index.ts'
+import { projectOf, type Ctx } from './context.ts'
+import { assertMay } from './permission.ts'
+import { untilRevoked } from './until-revoked.ts'
+
+/**
+ * Every event of a project after the cursor, then live, without end. Without a cursor it begins now, with "0" at the
+ * beginning of the log. Action `events:Subscribe` on the project. CURSOR_EXPIRED, before the stream opens, when the event of
+ * the cursor is not in the log any more.
+ */
+export async function watchProject(
+  ctx: Ctx,
+  input: {
+    projectId?: string | null | undefined
+    after?: string | null | undefined
+    types?: readonly string[] | null | undefined
+  },
+): Promise<EventStream> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
+  return untilRevoked(ctx, await followProject(ctx, projectId, input))
+}
+
+/**
+ * The cursor of a project's feed at a newest position: following the feed after it gives everything that was committed
+ * since that position was taken, and nothing that was committed before. Action `events:Subscribe` on the project.
+ */
+export async function feedCursor(ctx: Ctx, projectId: string, newest: number): Promise<string> {
+  await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
+  return cursorAt(ctx, projectId, newest)
+}

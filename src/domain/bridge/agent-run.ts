@@ -1,0 +1,90 @@
+/** Runs an agent for an MCP client: a message starts a generation, whose events become progress messages. */
+import { z } from 'zod'
+import { onAbort } from '../../core/abort.ts'
+import { check, text } from '../../core/check.ts'
+import { asText } from '../../core/json.ts'
+import { allows, type Ctx } from '../access/index.ts'
+import type { AttachmentsInput } from '../files/index.ts'
+import { findAgent } from '../agents/index.ts'
+import { openThread, startGeneration, watchGeneration, type Generation } from '../generations/index.ts'
+import { withWireNames } from './wire-names.ts'
+
+export interface AgentRunInput {
+  agentId: string
+  /** The name of the tool that was called. */
+  name: string
+  arguments: unknown
+  attachments: AttachmentsInput | null
+  idempotencyKey: string | null
+  /** The thread of the session; an explicit `conversation_id` overrides it. */
+  threadId: string | null
+}
+
+const shape = z.strictObject({
+  message: text(500_000, 1),
+  conversation_id: text(60, 1).nullish(),
+})
+
+/**
+ * Starts a generation of the agent with the message, in the thread of the conversation if there is one. A repeat with
+ * the same idempotency key returns the first generation. Action `generations:Start`.
+ */
+export async function startAgentRun(ctx: Ctx, input: AgentRunInput): Promise<Generation> {
+  const { message, conversation_id: conversationId } = check(shape, input.arguments, ['arguments'])
+  const key = check(text(200, 1).nullable(), input.idempotencyKey, ['arguments', 'idempotency_key'])
+  const agent = await findAgent(ctx, input.agentId)
+  if (!conversationId && input.threadId) await openThread(ctx, { agent, threadId: input.threadId })
+  const threadId = conversationId ?? input.threadId
+  const request = {
+    name: input.name,
+    arguments: { message, conversation_id: conversationId ?? null },
+    ...(input.attachments?.length ? { attachments: input.attachments } : {}),
+  }
+  const started = startGeneration(
+    ctx,
+    { agentId: agent.id, prompt: message, attachments: input.attachments, threadId, idempotencyKey: key },
+    { operation: `mcp:${agent.id}`, request },
+  )
+  return started.catch((error: unknown) => {
+    throw withWireNames(error)
+  })
+}
+
+/** A progress message of a run. */
+export interface RunProgress {
+  message: string
+  /** The message is all text so far of the current model response; the next one replaces it. */
+  isText: boolean
+}
+
+const messages: Record<string, (data: Record<string, unknown>) => string> = {
+  GENERATION_STARTED: () => 'The agent has started.',
+  TOOL_CALL_STARTED: (data) => `Calling ${asText(data['name'])}.`,
+  TOOL_CALL_SETTLED: (data) => `${asText(data['name'])}: ${asText(data['status'])}.`,
+  APPROVAL_REQUESTED: (data) => `Waiting for a person to approve ${asText(data['name'])}.`,
+  APPROVAL_DECIDED: (data) => `${asText(data['name'])}: ${asText(data['verdict'])}.`,
+}
+
+/** The progress of a run until it ends or the signal aborts. Empty for a caller without `events:Subscribe`. */
+export async function* watchAgentRun(
+  ctx: Ctx,
+  generationId: string,
+  signal: AbortSignal,
+): AsyncGenerator<RunProgress> {
+  if (!allows(ctx.principal.policy, 'events:Subscribe', `generation/${generationId}`)) return
+  const stream = await watchGeneration(ctx, { generationId })
+  const stop = () => void stream.return?.()
+  const forget = onAbort(signal, stop)
+  let text = ''
+  try {
+    for await (const item of stream) {
+      if (signal.aborted) return
+      if ('delta' in item) text = item.delta.offset === 0 ? item.delta.text : text + item.delta.text
+      const message = 'delta' in item ? text : messages[item.event.type]?.(item.event.data)
+      if (message) yield { message, isText: 'delta' in item }
+    }
+  } finally {
+    forget()
+    stop()
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Writes events, in the transaction of the change that they report. The store takes any name and any data; these are the
+ * same functions for events of the domain, and nobody else may call those of the store.
+ */
+import { sql, type SQL } from 'drizzle-orm'
+import type { Database } from '../../store/db/database.ts'
+import * as log from '../../store/events/log.ts'
+import type { EventKind } from './define.ts'
+import {
+  eventKinds,
+  type DomainEvent,
+  type EventData,
+  type EventType,
+  type GenerationEvent,
+} from './event.ts'
+
+/** Appends events that belong to no generation. */
+export const appendProjectEvents: (
+  tx: Database,
+  projectId: string,
+  events: readonly DomainEvent[],
+) => Promise<void> = log.appendProjectEvents
+
+/** The same as a part of a larger statement. Nothing is written when `when`, a relation of at most one row, is empty. */
+export const insertProjectEvents: (
+  projectId: string,
+  events: readonly DomainEvent[],
+  when?: SQL | null,
+) => SQL = log.insertProjectEvents
+
+/**
+ * The part of a statement that inserts the events of the generations in `relation (id, project_id, last_seq)`, `g` unless
+ * named otherwise; the statement has raised `last_seq` by `events.length`.
+ */
+export const insertGenerationEvents: (events: readonly GenerationEvent[], relation?: SQL) => SQL =
+  log.insertGenerationEvents
+
+/**
+ * The part of a statement that inserts an event for each of the rows `(project_id, generation_id, seq, type, data)`, in
+ * their order. `type` and `data` come from eventColumns or eventName.
+ */
+export const insertEventRows: (rows: SQL) => SQL = log.insertEvents
+
+type Kind<Type extends EventType> = Pick<EventKind<Type, EventData[Type]>, 'type'>
+
+/** The name of a kind as an SQL literal. */
+export function eventName({ type }: Kind<EventType>): SQL {
+  return sql.raw(`'${type}'`)
+}
+
+/** The columns `type` and `data` of an event whose fields are SQL expressions; each must have an SQL type. */
+export function eventColumns<Type extends EventType>(
+  kind: Kind<Type>,
+  fields: { [Field in keyof EventData[Type]]: SQL },
+): SQL {
+  const pairs = Object.entries<SQL>(fields).map(([name, value]) => sql`${sql.raw(`'${name}'`)}, ${value}`)
+  return sql`${eventName(kind)} as type, jsonb_build_object(${sql.join(pairs, sql`, `)}) as data`
+}
+
+/** The condition that an SQL expression names a kind that roots get copies of. */
+export function isCopiedToRoot(type: SQL): SQL {
+  const names = Object.values(eventKinds)
+    .filter((kind) => kind.traits.copiedToRoot)
+    .map(eventName)
+  return sql`${type} in (${sql.join(names, sql`, `)})`
+}

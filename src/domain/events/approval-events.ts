@@ -1,0 +1,34 @@
+/** Events of approvals, and of the grants that remember a verdict. */
+import { copiedToRoot, kindsOf, projectOnly } from './define.ts'
+
+/** The approval and its call; `name` is the call's runtime name. */
+type ApprovalFacts = { approvalId: string; toolCallId: string; name: string }
+
+/** `decidedBy` is the id of the key that voted last. */
+type VerdictFacts = ApprovalFacts & { verdict: 'APPROVE' | 'REJECT'; decidedBy: string }
+
+type GrantFacts = { grantId: string; approvalId: string; name: string }
+
+export interface ApprovalEvents {
+  APPROVAL_REQUESTED: ApprovalFacts
+  APPROVAL_VOTED: VerdictFacts
+  APPROVAL_DECIDED: VerdictFacts
+  APPROVAL_EXPIRED: ApprovalFacts
+  APPROVAL_ESCALATED: ApprovalFacts
+  APPROVAL_VOIDED: ApprovalFacts & {
+    reason: 'TOOL_CHANGED' | 'TOOL_DELETED' | 'GENERATION_ENDED' | 'WITHDRAWN'
+  }
+  GRANT_CREATED: GrantFacts
+  GRANT_REVOKED: GrantFacts
+}
+
+const kind = kindsOf<ApprovalEvents>()
+
+export const approvalRequested = kind('APPROVAL_REQUESTED', copiedToRoot)
+export const approvalVoted = kind('APPROVAL_VOTED', copiedToRoot)
+export const approvalDecided = kind('APPROVAL_DECIDED', copiedToRoot)
+export const approvalExpired = kind('APPROVAL_EXPIRED', copiedToRoot)
+export const approvalEscalated = kind('APPROVAL_ESCALATED', copiedToRoot)
+export const approvalVoided = kind('APPROVAL_VOIDED', copiedToRoot)
+export const grantCreated = kind('GRANT_CREATED', projectOnly)
+export const grantRevoked = kind('GRANT_REVOKED', projectOnly)

@@ -1,0 +1,92 @@
+/** All kinds of events, and the types that follow from them. An event kind is declared in this module and named nowhere else. */
+import type { EventRow } from '../../store/events/read.ts'
+import * as access from './access-events.ts'
+import * as agents from './agent-events.ts'
+import * as approvals from './approval-events.ts'
+import type { EventKind } from './define.ts'
+import * as gates from './gate-events.ts'
+import * as generations from './generation-events.ts'
+import * as calls from './tool-call-events.ts'
+import * as tools from './tool-events.ts'
+
+/** The data of each kind as it is written. */
+export interface EventData
+  extends
+    generations.GenerationEvents,
+    calls.ToolCallEvents,
+    approvals.ApprovalEvents,
+    tools.ToolEvents,
+    agents.AgentEvents,
+    access.AccessEvents,
+    gates.GateEvents {}
+
+export type EventType = keyof EventData
+
+/** An event that has happened, to be written in the transaction of the change that it reports. */
+export type DomainEvent = { [Type in EventType]: { type: Type; data: EventData[Type] } }[EventType]
+
+export const eventKinds = {
+  GENERATION_QUEUED: generations.generationQueued,
+  GENERATION_STARTED: generations.generationStarted,
+  GENERATION_RESUMED: generations.generationResumed,
+  STEP_RESET: generations.stepReset,
+  MESSAGE_COMMITTED: generations.messageCommitted,
+  TOOL_CALL_PROPOSED: calls.toolCallProposed,
+  TOOL_CALL_STARTED: calls.toolCallStarted,
+  TOOL_CALL_SETTLED: calls.toolCallSettled,
+  REQUIRES_ACTION: generations.requiresAction,
+  APPROVAL_REQUESTED: approvals.approvalRequested,
+  APPROVAL_VOTED: approvals.approvalVoted,
+  APPROVAL_DECIDED: approvals.approvalDecided,
+  APPROVAL_EXPIRED: approvals.approvalExpired,
+  APPROVAL_ESCALATED: approvals.approvalEscalated,
+  APPROVAL_VOIDED: approvals.approvalVoided,
+  CHILD_STARTED: generations.childStarted,
+  CHILD_ENDED: generations.childEnded,
+  GENERATION_COMPLETED: generations.generationCompleted,
+  GENERATION_FAILED: generations.generationFailed,
+  GENERATION_CANCELLED: generations.generationCancelled,
+  GENERATION_EXPIRED: generations.generationExpired,
+  UNKNOWN_CALL_RESOLVED: calls.unknownCallResolved,
+  GRANT_CREATED: approvals.grantCreated,
+  GRANT_REVOKED: approvals.grantRevoked,
+  TOOL_CREATED: tools.toolCreated,
+  TOOL_UPDATED: tools.toolUpdated,
+  TOOL_DELETED: tools.toolDeleted,
+  UPSTREAM_STATUS: tools.upstreamStatus,
+  UPSTREAM_CHANGED: tools.upstreamChanged,
+  AGENT_CREATED: agents.agentCreated,
+  AGENT_UPDATED: agents.agentUpdated,
+  AGENT_DELETED: agents.agentDeleted,
+  API_KEY_CREATED: access.apiKeyCreated,
+  API_KEY_REVOKED: access.apiKeyRevoked,
+  PROJECT_UPDATED: access.projectUpdated,
+  GATE_CHANGED: gates.gateChanged,
+  GATE_CHANGE_PROPOSED: gates.gateChangeProposed,
+  GATE_CHANGE_DECIDED: gates.gateChangeDecided,
+} satisfies { [Type in EventType]: EventKind<Type, EventData[Type]> }
+
+type With<Traits> = {
+  [Type in EventType]: (typeof eventKinds)[Type]['traits'] extends Traits ? Type : never
+}[EventType]
+
+/** An event that the log of a generation can hold. */
+export type GenerationEvent = Extract<DomainEvent, { type: With<{ inGeneration: true }> }>
+
+/** Kinds that a generation copies into the log of its root. */
+export type CopiedType = With<{ copiedToRoot: true }>
+
+/** A copy in the log of a root; `descendantId` is the generation that it happened to. */
+export type RootCopy = {
+  [Type in CopiedType]: { type: Type; data: EventData[Type] & { descendantId: string } }
+}[CopiedType]
+
+/**
+ * The data of a kind as it is read. `descendantId` is there in copies only. Fields that are optional in EventData are those
+ * that an event of the same kind may have been written without, now or by an earlier release.
+ */
+export type RecordedData<Type extends EventType> = EventData[Type] &
+  (Type extends CopiedType ? { descendantId?: string } : unknown)
+
+/** An event out of the log, with its place there. Its `type` narrows its `data`. */
+export type RecordedEvent = { [Type in EventType]: EventRow<Type, RecordedData<Type>> }[EventType]

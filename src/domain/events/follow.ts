@@ -1,0 +1,113 @@
+/**
+ * Reads and follows the log: pages and streams of a generation, the feed of a project, and cursors to go on from. No
+ * permission is checked here: the modules that own generations and projects check theirs before they call.
+ */
+import type { Database } from '../../store/db/database.ts'
+import { feedSource, generationSource, type Live } from '../../store/events/live.ts'
+import { numberAll } from '../../store/events/numbering.ts'
+import {
+  beginning,
+  encodeFeedCursor,
+  generationPosition,
+  type Position,
+} from '../../store/events/position.ts'
+import type { Delta, PubSub } from '../../store/events/pubsub.ts'
+import { newestInFeed, positionInFeed, readGeneration } from '../../store/events/read.ts'
+import { feedPosition } from '../../store/events/resume.ts'
+import { openStream } from '../../store/events/stream.ts'
+import type { RecordedEvent } from './event.ts'
+import { isLastOfGeneration } from './generation-events.ts'
+
+/** The services that the log is read with. */
+export interface EventLog {
+  db: Database
+  live: Live
+  pubsub: PubSub
+}
+
+/** An event, or a piece of text on its way, which is never part of the log. */
+export type StreamItem = { event: RecordedEvent } | { delta: Delta }
+
+export type EventStream = AsyncIterableIterator<StreamItem>
+
+/**
+ * At most `first` events of a generation after a cursor; null: from the beginning. CURSOR_EXPIRED when the event of the
+ * cursor is not in the log any more.
+ */
+export async function readGenerationEvents(
+  { db }: Pick<EventLog, 'db'>,
+  generationId: string,
+  { after, first }: { after: string | null; first: number },
+): Promise<{ events: RecordedEvent[]; more: boolean }> {
+  const { events, more } = await readGeneration(
+    db,
+    generationId,
+    generationPosition(after, generationId),
+    first,
+  )
+  return { events: events as RecordedEvent[], more }
+}
+
+/**
+ * Every event of a generation after a cursor (null: from the beginning), then live with the text on its way, until its
+ * last event; at once when the cursor is that of the last one. CURSOR_EXPIRED, before the stream opens, when the event of
+ * the cursor is not in the log any more.
+ */
+export async function followGeneration(
+  { db, live }: EventLog,
+  generationId: string,
+  cursor: string | null | undefined,
+): Promise<EventStream> {
+  const source = generationSource(db, generationId)
+  const after = generationPosition(cursor, generationId)
+  if (after.event) await source.read(after, 1)
+  return openStream(live, { source, after, deltas: true, isLast: isLastOfGeneration }) as EventStream
+}
+
+/**
+ * Every event of a project after a cursor, then live, without end. Without a cursor it begins now, with "0" at the beginning
+ * of the log. With `types`, only events of these types. CURSOR_EXPIRED, before the stream opens, when the event of the
+ * cursor is not in the log any more.
+ */
+export async function followProject(
+  log: EventLog,
+  projectId: string,
+  {
+    after: cursor,
+    types,
+  }: { after?: string | null | undefined; types?: readonly string[] | null | undefined },
+): Promise<EventStream> {
+  const source = feedSource(log.db, projectId)
+  const after = cursor
+    ? await feedPosition(log.db, log.pubsub, cursor, projectId)
+    : await endOfFeed(log, projectId)
+  if (cursor && after.event) await source.read(after, 1)
+  return openStream(log.live, { source, after, types, deltas: false }) as EventStream
+}
+
+/** The position after everything that is committed by now. */
+async function endOfFeed(log: EventLog, projectId: string): Promise<Position> {
+  const newest = await newestInFeed(log.db, projectId, await newestPosition(log))
+  return newest ? positionInFeed(newest) : beginning
+}
+
+/**
+ * The newest position in the whole log: take it before reading a snapshot, see cursorAt. Everything that was committed
+ * before is at or before it.
+ */
+export function newestPosition({ db, pubsub }: Pick<EventLog, 'db' | 'pubsub'>): Promise<number> {
+  return numberAll(db, pubsub)
+}
+
+/**
+ * The cursor of a project's feed at a newest position: following the feed after it gives everything that was committed
+ * since that position was taken, and nothing that was committed before.
+ */
+export async function cursorAt(
+  { db }: Pick<EventLog, 'db'>,
+  projectId: string,
+  newest: number,
+): Promise<string> {
+  const event = await newestInFeed(db, projectId, newest)
+  return event ? encodeFeedCursor(event) : '0'
+}

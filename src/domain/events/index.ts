@@ -1,0 +1,70 @@
+/**
+ * Events: what kinds there are, what each says, and how they are written and followed. The module is below access, which
+ * writes events of keys and projects; so it checks no permission itself.
+ */
+export { apiKeyCreated, apiKeyRevoked, projectUpdated } from './access-events.ts'
+export { agentCreated, agentDeleted, agentUpdated } from './agent-events.ts'
+export {
+  appendProjectEvents,
+  eventColumns,
+  eventName,
+  insertEventRows,
+  insertGenerationEvents,
+  insertProjectEvents,
+  isCopiedToRoot,
+} from './append.ts'
+export {
+  approvalDecided,
+  approvalEscalated,
+  approvalExpired,
+  approvalRequested,
+  approvalVoided,
+  approvalVoted,
+  grantCreated,
+  grantRevoked,
+} from './approval-events.ts'
+export {
+  eventKinds,
+  type DomainEvent,
+  type EventData,
+  type EventType,
+  type GenerationEvent,
+  type RecordedData,
+  type RecordedEvent,
+  type RootCopy,
+} from './event.ts'
+export {
+  cursorAt,
+  followGeneration,
+  followProject,
+  newestPosition,
+  readGenerationEvents,
+  type EventStream,
+  type StreamItem,
+} from './follow.ts'
+export { gateChangeDecided, gateChanged, gateChangeProposed } from './gate-events.ts'
+export {
+  childEnded,
+  childStarted,
+  generationCancelled,
+  generationCompleted,
+  generationExpired,
+  generationFailed,
+  generationQueued,
+  generationResumed,
+  generationStarted,
+  messageCommitted,
+  requiresAction,
+  stepReset,
+} from './generation-events.ts'
+export { insertRootCopies, ownerUpdate, rootCopies, updateOwner } from './owner-update.ts'
+export { hintsOf, type UpdatedOwner } from '../../store/work/owner-update.ts'
+export {
+  toolCallProposed,
+  toolCallSettled,
+  toolCallStarted,
+  unknownCallResolved,
+  type SettledStatus,
+} from './tool-call-events.ts'
+export { toolCreated, toolDeleted, toolUpdated, upstreamChanged, upstreamStatus } from './tool-events.ts'
+export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'

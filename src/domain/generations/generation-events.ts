@@ -1,0 +1,38 @@
+/** Reading and following the events of a generation. */
+import { assertMay, untilRevoked, type Ctx } from '../access/index.ts'
+import {
+  followGeneration,
+  readGenerationEvents,
+  type EventStream,
+  type RecordedEvent,
+} from '../events/index.ts'
+import { findGeneration } from './read.ts'
+import type { Generation } from './generation.ts'
+
+/**
+ * At most `first` events of a generation after a cursor, for callers that poll. Action `generations:Get`. CURSOR_EXPIRED
+ * when the event of the cursor is not in the log any more.
+ */
+export async function readEvents(
+  ctx: Ctx,
+  generation: Generation,
+  input: { after: string | null; first: number },
+): Promise<{ events: RecordedEvent[]; more: boolean }> {
+  const { id, projectId, requestedBy: by } = generation
+  await assertMay(ctx, 'generations:Get', projectId, `generation/${id}`, { by })
+  return readGenerationEvents(ctx, id, input)
+}
+
+/**
+ * Every event of a generation after the cursor (null: from the beginning), then live with the text on its way, until
+ * its last event; at once when the cursor is that of the last one. Action `events:Subscribe` on the generation, checked
+ * before the stream opens. CURSOR_EXPIRED, also before, when the event of the cursor is not in the log any more.
+ */
+export async function watchGeneration(
+  ctx: Ctx,
+  input: { generationId: string; after?: string | null | undefined },
+): Promise<EventStream> {
+  const { id, projectId, requestedBy: by } = await findGeneration(ctx, input.generationId)
+  await assertMay(ctx, 'events:Subscribe', projectId, `generation/${id}`, { by })
+  return untilRevoked(ctx, await followGeneration(ctx, id, input.after))
+}

@@ -1,0 +1,103 @@
+/** Every kind of event from its constructor through the log to every field of its GraphQL type. */
+import { sql } from 'drizzle-orm'
+import { getNamedType, isCompositeType, isObjectType, type GraphQLField } from 'graphql'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { schemaOf } from '../../../src/api/graphql/schema.ts'
+import { appendProjectEvents, eventKinds, rootCopies } from '../../../src/domain/events/index.ts'
+import { insertGenerationEvents } from '../../../src/store/events/log.ts'
+import { query } from '../../../src/store/db/database.ts'
+import { openHarness, type Harness } from '../../support/harness.ts'
+import { append, makeGenerations } from '../../support/log-writer.ts'
+import { eventTypes, generationSamples, sampleOf, samples } from './samples.ts'
+
+const ofEveryEvent = new Set(['cursor', 'generationId', 'projectId', 'type', 'at'])
+const schema = schemaOf()
+
+let h: Harness
+let projectId: string
+beforeAll(async () => {
+  h = await openHarness({ role: 'api' })
+  projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+})
+afterAll(() => h?.stop())
+
+/** TOOL_CALL_SETTLED is a ToolCallSettledEvent. */
+function nameOf(type: string): string {
+  return `${type.replace(/_?([A-Z])([A-Z]*)/g, (_, first: string, rest: string) => first + rest.toLowerCase())}Event`
+}
+
+/** The fields that this kind has beside those of all events. */
+function fieldsOf(type: string): GraphQLField<unknown, unknown>[] {
+  const object = schema.getType(nameOf(type))
+  if (!isObjectType(object)) throw new Error(`${nameOf(type)} is no object type`)
+  return Object.values(object.getFields()).filter((field) => !ofEveryEvent.has(field.name))
+}
+
+const isRelation = (field: GraphQLField<unknown, unknown>) => isCompositeType(getNamedType(field.type))
+
+function selection(types: readonly string[]): string {
+  const fragments = types.map((type) => {
+    const names = fieldsOf(type).map((field) => `${field.name} ${isRelation(field) ? '{ __typename }' : ''}`)
+    return names.length > 0 ? `... on ${nameOf(type)} { ${names.join(' ')} }` : ''
+  })
+  return `__typename type cursor at ${fragments.join('\n')}`
+}
+
+/** What GraphQL must show of an event: its data field by field, and nothing of the rows that the samples do not have. */
+function expected(type: keyof typeof samples, data: Record<string, unknown>) {
+  const shown = fieldsOf(type).map((field) => {
+    if (isRelation(field)) return [field.name, field.name === 'toolCalls' ? [] : null]
+    const name = field.name === 'faultCode' ? 'code' : field.name
+    return [field.name, data[name] ?? null]
+  })
+  return { __typename: nameOf(type), type, ...Object.fromEntries(shown) }
+}
+
+test('a type and every field of it in GraphQL for each kind in the feed of a project', async () => {
+  const types = eventTypes.filter((type) => !eventKinds[type].traits.inGeneration)
+  await appendProjectEvents(h.app.services.db, projectId, types.map(sampleOf))
+  const feed = `subscription { projectEvents(after: "0") { ${selection(types)} } }`
+  const events = await h.collect(feed, {}, (found) => found.length === types.length)
+  expect(events).toMatchObject(types.map((type) => expected(type, samples[type])))
+})
+
+test('a type and every field of it in GraphQL for each kind in the log of a generation', async () => {
+  const [id] = await makeGenerations(h.app.services.db, projectId, 1)
+  await append(h.app.services, projectId, id!, generationSamples)
+  const types = generationSamples.map(({ type }) => type)
+  const { data, errors } = await h.gql(
+    `query($id: ID!) { generation(id: $id) { events(first: 100) { nodes { ${selection(types)} } } } }`,
+    { id },
+  )
+  expect(errors).toBeUndefined()
+  expect(data['generation'].events.nodes).toMatchObject(types.map((type) => expected(type, samples[type])))
+})
+
+test('the log of a root shows the copies of a run below it with its id, and no other event of it', async () => {
+  const db = h.app.services.db
+  const [root] = await makeGenerations(db, projectId, 1)
+  const copies = rootCopies(generationSamples, 'gen_below')
+  await query(
+    db,
+    sql`with g as (update generations set last_seq = ${copies.length}::int where id = ${root}
+      returning id, project_id, last_seq) ${insertGenerationEvents(copies)}`,
+  )
+  const { data } = await h.gql(
+    `query($id: ID!) { generation(id: $id) { events(first: 100) { nodes { ${selection(copies.map(({ type }) => type))} } } } }`,
+    { id: root },
+  )
+  expect(data['generation'].events.nodes).toMatchObject(
+    copies.map(({ type, data: copied }) => expected(type, copied)),
+  )
+  expect(copies.map(({ type }) => type).toSorted()).toEqual([
+    'APPROVAL_DECIDED',
+    'APPROVAL_ESCALATED',
+    'APPROVAL_EXPIRED',
+    'APPROVAL_REQUESTED',
+    'APPROVAL_VOIDED',
+    'APPROVAL_VOTED',
+    'CHILD_ENDED',
+    'CHILD_STARTED',
+    'REQUIRES_ACTION',
+  ])
+})

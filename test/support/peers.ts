@@ -1,0 +1,26 @@
+/** Foreign servers that tests run against. They have a package of their own: `npm ci --prefix tools/peers --ignore-scripts`. */
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+const peers = resolve(import.meta.dirname, '../../tools/peers')
+
+/** Whether they are installed; tests that need one are skipped otherwise. */
+export const hasPeers = existsSync(join(peers, 'node_modules/.package-lock.json'))
+
+if (!hasPeers)
+  console.warn(
+    'SKIPPED LOUDLY: the foreign servers are not installed. Run: npm ci --prefix tools/peers --ignore-scripts',
+  )
+
+/** The path of a file in tools/peers. */
+export function peerFile(path: string): string {
+  return join(peers, path)
+}
+
+/** Imports a package of tools/peers; `T` is what `typeof import` says of it. */
+export async function importPeer<T>(name: string): Promise<T> {
+  const path = createRequire(join(peers, 'package.json')).resolve(name)
+  return (await import(pathToFileURL(path).href)) as T
+}
