@@ -1,4 +1,6 @@
-/** Platform actions: every field of the schema that has an action mark, as a tool. The schema is the only list of them. */
+/**
+ * Platform actions: every field of the schema that has an action mark, as a tool. The schema is the only list of them.
+ */
 import {
   execute,
   getNamedType,

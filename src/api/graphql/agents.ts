@@ -68,7 +68,8 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
         }),
         toolIds: t.idList({
           description:
-            'The ids of the tools that the agent may call, at most 1,000. Their runtime names must differ. Default: none.',
+            'The ids of the tools that the agent may call, at most 1,000. Their runtime names must differ. ' +
+            'Default: none.',
         }),
         agentIds: t.idList({ description: agentIds }),
         ...inputs.settings(t, 'create'),
@@ -84,21 +85,24 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
     name: 'updateAgent',
     action: `{ agent ${shown.agent} }`,
     description:
-      'Changes the given fields of an agent and keeps the others; null restores a default. Permission: agents:Update, and gates:Update for gate.',
+      'Changes the given fields of an agent and keeps the others; null restores a default. Permission: ' +
+      'agents:Update, and gates:Update for gate.',
     input: builder.inputType('UpdateAgentInput', {
       description: 'The changes of an agent: fields that are left out keep their values.',
       fields: (t) => ({
         id: t.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
         expectedVersion: t.int({
           description:
-            'The version to change: with another current version the mutation returns ConflictError. Default: any version.',
+            'The version to change: with another current version the mutation returns ConflictError. ' +
+            'Default: any version.',
         }),
         name: t.string({
           description: 'The new name of the agent, unique in the project, 1 to 100 characters.',
         }),
         toolIds: t.idList({
           description:
-            'The ids of the tools that the agent may call from then on, at most 1,000. Left out: unchanged; null: none.',
+            'The ids of the tools that the agent may call from then on, at most 1,000. Left out: unchanged; ' +
+            'null: none.',
         }),
         agentIds: t.idList({ description: agentIds }),
         ...inputs.settings(t, 'update'),
@@ -128,10 +132,12 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
 }
 
 const agentGate =
-  'The gate for calls of all tools of the agent. It adds to the gates of the tools and can only be stricter; startGeneration cannot override it.'
+  'The gate for calls of all tools of the agent. It adds to the gates of the tools and can only be stricter; ' +
+  'startGeneration cannot override it.'
 
 const agentIds =
-  'The ids of the agents that this agent may call, at most 50, its own id included. The model sees each as a tool with its name; a call runs that agent and returns its final text.'
+  'The ids of the agents that this agent may call, at most 50, its own id included. The model sees each as a ' +
+  'tool with its name; a call runs that agent and returns its final text.'
 
 function addAgentType(
   refs: Refs,
@@ -230,7 +236,8 @@ function addAgentType(
       }),
       collidingNames: t.stringList({
         description:
-          'Runtime names that several tools of the agent share since an upstream changed; the first of these tools is called.',
+          'Runtime names that several tools of the agent share since an upstream changed; the first of these ' +
+          'tools is called.',
         resolve: (agent, _args, { loaders }) => loaders.collidingNames.load(agent),
       }),
       agentIds: t.idList({ description: agentIds, resolve: (agent) => agent.agentIds ?? [] }),
@@ -312,7 +319,8 @@ function addAgentType(
       }),
       timeoutMs: t.exposeFloat('timeoutMs', {
         description:
-          'Maximum time of the whole generation in milliseconds; time in which it waits for an approver does not count.',
+          'Maximum time of the whole generation in milliseconds; time in which it waits for an approver does ' +
+          'not count.',
       }),
       version: t.exposeInt('version', {
         description: 'The version of the agent; every update increments it.',

@@ -32,7 +32,8 @@ export function createAnswerMeter(maxBytes: number): AnswerMeter {
       if (used > maxBytes)
         fault ??= new AppError(
           'RESPONSE_TOO_LARGE',
-          `The response has more than ${maxBytes} bytes. Request fewer fields, or smaller pages with first. A mutation has been done.`,
+          `The response has more than ${maxBytes} bytes. Request fewer fields, or smaller pages with first. ` +
+            'A mutation has been done.',
         )
       assertQuota()
     },
@@ -48,7 +49,9 @@ export function createAnswerMeter(maxBytes: number): AnswerMeter {
 /** Scalars of any size. Values of every other leaf type are small, and operationGuard limits their number. */
 const large = new Set(['String', 'JSON', 'JSONObject', 'JSONSchema'])
 
-/** Wraps the resolvers of large fields so that they count their bytes in `answer` of the context. Mutates the schema. */
+/**
+ * Wraps the resolvers of large fields so that they count their bytes in `answer` of the context. Mutates the schema.
+ */
 export function meterAnswers(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue
@@ -77,7 +80,10 @@ function meter(field: GraphQLField<unknown, Metered>): void {
   }
 }
 
-/** The size of a value as JSON in bytes, without the cost of escapes. Iterative, so that depth cannot overflow the stack. */
+/**
+ * The size of a value as JSON in bytes, without the cost of escapes. Iterative, so that depth cannot overflow the
+ * stack.
+ */
 function sizeOf(value: object): number {
   const open: unknown[] = [value]
   let bytes = 0

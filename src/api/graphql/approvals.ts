@@ -275,11 +275,13 @@ function addVerdicts(refs: Refs, { GrantInput }: GrantTypes, { Verdict }: Enums)
       arguments: t.field({
         type: 'JSONObject',
         description:
-          'Edited arguments without presets, for APPROVE only; they are validated, and the model learns which ones changed. Default: the frozen arguments.',
+          'Edited arguments without presets, for APPROVE only; they are validated, and the model learns ' +
+          'which ones changed. Default: the frozen arguments.',
       }),
       expectedDigest: t.string({
         description:
-          'The digest that the verdict is for: with another current digest the mutation returns ConflictError. Default: the digest at the time of the request.',
+          'The digest that the verdict is for: with another current digest the mutation returns ' +
+          'ConflictError. Default: the digest at the time of the request.',
       }),
       grant: t.field({
         type: GrantInput,
@@ -290,7 +292,8 @@ function addVerdicts(refs: Refs, { GrantInput }: GrantTypes, { Verdict }: Enums)
   addMutation(refs, {
     name: 'decideApproval',
     description:
-      'Gives a verdict about an approval. The first deciding verdict wins; later ones return ApprovalAlreadyDecidedError or ApprovalExpiredError. Permission: approvals:Decide.',
+      'Gives a verdict about an approval. The first deciding verdict wins; later ones return ' +
+      'ApprovalAlreadyDecidedError or ApprovalExpiredError. Permission: approvals:Decide.',
     input: Decision,
     payload: builder.objectRef<{ approval: Approval }>('DecideApprovalPayload').implement({
       description: 'The result of a verdict that was accepted.',

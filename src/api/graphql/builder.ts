@@ -5,7 +5,9 @@ import RelayPlugin from '@pothos/plugin-relay'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { GraphQLContext } from './context.ts'
 
-/** Limits of one operation. A field costs 1, a list its maximum number of entries times their fields (list-bounds.ts). */
+/**
+ * Limits of one operation. A field costs 1, a list its maximum number of entries times their fields (list-bounds.ts).
+ */
 export const operationLimits = { complexity: 150_000, depth: 15, breadth: 500 }
 
 /** Entries of one page of a connection: the maximum, and the default when neither first nor last is given. */
@@ -48,7 +50,9 @@ export const builder = new SchemaBuilder<SchemaTypes>({
     startCursorFieldOptions: { description: 'The cursor of the first entry; null when the page is empty.' },
     endCursorFieldOptions: { description: 'The cursor of the last entry; null when the page is empty.' },
     firstArgOptions: {
-      description: `Number of entries from the front of the list, 0 to ${pageSizes.maximum}. Default: ${pageSizes.default}, unless last is given.`,
+      description:
+        `Number of entries from the front of the list, 0 to ${pageSizes.maximum}. Default: ` +
+        `${pageSizes.default}, unless last is given.`,
     },
     lastArgOptions: {
       description: `Number of entries from the end of the list, 0 to ${pageSizes.maximum}. Not allowed together with first.`,

@@ -30,7 +30,9 @@ interface ConnectionArgs {
   before?: string | null | undefined
 }
 
-/** Loads one page by keyset. `load` returns rows newest first, or oldest first when its `inverted` is true (for `last`). */
+/**
+ * Loads one page by keyset. `load` returns rows newest first, or oldest first when its `inverted` is true (for `last`).
+ */
 export function page<Row extends { id: string; createdAt: Date }>(
   args: ConnectionArgs,
   load: (page: Page) => Promise<Row[]>,

@@ -47,7 +47,9 @@ export interface Loaders {
   grants: DataLoader<string, Grant | null>
   gateChanges: DataLoader<string, GateChange | null>
   files: DataLoader<string, StoredFile | null>
-  /** By the id of a generation, which the resolver that loaded it has authorised. The same for callsOf and openCallsOf. */
+  /**
+   * By the id of a generation, which the resolver that loaded it has authorised. The same for callsOf and openCallsOf.
+   */
   stepsOf: DataLoader<string, Step[]>
   callsOf: DataLoader<string, ToolCall[]>
   openCallsOf: DataLoader<string, ToolCall[]>
@@ -77,7 +79,10 @@ export interface GraphQLContext {
   readonly models: Models
   readonly loaders: Loaders
   readonly requestId: string
-  /** The newest position of the event log before the operation read anything; only for operations that ask for feedCursor. */
+  /**
+   * The newest position of the event log before the operation read anything; only for operations that ask for
+   * feedCursor.
+   */
   newestPosition?: number
   /** Drops the cached rows: called for each event of a subscription, whose context lives as long as the stream. */
   renewLoaders(): void
@@ -94,7 +99,10 @@ export interface ServerContext {
 /** The default maximum size of a response, in bytes. */
 const defaultMaxAnswerBytes = 8 * 1024 * 1024
 
-/** Creates the context of a request or a subscription. With caller null, every access to ctx or loaders throws UNAUTHENTICATED. */
+/**
+ * Creates the context of a request or a subscription. With caller null, every access to ctx or loaders throws
+ * UNAUTHENTICATED.
+ */
 export function makeContext(
   caller: Ctx | null,
   models: Models,

@@ -1,4 +1,6 @@
-/** Descriptions that several types share, and enum values with theirs: a value without a description does not compile. */
+/**
+ * Descriptions that several types share, and enum values with theirs: a value without a description does not compile.
+ */
 
 /** The values of an enum type by name, each with its description. */
 export function described<Name extends string>(

@@ -1,4 +1,6 @@
-/** Maps AppError to GraphQL: expected refusals become union members, other codes top-level errors; all else is masked. */
+/**
+ * Maps AppError to GraphQL: expected refusals become union members, other codes top-level errors; all else is masked.
+ */
 import { randomUUID } from 'node:crypto'
 import { GraphQLError, print } from 'graphql'
 import { AppError, errorCodes, type ErrorCode, type Issue } from '../../core/errors.ts'

@@ -60,7 +60,8 @@ export function eventFields(refs: Refs) {
       t.id({
         nullable: true,
         description:
-          'The id of the child run that the event is about, in the log of a root generation; null when it is about the generation itself.',
+          'The id of the child run that the event is about, in the log of a root generation; null when it is ' +
+          'about the generation itself.',
         resolve: (event) => event.data.descendantId ?? null,
       }),
     verdict: text('verdict', 'The verdict: APPROVE or REJECT.'),

@@ -42,7 +42,8 @@ function addInterfaces({ builder }: Refs) {
     },
   })
   const cursor =
-    'The cursor of the event; pass it as after to continue after the event. It is the same in subscriptions and queries.'
+    'The cursor of the event; pass it as after to continue after the event. It is the same in subscriptions ' +
+    'and queries.'
   const GenerationEvent = builder.interfaceRef<EventShape>('GenerationEvent').implement({
     description: 'An event of a generation. Clients must ignore event types they do not know.',
     resolveType: nameOf,
@@ -81,7 +82,8 @@ function addInterfaces({ builder }: Refs) {
 function addDelta({ builder }: Refs, { GenerationEvent }: ReturnType<typeof addInterfaces>): void {
   builder.objectRef<DeltaShape>('TextDeltaEvent').implement({
     description:
-      'A piece of text that the model wrote. It may be dropped for a slow client: MessageCommittedEvent has the whole text.',
+      'A piece of text that the model wrote. It may be dropped for a slow client: MessageCommittedEvent has ' +
+      'the whole text.',
     interfaces: [GenerationEvent],
     fields: (t) => ({
       stepIndex: t.exposeInt('stepIndex', {

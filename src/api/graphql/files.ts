@@ -116,7 +116,8 @@ function addFileMutations(refs: Refs): void {
   addMutation(refs, {
     name: 'presignUpload',
     description:
-      'Creates a file and returns a presigned URL that accepts its bytes with PUT, once, within 15 minutes. Permission: files:Create.',
+      'Creates a file and returns a presigned URL that accepts its bytes with PUT, once, within 15 minutes. ' +
+      'Permission: files:Create.',
     input: builder.inputType('PresignUploadInput', {
       description: 'The file to create.',
       fields: (t) => ({
@@ -158,7 +159,8 @@ function addFileMutations(refs: Refs): void {
   addMutation(refs, {
     name: 'deleteFile',
     description:
-      'Deletes a file and its bytes; presigned URLs end, and models that refer to it learn that it was deleted. Permission: files:Delete.',
+      'Deletes a file and its bytes; presigned URLs end, and models that refer to it learn that it was ' +
+      'deleted. Permission: files:Delete.',
     input: builder.inputType('DeleteFileInput', {
       description: 'The file to delete.',
       fields: (t) => ({

@@ -47,7 +47,8 @@ function addType(refs: Refs): void {
       change: t.field({
         type: 'JSONObject',
         description:
-          'The values to set: gate (null removes it), actionGates and agentsOnly. Members that are absent do not change.',
+          'The values to set: gate (null removes it), actionGates and agentsOnly. Members that are absent do ' +
+          'not change.',
         resolve: ({ change }) => change,
       }),
       note: t.exposeString('note', {
@@ -137,7 +138,8 @@ function addMutations(refs: Refs, gates: GateTypes): void {
   addMutation(refs, {
     name: 'proposeGateChange',
     description:
-      'Proposes a gate change, which another person must confirm within seven days before it applies. Permission: gates:Update.',
+      'Proposes a gate change, which another person must confirm within seven days before it applies. ' +
+      'Permission: gates:Update.',
     input: builder.inputType('ProposeGateChangeInput', {
       description: 'The proposed gate change. Fields that are left out do not change.',
       fields: (t) => ({
@@ -175,7 +177,8 @@ function addMutations(refs: Refs, gates: GateTypes): void {
   addMutation(refs, {
     name: 'decideGateChange',
     description:
-      'Confirms or rejects a proposed gate change, once; a confirmed change is applied at once. Permission: gates:Update.',
+      'Confirms or rejects a proposed gate change, once; a confirmed change is applied at once. Permission: ' +
+      'gates:Update.',
     input: builder.inputType('DecideGateChangeInput', {
       description: 'A verdict about a proposed gate change.',
       fields: (t) => ({

@@ -69,7 +69,8 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
       escalateAfterSeconds: t.exposeInt('escalateAfterSeconds', {
         nullable: true,
         description:
-          'Seconds without a verdict until the approval is escalated: an event is sent and admins may decide too. Null: never.',
+          'Seconds without a verdict until the approval is escalated: an event is sent and admins may decide ' +
+          'too. Null: never.',
       }),
       source: t.expose('source', { type: Source, description: 'The origin of the gate.' }),
     }),
@@ -91,7 +92,8 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
       }),
       quorum: t.int({
         description:
-          'The number of approvals by different people that a call needs, 1 to 10. API keys that one key created count as one person. Default: 1.',
+          'The number of approvals by different people that a call needs, 1 to 10. API keys that one key ' +
+          'created count as one person. Default: 1.',
       }),
       excludeRequester: t.boolean({
         description: 'Whether the person who requested the call may not decide about it. Default: false.',
@@ -102,7 +104,8 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
       }),
       escalateAfterSeconds: t.int({
         description:
-          'Seconds without a verdict until the approval is escalated, from 1 and less than timeoutSeconds. Default: never.',
+          'Seconds without a verdict until the approval is escalated, from 1 and less than timeoutSeconds. ' +
+          'Default: never.',
       }),
     }),
   })
@@ -179,7 +182,8 @@ export function addGateTrials(refs: Refs, { Input, Required }: GateTypes): void 
     t.field({
       type: Evaluation,
       description:
-        'Evaluates the gate of a tool for a direct call with these arguments; no tool is called and no approval created. Permission: tools:Get.',
+        'Evaluates the gate of a tool for a direct call with these arguments; no tool is called and no ' +
+        'approval created. Permission: tools:Get.',
       args: {
         toolId: t.arg.id({ required: true, description: 'The id of the tool; it begins with tool_.' }),
         action: t.arg.string({ description: 'The name of the action; required for mcp and platform tools.' }),
@@ -192,7 +196,8 @@ export function addGateTrials(refs: Refs, { Input, Required }: GateTypes): void 
     t.field({
       type: Preview,
       description:
-        'Evaluates a draft gate for the newest recorded calls of a tool and compares it with the current gate. Permission: tools:Get, and toolCalls:List.',
+        'Evaluates a draft gate for the newest recorded calls of a tool and compares it with the current ' +
+        'gate. Permission: tools:Get, and toolCalls:List.',
       args: {
         toolId: t.arg.id({ required: true, description: 'The id of the tool; it begins with tool_.' }),
         action: t.arg.string({ description: 'The name of the action; required for mcp and platform tools.' }),

@@ -228,7 +228,8 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
         type: Required,
         nullable: true,
         description:
-          'The open tool calls and approvals of the generation and its child runs; null when the generation waits for none.',
+          'The open tool calls and approvals of the generation and its child runs; null when the generation ' +
+          'waits for none.',
         resolve: async (generation, _args, { loaders }) => {
           if (isTerminal(generation.storedStatus)) return null
           const calls = await openCalls(generation, loaders)
@@ -321,7 +322,8 @@ function addLog(refs: Refs, events: EventTypes): void {
     t.field({
       type: Log,
       description:
-        'The events after a cursor, the same as those of the subscription generationEvents but without TEXT_DELTA. Fails with CURSOR_EXPIRED when the event of the cursor was deleted.',
+        'The events after a cursor, the same as those of the subscription generationEvents but without ' +
+        'TEXT_DELTA. Fails with CURSOR_EXPIRED when the event of the cursor was deleted.',
       args: {
         after: t.arg.string({
           description: 'The cursor of the last event that the client has. Default: from the first event.',

@@ -105,10 +105,12 @@ function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes): void {
     name: 'startGeneration',
     action: `{ generation ${shown.generation} }`,
     description:
-      'Starts a generation of an agent and returns at once; follow it with the subscription generationEvents. Permission: generations:Start.',
+      'Starts a generation of an agent and returns at once; follow it with the subscription ' +
+      'generationEvents. Permission: generations:Start.',
     input: builder.inputType('StartGenerationInput', {
       description:
-        'A new generation. Settings given here apply to this generation only and may narrow those of the agent, never loosen them.',
+        'A new generation. Settings given here apply to this generation only and may narrow those of the ' +
+        'agent, never loosen them.',
       fields: (t) => ({
         agentId: t.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
         prompt: t.string({
@@ -130,7 +132,8 @@ function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes): void {
         }),
         idempotencyKey: t.string({
           description:
-            'A text that makes retries safe: a repeat with the same key returns the first generation, until 24 hours after its end.',
+            'A text that makes retries safe: a repeat with the same key returns the first generation, until ' +
+            '24 hours after its end.',
         }),
         ...inputs.settings(t, 'run'),
       }),
@@ -184,14 +187,16 @@ function addSubmit(refs: Refs, inputs: SettingInputs): void {
     name: 'submitToolOutputs',
     action: `{ generation ${shown.generation} outcomes { toolCallId status error { code message } } }`,
     description:
-      'Submits outputs of open client tool calls, all or some of them; an identical repeat changes nothing, and the last one resumes the generation. Permission: generations:SubmitToolOutputs.',
+      'Submits outputs of open client tool calls, all or some of them; an identical repeat changes nothing, ' +
+      'and the last one resumes the generation. Permission: generations:SubmitToolOutputs.',
     input: builder.inputType('SubmitToolOutputsInput', {
       description: 'Outputs of client tool calls of a generation and its child runs.',
       fields: (t) => ({
         generationId: t.id({
           required: true,
           description:
-            'The id of the generation; it begins with gen_. The root of a chain accepts outputs for all its child runs.',
+            'The id of the generation; it begins with gen_. The root of a chain accepts outputs for all its ' +
+            'child runs.',
         }),
         outputs: t.field({
           type: [Output],
@@ -205,7 +210,8 @@ function addSubmit(refs: Refs, inputs: SettingInputs): void {
         }),
         activeToolIds: t.idList({
           description:
-            'The ids of the tools and agents that the model sees in the next step of this generation only; [] means none.',
+            'The ids of the tools and agents that the model sees in the next step of this generation only; ' +
+            '[] means none.',
         }),
       }),
     }),
@@ -234,7 +240,8 @@ function addCancel(refs: Refs): void {
     name: 'cancelGeneration',
     action: `{ generation ${shown.generation} }`,
     description:
-      'Requests the end of a generation and of all its child runs. Idempotent; a generation that has ended does not change. Permission: generations:Cancel.',
+      'Requests the end of a generation and of all its child runs. Idempotent; a generation that has ended ' +
+      'does not change. Permission: generations:Cancel.',
     input: refs.builder.inputType('CancelGenerationInput', {
       description: 'The generation to cancel.',
       fields: (t) => ({

@@ -43,7 +43,8 @@ export function addGrants(refs: Refs) {
         schema: t.field({
           type: 'JSONSchema',
           description:
-            'The JSON Schema of the arguments, presets included, for the scope SCHEMA; the approved call must match it.',
+            'The JSON Schema of the arguments, presets included, for the scope SCHEMA; the approved call ' +
+            'must match it.',
         }),
         holder: t.field({ type: Holder, required: true, description: 'Whose calls the grant covers.' }),
         expiresInSeconds: t.int({
@@ -63,7 +64,8 @@ function addGrantType(refs: Refs, Scope: EnumOf<Grant['scope']>): void {
   const { builder } = refs
   refs.Grant.implement({
     description:
-      'A remembered verdict: calls that it covers pass the gate, unless the gate requires more than it did for that verdict. A grant is for one version of the tool.',
+      'A remembered verdict: calls that it covers pass the gate, unless the gate requires more than it did ' +
+      'for that verdict. A grant is for one version of the tool.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'grt_'),
     fields: (t) => ({

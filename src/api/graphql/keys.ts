@@ -65,7 +65,8 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
       createdBy: t.exposeID('createdBy', {
         nullable: true,
         description:
-          'The id of the API key or person that created this key, which ends with it; null for the first key of the installation.',
+          'The id of the API key or person that created this key, which ends with it; null for the first key ' +
+          'of the installation.',
       }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the API key was created.' }),
       expiresAt: t.expose('expiresAt', {
@@ -97,7 +98,8 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
   addMutation(refs, {
     name: 'createApiKey',
     description:
-      'Creates an API key with a role or a policy, and with no more permissions or lifetime than the API key that creates it. Permission: keys:Create.',
+      'Creates an API key with a role or a policy, and with no more permissions or lifetime than the API key ' +
+      'that creates it. Permission: keys:Create.',
     input: builder.inputType('CreateApiKeyInput', {
       description: 'The API key to create: give exactly one of role and policy.',
       fields: (t) => ({
@@ -113,7 +115,8 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
         policy: t.field({
           type: 'JSONObject',
           description:
-            'The permissions as {statement: [{effect, action: ["tools:Call"], resource: ["*"]}]}; not together with role.',
+            'The permissions as {statement: [{effect, action: ["tools:Call"], resource: ["*"]}]}; not ' +
+            'together with role.',
         }),
         expiresAt: t.field({
           type: 'DateTime',
@@ -121,11 +124,13 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
         }),
         votes: t.boolean({
           description:
-            'Whether the API key may decide approvals and gate changes; false marks the key of a program. Default: true.',
+            'Whether the API key may decide approvals and gate changes; false marks the key of a program. ' +
+            'Default: true.',
         }),
         agentId: t.id({
           description:
-            'The id of an agent (agt_…): the API key can then use the MCP bridge of this agent and nothing else. Default: the whole project.',
+            'The id of an agent (agt_…): the API key can then use the MCP bridge of this agent and nothing ' +
+            'else. Default: the whole project.',
         }),
       }),
     }),
@@ -144,7 +149,8 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
   addMutation(refs, {
     name: 'revokeApiKey',
     description:
-      'Revokes an API key and every key created with it: requests fail at once and sockets are closed. Idempotent. Permission: keys:Revoke.',
+      'Revokes an API key and every key created with it: requests fail at once and sockets are closed. ' +
+      'Idempotent. Permission: keys:Revoke.',
     input: builder.inputType('RevokeApiKeyInput', {
       description: 'The API key to revoke.',
       fields: (t) => ({

@@ -12,7 +12,9 @@ export function addLimits(refs: Refs): void {
       PROJECT: 'All requests of all API keys of the project together.',
       KEY: 'All requests of one API key; each message of an MCP batch counts.',
       AGENT: 'Starts of generations of one agent, by any caller.',
-      TOOL: 'Calls of one tool. A direct call beyond the limit is refused with retryAfterMs; a call of a generation waits.',
+      TOOL:
+        'Calls of one tool. A direct call beyond the limit is refused with retryAfterMs; a call of a ' +
+        'generation waits.',
     }),
   })
   const Limit = builder.objectRef<RateLimit>('RateLimit').implement({
@@ -38,7 +40,8 @@ export function addLimits(refs: Refs): void {
   addMutation(refs, {
     name: 'setRateLimit',
     description:
-      'Sets the rate limit of a project, API key, agent or tool, over all replicas together; without perMinute it is removed. Permission: limits:Set.',
+      'Sets the rate limit of a project, API key, agent or tool, over all replicas together; without ' +
+      'perMinute it is removed. Permission: limits:Set.',
     input: builder.inputType('SetRateLimitInput', {
       description: 'A rate limit to set or remove.',
       fields: (t) => ({

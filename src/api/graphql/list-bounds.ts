@@ -75,7 +75,10 @@ const entryBytes = 32
 
 const json = new Set(['JSON', 'JSONObject', 'JSONSchema'])
 
-/** Sets the cost of lists and JSON fields, cuts lists at their maximum and adds it to their descriptions. Mutates the schema. */
+/**
+ * Sets the cost of lists and JSON fields, cuts lists at their maximum and adds it to their descriptions. Mutates the
+ * schema.
+ */
 export function boundLists(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (type.name.startsWith('__') || !(isObjectType(type) || isInterfaceType(type))) continue

@@ -40,4 +40,5 @@ export function addMcpSettings(builder: Builder) {
 }
 
 export const mcpDescription =
-  'The MCP server of the agent, which serves its tools, and the agent itself as a tool. startGeneration cannot override it.'
+  'The MCP server of the agent, which serves its tools, and the agent itself as a tool. startGeneration ' +
+  'cannot override it.'

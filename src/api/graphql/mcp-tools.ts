@@ -25,7 +25,8 @@ export function addMcpTool(refs: Refs, ToolAction: ReturnType<typeof addToolActi
   })
   const Relay = builder.objectRef<{ resources: string[]; prompts: string[] }>('McpRelay').implement({
     description:
-      'The resources and prompts of an upstream MCP server that clients of the bridge may read. Only what a pattern matches is relayed.',
+      'The resources and prompts of an upstream MCP server that clients of the bridge may read. Only what a ' +
+      'pattern matches is relayed.',
     fields: (t) => ({
       resources: t.exposeStringList('resources', {
         description: 'Patterns of resource URIs, in which * stands for any text.',
@@ -37,7 +38,8 @@ export function addMcpTool(refs: Refs, ToolAction: ReturnType<typeof addToolActi
   })
   refs.McpTool.implement({
     description:
-      'An upstream MCP server as a tool: each tool of the server is an action, which models see as {name}_{mcpToolName}.',
+      'An upstream MCP server as a tool: each tool of the server is an action, which models see as ' +
+      '{name}_{mcpToolName}.',
     interfaces: [builder.nodeInterfaceRef(), refs.Tool],
     isTypeOf: (value) => hasPrefix(value, 'tool_') && (value as Tool).kind === 'mcp',
     fields: (t) => ({
@@ -48,14 +50,16 @@ export function addMcpTool(refs: Refs, ToolAction: ReturnType<typeof addToolActi
       headers: t.field({
         type: 'JSONObject',
         description:
-          'Static headers by name, with {{secret:NAME}} not replaced. Values are masked for an API key without tools:Update.',
+          'Static headers by name, with {{secret:NAME}} not replaced. Values are masked for an API key ' +
+          'without tools:Update.',
         resolve: (tool, _args, { ctx }) => shownValues(ctx, tool, tool.mcp!.headers),
       }),
       auth: t.field({
         type: Auth.Object,
         nullable: true,
         description:
-          'How Gatehouse authenticates to the server (OAuth); null: only with tokens of connectUpstream, when a person logged in.',
+          'How Gatehouse authenticates to the server (OAuth); null: only with tokens of connectUpstream, ' +
+          'when a person logged in.',
         resolve: (tool) => tool.mcp!.auth,
       }),
       allow: t.stringList({
@@ -107,7 +111,8 @@ function addInput(refs: Refs, Auth: ReturnType<typeof addUpstreamAuth>['Input'],
   })
   const Relay = builder.inputType('McpRelayInput', {
     description:
-      'The resources and prompts of an upstream MCP server that clients of the bridge may read. In a pattern, * stands for any text.',
+      'The resources and prompts of an upstream MCP server that clients of the bridge may read. In a ' +
+      'pattern, * stands for any text.',
     fields: (t) => ({
       resources: t.stringList({
         description: 'Patterns of resource URIs, such as ["*"] or ["docs://public/*"]. Default: none.',
@@ -123,7 +128,8 @@ function addInput(refs: Refs, Auth: ReturnType<typeof addUpstreamAuth>['Input'],
       url: t.string({
         required: true,
         description:
-          'The absolute URL of the server. {{secret:NAME}} after the host is replaced by the secret when a request is sent.',
+          'The absolute URL of the server. {{secret:NAME}} after the host is replaced by the secret when a ' +
+          'request is sent.',
       }),
       headers: t.field({
         type: 'JSONObject',
@@ -143,11 +149,13 @@ function addInput(refs: Refs, Auth: ReturnType<typeof addUpstreamAuth>['Input'],
       relay: t.field({
         type: Relay,
         description:
-          'The resources and prompts that clients of the bridge may read; each read is a call that the gate of the tool can stop. Default: none.',
+          'The resources and prompts that clients of the bridge may read; each read is a call that the gate ' +
+          'of the tool can stop. Default: none.',
       }),
       trustHints: t.boolean({
         description:
-          'Whether readOnlyHint and idempotentHint of the server decide if a call is repeated after a crash. Default: false.',
+          'Whether readOnlyHint and idempotentHint of the server decide if a call is repeated after a crash. ' +
+          'Default: false.',
       }),
     }),
   })

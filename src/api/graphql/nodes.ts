@@ -31,7 +31,8 @@ export function addNodes({ builder }: Refs): void {
       type: builder.nodeInterfaceRef(),
       nullable: true,
       description:
-        'An object of any type by id; null when it does not exist for this API key. Permission: the Get action of its type.',
+        'An object of any type by id; null when it does not exist for this API key. Permission: the Get ' +
+        'action of its type.',
       args: {
         id: t.arg.id({ required: true, description: 'The id of an object; its prefix names the type.' }),
       },
@@ -43,7 +44,8 @@ export function addNodes({ builder }: Refs): void {
       type: [builder.nodeInterfaceRef()],
       nullable: { list: false, items: true },
       description:
-        'Objects by id, in the order of the ids; null for each that does not exist for this API key. Permission: the Get action of each type.',
+        'Objects by id, in the order of the ids; null for each that does not exist for this API key. ' +
+        'Permission: the Get action of each type.',
       args: { ids: t.arg.idList({ required: true, description: 'The ids of the objects, at most 100.' }) },
       complexity: (args) => ({ field: 1, multiplier: Math.min(args.ids.length, pageSizes.maximum) }),
       resolve: (_root, { ids }, { loaders }) => {

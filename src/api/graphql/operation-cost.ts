@@ -1,4 +1,7 @@
-/** The cost of operations in points: taken before an operation runs, partly returned after it, and reported in the response. */
+/**
+ * The cost of operations in points: taken before an operation runs, partly returned after it, and reported in the
+ * response.
+ */
 import type { Plugin } from 'graphql-yoga'
 import { rateHeaders } from '../../core/rate-headers.ts'
 import { AppError } from '../../core/errors.ts'
@@ -75,7 +78,9 @@ function countFields(data: unknown): number {
   return fields
 }
 
-/** Yoga plugin: sets the rate limit headers, with the remaining requests, on each response to an authenticated caller. */
+/**
+ * Yoga plugin: sets the rate limit headers, with the remaining requests, on each response to an authenticated caller.
+ */
 export function quotaHeaders(): Plugin {
   return {
     onResponse({ response, serverContext }) {

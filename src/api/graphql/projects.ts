@@ -34,7 +34,8 @@ export function addProjects(refs: Refs): void {
       feedCursor: t.string({
         nullable: true,
         description:
-          'The position of the event feed before this operation read anything: projectEvents with it as after joins this ' +
+          'The position of the event feed before this operation read anything: projectEvents with it as ' +
+          'after joins this ' +
           'response without a gap. Permission: events:Subscribe.',
         resolve: async (project, _args, { ctx, newestPosition: newest }) =>
           feedCursor(ctx, project.id, newest ?? (await newestPosition(ctx))),
@@ -83,10 +84,12 @@ export function addProjects(refs: Refs): void {
         modelNotice: t.string({
           nullable: true,
           description:
-            'A warning that agents without a model use the rehearsal model, which is not an AI; null when a model is configured.',
+            'A warning that agents without a model use the rehearsal model, which is not an AI; null when a ' +
+            'model is configured.',
           resolve: (viewer) =>
             viewer.models.rehearses
-              ? 'No model key was found: agents without a model use builtin/rehearsal, which is not an AI and follows rules.'
+              ? 'No model key was found: agents without a model use builtin/rehearsal, which is not an AI and ' +
+                'follows rules.'
               : null,
         }),
       }),
@@ -108,7 +111,8 @@ export function addProjects(refs: Refs): void {
   addMutation(refs, {
     name: 'createProject',
     description:
-      "Creates a project. Only an operator's API key may; it can then create keys for the project. Permission: projects:Create.",
+      "Creates a project. Only an operator's API key may; it can then create keys for the project. " +
+      'Permission: projects:Create.',
     input: builder.inputType('CreateProjectInput', {
       description: 'The project to create.',
       fields: (t) => ({
@@ -132,11 +136,13 @@ export function addProjects(refs: Refs): void {
         name: t.string({ description: 'The display name of the project, 1 to 100 characters.' }),
         runGraceSeconds: t.int({
           description:
-            'How long a generation of a person (OIDC) may still act after the token expired: 0 to 2,592,000 seconds. A new project has 0.',
+            'How long a generation of a person (OIDC) may still act after the token expired: 0 to 2,592,000 ' +
+            'seconds. A new project has 0.',
         }),
         gatesNeedSecond: t.boolean({
           description:
-            'Whether a change of a gate must be confirmed by another person. True needs the permission gates:Update too; once true, only proposeGateChange takes it back.',
+            'Whether a change of a gate must be confirmed by another person. True needs the permission ' +
+            'gates:Update too; once true, only proposeGateChange takes it back.',
         }),
       }),
     }),

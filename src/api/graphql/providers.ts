@@ -57,7 +57,8 @@ export function addProviders(refs: Refs): void {
     t.field({
       type: connection,
       description:
-        'The model providers of a project, newest first, without those configured by environment variables. Permission: providers:List.',
+        'The model providers of a project, newest first, without those configured by environment variables. ' +
+        'Permission: providers:List.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         ...t.arg.connectionArgs(),
@@ -93,7 +94,8 @@ export function addProviders(refs: Refs): void {
         kind: t.field({ type: Kind, required: true, description: 'The API that the provider has.' }),
         baseUrl: t.string({
           description:
-            "The base URL of the API, which must be an allowed address as for tools; required for COMPATIBLE. Default: the vendor's own.",
+            'The base URL of the API, which must be an allowed address as for tools; required for ' +
+            "COMPATIBLE. Default: the vendor's own.",
         }),
         secretName: t.string({
           description: 'The name of the secret that holds the API key of the provider. Default: no key.',
@@ -109,7 +111,8 @@ export function addProviders(refs: Refs): void {
         }),
         contextWindow: t.int({
           description:
-            'The context window of the models in tokens, input and output together; history is trimmed to it. Default: the usual of the kind.',
+            'The context window of the models in tokens, input and output together; history is trimmed to ' +
+            'it. Default: the usual of the kind.',
         }),
       }),
     }),

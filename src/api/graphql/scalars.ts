@@ -30,7 +30,10 @@ export function addScalars(builder: Builder): void {
   })
 }
 
-/** Levels of JSON: more could overflow the stack of recursive code. Each operation of the domain has its own, lower limit. */
+/**
+ * Levels of JSON: more could overflow the stack of recursive code. Each operation of the domain has its own, lower
+ * limit.
+ */
 const maxDepth = 500
 
 function bounded(value: unknown): Json {
@@ -71,13 +74,16 @@ function literal(node: ValueNode, variables: Record<string, unknown>): Json {
 const maxCopiedValues = 20_000
 const copiedOf = new WeakMap<object, number>()
 
-/** Returns the value; throws when the operation copies too many values: one variable can be used in a thousand literals. */
+/**
+ * Returns the value; throws when the operation copies too many values: one variable can be used in a thousand literals.
+ */
 function countCopied(variables: Record<string, unknown>, value: Json): Json {
   const total = (copiedOf.get(variables) ?? 0) + countValues(value, maxCopiedValues)
   copiedOf.set(variables, total)
   if (total > maxCopiedValues)
     throw new GraphQLError(
-      `Expected JSON of at most ${maxCopiedValues} values from variables inside literals. Pass the whole value as one variable.`,
+      `Expected JSON of at most ${maxCopiedValues} values from variables inside literals. Pass the whole ` +
+        'value as one variable.',
     )
   return value
 }

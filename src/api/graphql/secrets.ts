@@ -51,7 +51,8 @@ export function addSecrets(refs: Refs): void {
         }),
         allowedHosts: t.stringList({
           description:
-            'The hosts that the secret may be sent to, such as api.example.com, api.example.com:8443 or *.example.com; at most 50. Null: any host. Default: unchanged, and any host for a new secret.',
+            'The hosts that the secret may be sent to, such as api.example.com, api.example.com:8443 or ' +
+            '*.example.com; at most 50. Null: any host. Default: unchanged, and any host for a new secret.',
         }),
       }),
     }),

@@ -33,7 +33,8 @@ export function addSettingInputs(builder: Builder) {
   })
   const Rule = builder.inputType('StepRuleInput', {
     description:
-      'Settings of one step (step) or of a range of steps (fromStep, toStep). The first rule that covers a step applies.',
+      'Settings of one step (step) or of a range of steps (fromStep, toStep). The first rule that covers a ' +
+      'step applies.',
     fields: (t) => ({
       step: t.int({
         description: 'The number of the one step, from 1; not together with fromStep and toStep.',
@@ -46,7 +47,8 @@ export function addSettingInputs(builder: Builder) {
       }),
       activeToolIds: t.idList({
         description:
-          'The ids of the tools and agents that the model sees in these steps; [] means none. Default: those of the agent.',
+          'The ids of the tools and agents that the model sees in these steps; [] means none. Default: those ' +
+          'of the agent.',
       }),
     }),
   })
@@ -56,7 +58,8 @@ export function addSettingInputs(builder: Builder) {
       hasToolCall: t.string({
         required: true,
         description:
-          'The runtime name of the tool whose call with valid arguments ends the loop. The arguments for a client tool are the output.',
+          'The runtime name of the tool whose call with valid arguments ends the loop. The arguments for a ' +
+          'client tool are the output.',
       }),
     }),
   })
@@ -66,11 +69,13 @@ export function addSettingInputs(builder: Builder) {
     fields: (t) => ({
       tokensPerGeneration: t.int({
         description:
-          'Maximum tokens of one generation and its child runs, 1 to 1,000,000,000. Default: no limit; in startGeneration that of the agent.',
+          'Maximum tokens of one generation and its child runs, 1 to 1,000,000,000. Default: no limit; in ' +
+          'startGeneration that of the agent.',
       }),
       tokensPerDay: t.int({
         description:
-          'Maximum tokens of all generations of the agent within 24 hours, 1 to 2,147,483,647. Default: no limit; in startGeneration that of the agent.',
+          'Maximum tokens of all generations of the agent within 24 hours, 1 to 2,147,483,647. Default: no ' +
+          'limit; in startGeneration that of the agent.',
       }),
     }),
   })
@@ -82,15 +87,21 @@ export function addSettingInputs(builder: Builder) {
       description: `The model as provider/model. ${defaultText(purpose, 'the default model of the installation')}`,
     }),
     activeToolIds: t.idList({
-      description: `The ids of the tools and agents that the model sees, at most 128; [] means none. ${defaultText(purpose, 'all of the agent')}`,
+      description:
+        'The ids of the tools and agents that the model sees, at most 128; [] means none. ' +
+        `${defaultText(purpose, 'all of the agent')}`,
     }),
     stepRules: t.field({
       type: [Rule],
-      description: `Tool choice and visible tools by step, at most 50 rules; the first that covers a step applies. ${defaultText(purpose, 'none')}`,
+      description:
+        'Tool choice and visible tools by step, at most 50 rules; the first that covers a step applies. ' +
+        `${defaultText(purpose, 'none')}`,
     }),
     toolChoice: t.field({
       type: ToolChoice,
-      description: `Whether the model may or must call tools; a named tool is forced in the first step only. ${defaultText(purpose, 'AUTO')}`,
+      description:
+        'Whether the model may or must call tools; a named tool is forced in the first step only. ' +
+        `${defaultText(purpose, 'AUTO')}`,
     }),
     stopConditions: t.field({
       type: [Stop],
@@ -100,40 +111,60 @@ export function addSettingInputs(builder: Builder) {
           : `${stopText} ${defaultText(purpose, 'none')}`,
     }),
     maxSteps: t.int({
-      description: `Maximum model steps of a generation over all pauses and restarts, 1 to 100. ${defaultText(purpose, '20')}`,
+      description:
+        'Maximum model steps of a generation over all pauses and restarts, 1 to 100. ' +
+        `${defaultText(purpose, '20')}`,
     }),
     finalAnswerOnLimit: t.boolean({
-      description: `Whether the model writes one last answer without tools when maxSteps is reached. ${defaultText(purpose, 'true')}`,
+      description:
+        'Whether the model writes one last answer without tools when maxSteps is reached. ' +
+        `${defaultText(purpose, 'true')}`,
     }),
     outputSchema: t.field({
       type: 'JSONSchema',
-      description: `The JSON Schema of output.object; a response that does not match is repaired once, then the generation fails. ${defaultText(purpose, 'text output')}`,
+      description:
+        'The JSON Schema of output.object; a response that does not match is repaired once, then the ' +
+        `generation fails. ${defaultText(purpose, 'text output')}`,
     }),
     temperature: t.float({
       description: `The sampling temperature, 0 to 2. ${defaultText(purpose, "the provider's own")}`,
     }),
     maxOutputTokens: t.int({
-      description: `Maximum output tokens of one model response, 1 to 1,000,000. ${defaultText(purpose, "the provider's own")}`,
+      description:
+        'Maximum output tokens of one model response, 1 to 1,000,000. ' +
+        `${defaultText(purpose, "the provider's own")}`,
     }),
     parallelToolCalls: t.boolean({
-      description: `Whether the tool calls of one step run at the same time; false runs them one by one, in order. ${defaultText(purpose, 'true')}`,
+      description:
+        'Whether the tool calls of one step run at the same time; false runs them one by one, in order. ' +
+        `${defaultText(purpose, 'true')}`,
     }),
     maxContextMessages: t.int({
-      description: `Maximum messages of the history that the model sees, 1 to 10,000, rounded to whole turns. ${defaultText(purpose, 'what fits the model')}`,
+      description:
+        'Maximum messages of the history that the model sees, 1 to 10,000, rounded to whole turns. ' +
+        `${defaultText(purpose, 'what fits the model')}`,
     }),
     budget: t.field({
       type: Budget,
-      description: `Token limits; reaching one ends the generation with stopReason BUDGET. ${defaultText(purpose, 'no limit')}`,
+      description:
+        'Token limits; reaching one ends the generation with stopReason BUDGET. ' +
+        `${defaultText(purpose, 'no limit')}`,
     }),
     clientTimeoutMs: t.int({
-      description: `How long a generation waits for the output of a client tool, in milliseconds: 1,000 to 604,800,000 (7 days). ${defaultText(purpose, '600,000')}`,
+      description:
+        'How long a generation waits for the output of a client tool, in milliseconds: 1,000 to 604,800,000 (7 ' +
+        `days). ${defaultText(purpose, '600,000')}`,
     }),
     onClientTimeout: t.field({
       type: Timeout,
-      description: `What happens when the output of a client tool misses clientTimeoutMs. ${defaultText(purpose, 'CONTINUE')}`,
+      description:
+        'What happens when the output of a client tool misses clientTimeoutMs. ' +
+        `${defaultText(purpose, 'CONTINUE')}`,
     }),
     timeoutMs: t.int({
-      description: `Maximum time of the whole generation in milliseconds, 1,000 to 2,147,483,647 (24 days); time in which it waits for an approver does not count. ${defaultText(purpose, '86,400,000 (one day)')}`,
+      description:
+        'Maximum time of the whole generation in milliseconds, 1,000 to 2,147,483,647 (24 days); time in which ' +
+        `it waits for an approver does not count. ${defaultText(purpose, '86,400,000 (one day)')}`,
     }),
   })
   return { Mode, Timeout, ToolChoice, settings }

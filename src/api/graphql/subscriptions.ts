@@ -18,7 +18,8 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
     t.field({
       type: types.GenerationEvent,
       description:
-        'All events of a generation after the cursor, then new ones live with TEXT_DELTA, until the last event. Fails ' +
+        'All events of a generation after the cursor, then new ones live with TEXT_DELTA, until the last ' +
+        'event. Fails ' +
         'with CURSOR_EXPIRED when the event of the cursor was deleted. Permission: events:Subscribe.',
       args: {
         generationId: t.arg.id({
@@ -41,13 +42,15 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
     t.field({
       type: types.ProjectEvent,
       description:
-        'All events of a project after the cursor, then new ones live, without end. Fails with CURSOR_EXPIRED when the ' +
+        'All events of a project after the cursor, then new ones live, without end. Fails with ' +
+        'CURSOR_EXPIRED when the ' +
         'event of the cursor was deleted. Permission: events:Subscribe.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         after: t.arg.string({
           description:
-            'The cursor of the last event that the client has, or Project.feedCursor; "0" for all events. Default: only new events.',
+            'The cursor of the last event that the client has, or Project.feedCursor; "0" for all events. ' +
+            'Default: only new events.',
         }),
         types: t.arg({
           type: [types.EventType],

@@ -63,7 +63,8 @@ export function addResolve(refs: Refs, Outcome: EnumOf<Resolution>): void {
   addMutation(refs, {
     name: 'resolveUnknownCall',
     description:
-      'Sets the outcome of a tool call with status UNKNOWN, or runs it again; later steps of its thread see the new result. Permission: toolCalls:Resolve.',
+      'Sets the outcome of a tool call with status UNKNOWN, or runs it again; later steps of its thread see ' +
+      'the new result. Permission: toolCalls:Resolve.',
     input: builder.inputType('ResolveUnknownCallInput', {
       description: 'The outcome that a person found out.',
       fields: (t) => ({

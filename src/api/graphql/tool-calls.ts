@@ -14,7 +14,8 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
   const { builder } = refs
   const Status = builder.enumType('ToolCallStatus', {
     description:
-      'The status of a tool call. PROPOSED, AWAITING_APPROVAL, APPROVED, EXECUTING and AWAITING_CLIENT are open, the others final, except that a person may resolve UNKNOWN.',
+      'The status of a tool call. PROPOSED, AWAITING_APPROVAL, APPROVED, EXECUTING and AWAITING_CLIENT are ' +
+      'open, the others final, except that a person may resolve UNKNOWN.',
     values: described(toolCallStatuses, statusDescriptions),
   })
   const Source = builder.enumType('ToolCallSource', {
@@ -54,7 +55,8 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
         type: 'JSONObject',
         nullable: true,
         description:
-          'The arguments without presets, as requested or as an approver edited them; null when the model wrote invalid ones. writeOnly values are masked, except while the call waits for a client.',
+          'The arguments without presets, as requested or as an approver edited them; null when the model ' +
+          'wrote invalid ones. writeOnly values are masked, except while the call waits for a client.',
         resolve: (call) =>
           call.arguments && call.status !== 'AWAITING_CLIENT'
             ? masked(call.arguments, call.masked)
@@ -63,7 +65,8 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
       rawArguments: t.exposeString('rawArguments', {
         nullable: true,
         description:
-          'The text that the model wrote in place of valid arguments, writeOnly values masked; null when the arguments are valid.',
+          'The text that the model wrote in place of valid arguments, writeOnly values masked; null when the ' +
+          'arguments are valid.',
       }),
       attachments: t.field({
         type: [refs.File],
@@ -202,7 +205,8 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
     name: 'callTool',
     action: `{ toolCall ${shown.toolCall} }`,
     description:
-      'Calls a tool outside a generation and waits for the result; a tool failure is a result with isError. A gated call returns as AWAITING_APPROVAL and runs once approved. Permission: tools:Call.',
+      'Calls a tool outside a generation and waits for the result; a tool failure is a result with isError. ' +
+      'A gated call returns as AWAITING_APPROVAL and runs once approved. Permission: tools:Call.',
     input: builder.inputType('CallToolInput', {
       description: 'The tool call to make.',
       fields: (t) => ({
@@ -224,7 +228,8 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
         }),
         idempotencyKey: t.string({
           description:
-            'A text that makes retries safe: a repeat with the same key returns the first call, until 24 hours after it was settled.',
+            'A text that makes retries safe: a repeat with the same key returns the first call, until 24 ' +
+            'hours after it was settled.',
         }),
       }),
     }),
@@ -262,7 +267,8 @@ function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>)
     t.field({
       type: connection,
       description:
-        'The tool calls with status UNKNOWN of a project, newest first: resolveUnknownCall settles them. Permission: toolCalls:List.',
+        'The tool calls with status UNKNOWN of a project, newest first: resolveUnknownCall settles them. ' +
+        'Permission: toolCalls:List.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         toolId: t.arg.id({ description: 'Only calls of the tool with this id.' }),
@@ -304,7 +310,8 @@ const statusDescriptions: Record<(typeof toolCallStatuses)[number], string> = {
   ERRORED: 'The call failed, or was refused with a reason.',
   INVALID: 'The arguments do not match the schema; the call was not sent.',
   UNKNOWN:
-    'The call was sent and no final result arrived, or the server stopped meanwhile. It may have taken effect and is not repeated.',
+    'The call was sent and no final result arrived, or the server stopped meanwhile. It may have taken ' +
+    'effect and is not repeated.',
   REJECTED: 'An approver rejected the call; it was not sent.',
   EXPIRED: 'No approver approved the call in time; it was not sent.',
   SKIPPED: 'The generation ended with the step of the call; it was not sent.',

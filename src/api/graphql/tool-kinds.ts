@@ -18,7 +18,9 @@ export function addToolKinds(refs: Refs, annotations: Annotations, gates: GateTy
   const Method = builder.enumType('HttpMethod', {
     description: 'The HTTP method of an http tool.',
     values: described(methods, {
-      GET: 'The request is a GET: arguments that are no placeholders go into the query. A call may be repeated after a crash.',
+      GET:
+        'The request is a GET: arguments that are no placeholders go into the query. A call may be repeated ' +
+        'after a crash.',
       HEAD: 'The request is a HEAD: arguments as for GET, and the result is the status alone.',
       POST: 'The request is a POST: arguments that are no placeholders are the JSON body.',
       PUT: 'The request is a PUT: arguments as for POST.',
@@ -43,7 +45,8 @@ export function addToolKinds(refs: Refs, annotations: Annotations, gates: GateTy
       headers: t.field({
         type: 'JSONObject',
         description:
-          'Static headers by name, with {{secret:NAME}} not replaced. Values are masked for an API key without tools:Update.',
+          'Static headers by name, with {{secret:NAME}} not replaced. Values are masked for an API key ' +
+          'without tools:Update.',
         resolve: (tool, _args, { ctx }) => shownValues(ctx, tool, tool.http!.headers),
       }),
     }),

@@ -22,7 +22,8 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
   }
   const Annotations = builder.objectRef<Tool['annotations']>('ToolAnnotations').implement({
     description:
-      'Hints about the behaviour of a tool, as in MCP; null: no hint. Tool.idempotent, when null, follows readOnlyHint and idempotentHint.',
+      'Hints about the behaviour of a tool, as in MCP; null: no hint. Tool.idempotent, when null, follows ' +
+      'readOnlyHint and idempotentHint.',
     fields: (t) => ({
       title: t.string({
         nullable: true,
@@ -74,7 +75,8 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
         type: 'JSONSchema',
         nullable: true,
         description:
-          'The JSON Schema of the arguments as models and clients see it, without preset parameters. Null for mcp and platform tools: each action has its own.',
+          'The JSON Schema of the arguments as models and clients see it, without preset parameters. Null ' +
+          'for mcp and platform tools: each action has its own.',
         resolve: (tool) => (tool.platform || tool.mcp ? null : shownSchema(tool)),
       }),
       outputSchema: t.expose('outputSchema', {
@@ -89,7 +91,8 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
       presetParameters: t.field({
         type: 'JSONObject',
         description:
-          'Fixed arguments by name: hidden from models and clients, and not to be overridden. Values are masked for an API key without tools:Update.',
+          'Fixed arguments by name: hidden from models and clients, and not to be overridden. Values are ' +
+          'masked for an API key without tools:Update.',
         resolve: (tool, _args, { ctx }) => shownValues(ctx, tool, tool.presetParameters),
       }),
       timeoutMs: t.exposeInt('timeoutMs', {

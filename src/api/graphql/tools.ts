@@ -80,18 +80,24 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
     }),
     presetParameters: t.field({
       type: 'JSONObject',
-      description: `Fixed arguments by top-level name: hidden from models and clients, and not to be overridden. ${defaultText(purpose, 'none')}`,
+      description:
+        'Fixed arguments by top-level name: hidden from models and clients, and not to be overridden. ' +
+        `${defaultText(purpose, 'none')}`,
     }),
     outputSchema: t.field({
       type: 'JSONSchema',
-      description: `The JSON Schema of a structured result; a result that does not match becomes an error. ${defaultText(purpose, 'none')}`,
+      description:
+        'The JSON Schema of a structured result; a result that does not match becomes an error. ' +
+        `${defaultText(purpose, 'none')}`,
     }),
     annotations: t.field({
       type: inputs.AnnotationsInput,
       description: `Hints about the behaviour of the tool, as in MCP. ${defaultText(purpose, 'none')}`,
     }),
     timeoutMs: t.int({
-      description: `Maximum time of one call in milliseconds, 1 to 600,000. ${defaultText(purpose, 'that of the installation')}`,
+      description:
+        'Maximum time of one call in milliseconds, 1 to 600,000. ' +
+        `${defaultText(purpose, 'that of the installation')}`,
     }),
     idempotent: t.boolean({
       description: `Whether a call may be repeated after a crash. ${defaultText(purpose, 'by HTTP method and annotations')}`,
@@ -101,11 +107,15 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
       description: `How calls over MCP become tasks. ${defaultText(purpose, 'mode OPTIONAL')}`,
     }),
     agentsOnly: t.boolean({
-      description: `Whether only agents may call the tool: callTool is refused, so that the gate of an agent applies. ${defaultText(purpose, 'false')}`,
+      description:
+        'Whether only agents may call the tool: callTool is refused, so that the gate of an agent applies. ' +
+        `${defaultText(purpose, 'false')}`,
     }),
     gate: t.field({
       type: inputs.GateInput,
-      description: `The policy that stops calls for approval. ${defaultText(purpose, 'every call with destructiveHint, else no call')}`,
+      description:
+        'The policy that stops calls for approval. ' +
+        `${defaultText(purpose, 'every call with destructiveHint, else no call')}`,
     }),
   })
   const payload = (name: string) =>
@@ -146,14 +156,16 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
     name: 'updateTool',
     action: `{ tool ${shown.tool} }`,
     description:
-      'Changes the given fields of a tool, keeps the others and increments the version. Permission: tools:Update, and gates:Update for its gates.',
+      'Changes the given fields of a tool, keeps the others and increments the version. Permission: ' +
+      'tools:Update, and gates:Update for its gates.',
     input: builder.inputType('UpdateToolInput', {
       description: 'The changes of a tool: fields that are left out keep their values.',
       fields: (t) => ({
         id: t.id({ required: true, description: 'The id of the tool; it begins with tool_.' }),
         expectedVersion: t.int({
           description:
-            'The version to change: with another current version the mutation returns ConflictError. Default: any version.',
+            'The version to change: with another current version the mutation returns ConflictError. ' +
+            'Default: any version.',
         }),
         name: t.string({ description: 'The new name of the tool, unique in the project.' }),
         ...shared(t, 'update'),

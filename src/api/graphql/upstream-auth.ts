@@ -111,7 +111,9 @@ function addAuthInput({ builder }: Refs, meanings: Record<string, string>) {
   })
 }
 
-/** Converts the `@oneOf` input to the domain's object with a `kind`. GraphQL has checked that exactly one member is set. */
+/**
+ * Converts the `@oneOf` input to the domain's object with a `kind`. GraphQL has checked that exactly one member is set.
+ */
 export function authOf(given: ReturnType<typeof addAuthInput>['$inferInput']): object {
   const { clientCredentials, privateKeyJwt, authorizationCode } = given
   if (clientCredentials) return { kind: 'client_credentials', ...withoutNulls(clientCredentials) }

@@ -200,7 +200,8 @@ function addOperations(refs: Refs): void {
       fields: (t) => ({
         url: t.exposeString('url', {
           description:
-            'The URL to open in a browser within ten minutes; the page asks for confirmation first. The login works once, in that browser only.',
+            'The URL to open in a browser within ten minutes; the page asks for confirmation first. The ' +
+            'login works once, in that browser only.',
         }),
       }),
     }),
@@ -210,7 +211,8 @@ function addOperations(refs: Refs): void {
   addMutation(refs, {
     name: 'disconnectUpstream',
     description:
-      'Deletes the OAuth tokens, the client registration and the pending logins of an upstream. Permission: tools:Connect.',
+      'Deletes the OAuth tokens, the client registration and the pending logins of an upstream. Permission: ' +
+      'tools:Connect.',
     input: only('DisconnectUpstreamInput', 'The mcp tool whose server is disconnected.'),
     payload: toolPayload('DisconnectUpstreamPayload'),
     errors: ['NotFoundError'],
@@ -223,7 +225,8 @@ function addTrial(refs: Refs, { Status, Fault, Era, Transport }: Shared, Auth: U
   addMutation(refs, {
     name: 'testUpstream',
     description:
-      'Connects to an upstream MCP server as an mcp tool would and lists its tools; nothing is stored. Permission: tools:Create.',
+      'Connects to an upstream MCP server as an mcp tool would and lists its tools; nothing is stored. ' +
+      'Permission: tools:Create.',
     input: builder.inputType('TestUpstreamInput', {
       description: 'The connection to test; the fields are those of McpToolConfigInput.',
       fields: (t) => ({
