@@ -55,7 +55,7 @@ export const builder = new SchemaBuilder<SchemaTypes>({
         `${pageSizes.default}, unless last is given.`,
     },
     lastArgOptions: {
-      description: `Number of entries from the end of the list, 0 to ${pageSizes.maximum}. Not allowed together with first.`,
+      description: `Number of entries from the end of the list, 0 to ${pageSizes.maximum}; not together with first.`,
     },
     afterArgOptions: { description: 'Only entries after this cursor.' },
     beforeArgOptions: { description: 'Only entries before this cursor.' },

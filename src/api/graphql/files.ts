@@ -132,7 +132,8 @@ function addFileMutations(refs: Refs): void {
         }),
         agentId: t.id({
           description:
-            'The id of an agent (agt_…) whose bound API keys may attach the file. Default: no bound key may.',
+            'The id of an agent whose bound API keys may attach the file; it begins with agt_. Default: no ' +
+            'bound key may.',
         }),
         size: t.int({
           description: 'The size in bytes, if known: a file that is too large is then refused at once.',

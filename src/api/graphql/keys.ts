@@ -129,8 +129,8 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
         }),
         agentId: t.id({
           description:
-            'The id of an agent (agt_…): the API key can then use the MCP bridge of this agent and nothing ' +
-            'else. Default: the whole project.',
+            'The id of an agent; it begins with agt_. The API key can then use the MCP bridge of this agent and ' +
+            'nothing else. Default: the whole project.',
         }),
       }),
     }),

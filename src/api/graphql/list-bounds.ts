@@ -13,8 +13,8 @@ import {
 import type { AnswerMeter } from './answer-size.ts'
 
 /**
- * The maximum number of entries of every list that is not a connection. Most are bounded when they are stored; the others
- * are cut here. Building the schema throws for a list that is missing.
+ * The maximum number of entries of every list that is not a connection. Most are bounded when they are stored; the
+ * others are cut here. Building the schema throws for a list that is missing.
  */
 export const listMaxima: Record<string, number> = {
   'Agent.activeToolIds': 128,

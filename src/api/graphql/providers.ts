@@ -44,11 +44,11 @@ export function addProviders(refs: Refs): void {
       contextWindow: t.exposeInt('contextWindow', {
         nullable: true,
         description:
-          'The context window of the models in tokens, to which history is trimmed; null: the usual of the kind.',
+          'The context window of the models in tokens, to which history is trimmed; null: the default of the kind.',
       }),
       capabilities: t.expose('capabilities', {
         type: 'JSONObject',
-        description: 'The capabilities of the models where they differ from the usual of the kind.',
+        description: 'The capabilities of the models where they differ from the default of the kind.',
       }),
     }),
   })
@@ -69,7 +69,8 @@ export function addProviders(refs: Refs): void {
     }),
   )
   const Capabilities = builder.inputType('ModelCapabilitiesInput', {
-    description: 'The capabilities of the models of a provider where they differ from the usual of the kind.',
+    description:
+      'The capabilities of the models of a provider where they differ from the default of the kind.',
     fields: (t) => ({
       images: t.boolean({ description: 'Whether the models accept images.' }),
       files: t.boolean({ description: 'Whether the models accept files.' }),
@@ -107,12 +108,12 @@ export function addProviders(refs: Refs): void {
         capabilities: t.field({
           type: Capabilities,
           description:
-            'The capabilities of the models where they differ from the usual of the kind. Default: none differ.',
+            'The capabilities of the models where they differ from the default of the kind. Default: none differ.',
         }),
         contextWindow: t.int({
           description:
             'The context window of the models in tokens, input and output together; history is trimmed to ' +
-            'it. Default: the usual of the kind.',
+            'it. Default: the default of the kind.',
         }),
       }),
     }),

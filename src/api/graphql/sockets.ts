@@ -175,8 +175,8 @@ function withoutHttp(error: GraphQLError | GraphQLFormattedError): GraphQLFormat
 }
 
 /**
- * Prepares an operation, or returns its errors. An error thrown here would close the socket with 4500 and the message of
- * the parser, and end the other operations.
+ * Prepares an operation, or returns its errors. An error thrown here would close the socket with 4500 and the message
+ * of the parser, and end the other operations.
  */
 async function subscribe(
   options: SocketOptions,

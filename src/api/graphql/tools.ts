@@ -100,7 +100,7 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
         `${defaultText(purpose, 'that of the installation')}`,
     }),
     idempotent: t.boolean({
-      description: `Whether a call may be repeated after a crash. ${defaultText(purpose, 'by HTTP method and annotations')}`,
+      description: `Whether a call may be repeated after a crash. ${defaultText(purpose, 'by method and annotations')}`,
     }),
     task: t.field({
       type: inputs.TaskInput,

@@ -23,8 +23,8 @@ class Enough extends Error {}
 
 /**
  * The faults of the variables, at most `variableLimits.issues`; empty when they are valid. Lists inside JSON values are
- * not counted, because their entries are not coerced. graphql-js refuses the same values, but validates all of them first
- * and repeats them in its message, so that a secret of a wrong type would be disclosed.
+ * not counted, because their entries are not coerced. graphql-js refuses the same values, but validates all of them
+ * first and repeats them in its message, so that a secret of a wrong type would be disclosed.
  */
 export function variableFaults(
   schema: GraphQLSchema,

@@ -126,9 +126,9 @@ function minimal(at: GraphQLArgument | GraphQLInputField, type: GraphQLInputType
   return values[name]
 }
 
-/** Descriptions of ids say "Begins with tool_." */
+/** The prefix of an id, from its description: "The id of the tool; it begins with tool_." */
 function prefixOf(at: { description?: string | null | undefined }): string | null {
-  return /Begins with (\w+_)/.exec(at.description ?? '')?.[1] ?? null
+  return /\bbegins with (\w+_)/.exec(at.description ?? '')?.[1] ?? null
 }
 
 type Step = string | 0

@@ -75,6 +75,12 @@ async function secretOf(input: object, by = home.key): Promise<string> {
 
 const ownerOf = (project: FurnishedProject) => ({ ids: project.ids, extras: extrasOf(project) })
 
+/** The actions that the description of the field names: "Permission: tools:Get, and toolCalls:List." */
+function permissionsOf({ field }: RootField): string[] {
+  const [, named = ''] = /Permission: (.*)\.$/.exec(field.description ?? '') ?? []
+  return named.match(/\b[a-zA-Z]+:[A-Z][a-zA-Z]+/g) ?? []
+}
+
 describe('a key that may only see its project', () => {
   let weak: string
   beforeAll(async () => {
@@ -91,6 +97,7 @@ describe('a key that may only see its project', () => {
         extensions: { code: 'FORBIDDEN', action: expect.stringMatching(/^[a-zA-Z]+:[A-Z][a-zA-Z]+$/) },
       })
       expect(refusal!.extensions.action).not.toBe('projects:Get')
+      expect(permissionsOf(root)).toContain(refusal!.extensions.action)
     },
   )
 

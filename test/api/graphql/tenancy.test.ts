@@ -118,7 +118,7 @@ describe('a foreign id is answered word for word like a missing one, and nothing
 })
 
 function prefixIn(root: RootField): string {
-  return /Begins with (\w+_)/.exec(root.field.args[0]!.description!)![1]!
+  return /\bbegins with (\w+_)/.exec(root.field.args[0]!.description!)![1]!
 }
 
 function nodeIds({ ids }: FurnishedProject): string[] {
