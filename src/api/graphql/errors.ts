@@ -73,7 +73,7 @@ const codeMeanings: Record<ErrorCode, string> = {
   APPROVAL_EXPIRED: 'The approval expired before the verdict.',
   BAD_CURSOR: 'The cursor was not issued by this server, or for another list.',
   CURSOR_EXPIRED:
-    'The event of the cursor was deleted from the log; continue with extensions.oldestCursor or newestCursor.',
+    'The event of the cursor is no longer in the log; continue with extensions.oldestCursor or newestCursor.',
   LIMITED: 'A limit is reached; after retryAfterMs milliseconds, if given, a retry may succeed.',
   RESPONSE_TOO_LARGE: 'The response exceeds the size limit; request fewer fields or smaller pages.',
   EXPIRED: 'The deadline has passed.',

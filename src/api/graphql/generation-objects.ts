@@ -225,7 +225,7 @@ function addLog(refs: Refs, events: EventTypes): void {
       type: Log,
       description:
         'The events after a cursor, the same as those of the subscription generationEvents but without ' +
-        'TEXT_DELTA. Fails with CURSOR_EXPIRED when the event of the cursor was deleted.',
+        'TEXT_DELTA. Fails with CURSOR_EXPIRED when the event of the cursor is no longer in the log.',
       args: {
         after: t.arg.string({
           description: 'The cursor of the last event that the client has. Default: from the first event.',

@@ -19,8 +19,8 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
       type: types.GenerationEvent,
       description:
         'All events of a generation after the cursor, then new ones live with TEXT_DELTA, until the last ' +
-        'event. Fails ' +
-        'with CURSOR_EXPIRED when the event of the cursor was deleted. Permission: events:Subscribe.',
+        'event. Fails with CURSOR_EXPIRED when the event of the cursor is no longer in the log. ' +
+        'Permission: events:Subscribe.',
       args: {
         generationId: t.arg.id({
           required: true,
@@ -43,8 +43,7 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
       type: types.ProjectEvent,
       description:
         'All events of a project after the cursor, then new ones live, without end. Fails with ' +
-        'CURSOR_EXPIRED when the ' +
-        'event of the cursor was deleted. Permission: events:Subscribe.',
+        'CURSOR_EXPIRED when the event of the cursor is no longer in the log. Permission: events:Subscribe.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         after: t.arg.string({

@@ -183,7 +183,7 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
       deadlineAt: t.expose('deadlineAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When an open call of a client tool times out; null for every other call.',
+        description: 'When the call of a client tool times out; null for a call of another tool.',
       }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the call was requested.' }),
       startedAt: t.expose('startedAt', {
@@ -271,5 +271,5 @@ const statusDescriptions: Record<(typeof toolCallStatuses)[number], string> = {
   REJECTED: 'An approver rejected the call; it was not sent.',
   EXPIRED: 'No approver approved the call in time; it was not sent.',
   SKIPPED: 'The generation ended with the step of the call; it was not sent.',
-  CANCELLED: 'The generation ended before the call had a result.',
+  CANCELLED: 'The generation ended, or the caller withdrew the call, before it had a result.',
 }

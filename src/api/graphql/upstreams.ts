@@ -264,12 +264,12 @@ function addTrial(refs: Refs, { Status, Fault, Era, Transport }: Shared, Auth: U
         era: t.expose('era', {
           type: Era,
           nullable: true,
-          description: 'The protocol that the server speaks; null when the test failed.',
+          description: 'The protocol that the server speaks; null when it is unknown.',
         }),
         transport: t.expose('transport', {
           type: Transport,
           nullable: true,
-          description: 'The transport to the server; null when the test failed.',
+          description: 'The transport to the server; null when it is unknown.',
         }),
         tools: t.exposeStringList('tools', { description: 'The names of the tools of the server.' }),
       }),

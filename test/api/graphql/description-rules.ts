@@ -1,6 +1,6 @@
 /**
- * What a description in the schema must be like, as data: GraphiQL and MCP clients show it alone, without the name of its
- * type and without its neighbours. descriptions.test.ts applies the rules.
+ * What a description in the schema must be like, as data: GraphiQL and MCP clients show it alone, without its type and
+ * without its neighbours. descriptions.test.ts applies the rules.
  */
 import { rules as wordRules } from '../../docs/words.ts'
 
@@ -33,6 +33,29 @@ const ownWords = (text: string) => wordsOf(text).filter((one) => !emptyWords.has
 /** A sentence ends with a full stop before a space and a new beginning; "provider/model" and "1.5" do not. */
 const sentencesOf = (text: string) => text.split(/(?<=[^\s.]{2}\.)\s+(?=[A-Z{["'`\d])/)
 
+/** Matches a text that begins with one of these words or phrases; `|` separates them, each a regular expression. */
+const beginsWith = (...phrases: string[]) => new RegExp(`^(?:${phrases.join('|')})\\b`)
+
+const prepositions = beginsWith(
+  'For|Of|With|Without|In|Inside|By|On|At|From|To|As|Under|Beside|Behind|After|Before|Through|Within|Until|Since|Like',
+  'And|Or|But|Else|Then',
+)
+const pronouns = beginsWith(
+  'It|Its|They|Them|Their|He|She|This|That|These|Those|Such|So|Both|Either|Neither|None|Here|There|Now',
+  'What follows|Which (?:is|are|was|of|way)|(?:Any|All|One) of (?:it|them)',
+  'The (?:same|others?|rest|former|latter)|The (?:first|last|newest|oldest) of (?:it|them|several)',
+  '(?:Only|All|Everything|Any) (?:those|these|they|it|that|for|of|with|in|by)',
+)
+const questions = '^(?:Why|How|When|Where|What|Whether|Which|Who|Whose)'
+const aboutPronouns = [
+  `${questions}(?: (?:else|much|many|long|often|far|of|in|to|for|at))*(?: \\w+)? (?:it|its|they|their|them|there)\\b`,
+  `${questions}(?: \\w+)? (?:that|this|these|those) (?:is|are|was|were|has|have|of)\\b`,
+].map((pattern) => new RegExp(pattern, 'i'))
+const withoutNoun = beginsWith(
+  'Absolute|Accepted|Announced|Approved|Asked|Begins|Cancelled|Counts(?! of)|Denied|Done|Expired|Failed|False|Given',
+  'Left|Less|Letters|Matches|Null|Raised|Rejected|Required|Sent|Set|True|Unique|Used|Waiting|Waits|Written',
+)
+
 export const descriptionRules: DescriptionRule[] = [
   {
     fault: 'is missing: describe it',
@@ -56,14 +79,11 @@ export const descriptionRules: DescriptionRule[] = [
     fault: 'has fewer than three words: say what it is the name, time or number of',
     breaks: (text) => text.trim() !== '' && wordsOf(text).length < 3,
     refuses: ['The call.', 'See error.', 'When.'],
-    accepts: ['A tool call.', 'The tool call.'].slice(0, 1),
+    accepts: ['A tool call.'],
   },
   {
     fault: 'begins with a preposition or conjunction: begin with the thing itself',
-    breaks: (text) =>
-      /^(?:For|Of|With|Without|In|Inside|By|On|At|From|To|As|Under|Beside|Behind|After|Before|Through|Within|Until|Since|Like|And|Or|But|Else|Then)\b/.test(
-        text,
-      ),
+    breaks: (text) => prepositions.test(text),
     refuses: [
       'For one answer.',
       'For people.',
@@ -76,11 +96,7 @@ export const descriptionRules: DescriptionRule[] = [
   },
   {
     fault: 'begins with a pronoun, or with a word that points to something it does not name',
-    breaks: (text) =>
-      /^(?:It|Its|They|Them|Their|He|She|This|That|These|Those|Such|So|Both|Either|Neither|None|Here|There|Now|What follows|Any of (?:it|them)|All of (?:it|them)|One of (?:it|them)|Which (?:is|are|was|of|way)|The (?:same|others?|rest|former|latter)|The (?:first|last|newest|oldest) of (?:it|them|several))\b/.test(
-        text,
-      ) ||
-      /^(?:Only|All|Everything|Those|Any|None) (?:those|these|they|it|that|for|of|with|in|by)\b/.test(text),
+    breaks: (text) => pronouns.test(text),
     refuses: [
       'What follows when it does not come.',
       'Only those that stand there.',
@@ -99,13 +115,7 @@ export const descriptionRules: DescriptionRule[] = [
   },
   {
     fault: 'is about a pronoun: name the thing',
-    breaks: (text) =>
-      /^(?:Why|How|When|Where|What|Whether|Which|Who|Whose)(?: (?:else|much|many|long|often|far|of|in|to|for|at))*(?: \w+)? (?:it|its|they|their|them|there)\b/i.test(
-        text,
-      ) ||
-      /^(?:Why|How|When|Where|What|Whether|Which|Who)(?: \w+)? (?:that|this|these|those) (?:is|are|was|were|has|have|of)\b/i.test(
-        text,
-      ),
+    breaks: (text) => aboutPronouns.some((pattern) => pattern.test(text)),
     refuses: [
       'When it was made.',
       'Why it failed, for programs.',
@@ -118,10 +128,7 @@ export const descriptionRules: DescriptionRule[] = [
   },
   {
     fault: 'begins with an adjective or a verb without its noun: say who or what does it',
-    breaks: (text) =>
-      /^(?:Absolute|Accepted|Announced|Approved|Asked|Begins|Cancelled|Counts(?! of)|Denied|Done|Expired|Failed|False|Given|Left|Less|Letters|Matches|Null|Raised|Rejected|Required|Sent|Set|True|Unique|Used|Waiting|Waits|Written)\b(?! by)/.test(
-        text,
-      ),
+    breaks: (text) => withoutNoun.test(text),
     refuses: [
       'Begins with gen_.',
       'Counts from 1.',

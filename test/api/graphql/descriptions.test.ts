@@ -60,7 +60,7 @@ test('types, fields, arguments, input fields and enum values are all read', () =
   expect(coordinates.length).toBeGreaterThan(800)
 })
 
-/** The descriptions that break a rule, by what is wrong with them; the same text is listed once, with all its places. */
+/** The descriptions that break a rule, by what is wrong; the same text is listed once, with all its coordinates. */
 function faults(): Record<string, string[]> {
   const found: Record<string, string[]> = {}
   for (const { fault, breaks } of descriptionRules) {
