@@ -33,7 +33,7 @@ beforeAll(async () => {
   projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
 })
 afterAll(async () => {
-  for (const close of closers.reverse()) await close()
+  for (const close of closers.toReversed()) await close()
 })
 
 /** Writes events while something stands in the way, and says how late each was told. */

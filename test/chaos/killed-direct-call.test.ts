@@ -78,7 +78,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
   // One process has the embedded database: what a failed test left running must not be in the way of the next.
   afterEach(() => Promise.all(running.splice(0).map((replica) => replica.kill())))
   afterAll(async () => {
-    for (const close of closers.reverse()) await close()
+    for (const close of closers.toReversed()) await close()
   })
 
   async function start(): Promise<Replica> {

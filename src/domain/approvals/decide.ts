@@ -23,9 +23,9 @@ import {
 import { loadCall, type ToolCall } from '../tool-calls/index.ts'
 import { verdicts, type Approval, type Verdict } from './approval.ts'
 import { digestOf } from './digest.ts'
-import { decide, type Edit, type Ready } from './decision.ts'
+import { applyVerdict, type Edit, type Ready } from './apply-verdict.ts'
 import { grantShape, type GrantInput } from './grants.ts'
-import { unmasked } from './handed-back.ts'
+import { unmasked } from './masked-edits.ts'
 import { findApproval } from './read.ts'
 import { personsIn, RightsChanged, whyNot } from './rights.ts'
 
@@ -167,7 +167,7 @@ async function decideAll(ctx: Ctx, ready: Ready[]): Promise<Approval[]> {
     const hints: Hint[] = []
     const decided: Approval[] = []
     for (const one of ready) {
-      const made = await decide(tx, ctx, one)
+      const made = await applyVerdict(tx, ctx, one)
       hints.push(...made.hints)
       decided.push(made.approval)
     }

@@ -23,6 +23,7 @@ import { insertProjectEvents } from '../events/index.ts'
 import {
   askAgain,
   callSettled,
+  endOf,
   callStarted,
   executedEntry,
   holdBack,
@@ -108,7 +109,7 @@ export async function settleOnce(
   const status = statusOf(finished)
   const outcome = { id: call.id, status, result: finished.result }
   const [row] = await writtenRows(services.leaseDb, toolCalls, [
-    sql`g as (${settleCalls('settle', [outcome], underLease(held), {}, wholeRow)})`,
+    sql`g as (${settleCalls(endOf(call.status), [outcome], underLease(held), {}, wholeRow)})`,
     sql`e as (${insertProjectEvents(call.projectId, [callSettled(call, status)], sql`g`)})`,
     sql`a as (${insertEntries([executedEntry(call, status)])})`,
   ])
@@ -125,7 +126,7 @@ async function voidAndAskAgain(services: Services, held: Held, call: ToolCall, d
   const result = driftResult(reason)
   const changed = again
     ? askAgain(call.id, { ...questionOf(drift, again), ...masked }, proof)
-    : settleCalls('settle', [{ id: call.id, status: 'ERRORED', result, ...masked }], proof)
+    : settleCalls('refuse', [{ id: call.id, status: 'ERRORED', result, ...masked }], proof)
   const events = [voided(call, reason), again ? requested(again) : callSettled(call, 'ERRORED')]
   const rows = await atomically(services.db, async (tx) => {
     await lockOwners(tx, [ownerOf(call)])

@@ -37,11 +37,9 @@ export {
   underLease,
   underLock,
   wholeRow,
-  type CallOutcome,
-  type EditedCall,
-  type ProposedCall,
 } from './sql.ts'
 export {
+  endOf,
   isOpen,
   isSettled,
   stateDiagram,
@@ -57,3 +55,4 @@ export {
   type ToolCall,
   type ToolCallAttempt,
 } from './tool-call.ts'
+export type { CallOutcome, EditedCall, ProposedCall } from './writes.ts'

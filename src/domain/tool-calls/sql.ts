@@ -1,11 +1,10 @@
 /**
- * The only statements that write tool_calls. Each proves the status that it leaves (`transitions`) and who may write
- * (`Proof`); what has moved on meanwhile stays as it is. Most stand as a part in a larger statement, whose relations they
+ * The only statements that write tool_calls. Each update proves the status that it leaves (`transitions`) and who may
+ * write (`Proof`); a call that has moved on stays as it is. Most are parts of a larger statement, whose relations they
  * name. Every update calls the row `t`.
  */
 import { sql, SQL } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
-import type { JsonObject } from '../../core/json.ts'
 import { nowPlus } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assignments, fromRecordset, insertSelect, recordset, type Values } from '../../store/db/write.ts'
@@ -14,6 +13,7 @@ import { codeOf } from '../tools/index.ts'
 import { attemptBegins, attemptEnds, attemptEndsLate, newAttempt } from './attempts.ts'
 import { transitions, type To, type ToolCallStatus, type TransitionName } from './state.ts'
 import type { AskedBack, Resolution } from './tool-call.ts'
+import type { CallOutcome, EditedCall, ProposedCall, Settling } from './writes.ts'
 
 /** A condition on `t`: that its writer may write it. */
 export type Proof = SQL
@@ -37,32 +37,6 @@ export const wholeRow = sql`t.*`
 type CallValues = Values<typeof toolCalls>
 /** The calls that are meant: ids, or a condition on `t`. */
 type Which = readonly string[] | SQL
-
-/** A call as its generation proposes it. */
-export interface ProposedCall {
-  id: string
-  stepIndex: number
-  callIndex: number
-  providerCallId: string
-  tool: {
-    id: string
-    version: number
-    kind: string
-    action: string | null
-    definitionHash: string | null
-  } | null
-  runtimeName: string
-  status: To<'propose'>
-  arguments: JsonObject | null
-  rawArguments: string | null
-  masked: string[][] | null
-  result: ToolResult | null
-  errorCode: string | null
-  approvalId: string | null
-  grantId: string | null
-  /** For AWAITING_CLIENT: how long its output is waited for, in milliseconds. */
-  waitMs: number | null
-}
 
 /** Part over the generation's row `g(id, project_id, requested_by, requester)`: the calls of a step. EXECUTING ones are sent next. */
 export function insertCalls(calls: readonly ProposedCall[]): SQL {
@@ -149,21 +123,6 @@ export function mayStart(ids: readonly string[]): SQL {
     select 1 from tool_calls as t where t.id in ${[...ids]} and (t.settled_at is not null or t.child_id is not null))`
 }
 
-type Settling = Extract<
-  TransitionName,
-  'settle' | 'submit' | 'close' | 'approve' | 'reject' | 'withdraw' | 'settleLate' | 'resolve'
->
-
-export interface CallOutcome<Name extends Settling = Settling> {
-  id: string
-  status: To<Name>
-  result: ToolResult
-  /** Tells an identical repeat of a submitted output from a conflict. */
-  outputHash?: string
-  /** Places in the arguments that are not shown from now on. */
-  masked?: string[][]
-}
-
 /** Settles calls with their results. A late or personal outcome leaves the time at which the call was settled. */
 export function settleCalls<Name extends Settling>(
   name: Name,
@@ -214,13 +173,6 @@ export function expireCalls(result: ToolResult): SQL {
     { status: 'EXPIRED', result, isError: true, errorCode: codeOf(result), settledAt: sql`now()` },
     sql`from a`,
   )
-}
-
-/** What an approver put in place of the arguments. */
-export interface EditedCall {
-  own: JsonObject
-  keys: string[]
-  masked: string[][]
 }
 
 /** The columns that an edit of the arguments changes. */

@@ -82,11 +82,23 @@ export const transitions = {
     writer: 'executor',
     when: 'the tool has changed since the approval',
   },
+  refuse: {
+    from: ['PROPOSED', 'APPROVED'],
+    to: ['ERRORED'],
+    writer: 'executor',
+    when: 'it cannot be sent: its tool, arguments or requester are not valid any more',
+  },
   settle: {
-    from: ['PROPOSED', 'APPROVED', 'EXECUTING', 'AWAITING_CLIENT'],
+    from: ['EXECUTING'],
     to: ['SUCCEEDED', 'ERRORED', 'UNKNOWN'],
     writer: 'executor',
     when: 'its outcome is known, or nobody can know it',
+  },
+  timeOut: {
+    from: ['AWAITING_CLIENT'],
+    to: ['ERRORED'],
+    writer: 'executor',
+    when: 'the client gave no output in time',
   },
   askCaller: {
     from: ['EXECUTING'],
@@ -132,9 +144,15 @@ export const transitions = {
   },
   close: {
     from: openStatuses,
-    to: ['CANCELLED', 'UNKNOWN'],
+    to: ['CANCELLED'],
     writer: 'generation',
-    when: 'the generation ends first; UNKNOWN when the call was sent',
+    when: 'the generation ends first, and the call was not sent',
+  },
+  closeSent: {
+    from: ['EXECUTING'],
+    to: ['UNKNOWN'],
+    writer: 'generation',
+    when: 'the generation ends while the call is under way',
   },
   settleLate: {
     from: ['UNKNOWN'],
@@ -157,13 +175,25 @@ export const transitions = {
 } as const satisfies Record<string, Transition>
 
 export type TransitionName = keyof typeof transitions
+/** How the executor ends a call of that status. */
+export function endOf(status: ToolCallStatus): 'refuse' | 'settle' | 'timeOut' {
+  if (status === 'EXECUTING') return 'settle'
+  return status === 'AWAITING_CLIENT' ? 'timeOut' : 'refuse'
+}
+
 /** What a transition can lead to. */
 export type To<Name extends TransitionName> = (typeof transitions)[Name]['to'][number]
 
-/** The table as a Mermaid state diagram: one edge for each pair of states, with the transition and who writes it. */
+/** The table as a Mermaid state diagram: one edge for each pair of states, with its transitions and who writes them. */
 export function stateDiagram(): string {
-  const edges = Object.entries<Transition>(transitions).flatMap(([name, { from, to, writer }]) =>
-    (from ?? ['[*]']).flatMap((state) => to.map((next) => `  ${state} --> ${next}: ${name} (${writer})`)),
+  const labels = new Map<string, string[]>()
+  for (const [name, { from, to, writer }] of Object.entries<Transition>(transitions))
+    for (const state of from ?? ['[*]'])
+      for (const next of to) {
+        const edge = `${state} --> ${next}`
+        labels.set(edge, [...(labels.get(edge) ?? []), `${name} (${writer})`])
+      }
+  return ['stateDiagram-v2', ...[...labels].map(([edge, names]) => `  ${edge}: ${names.join(', ')}`)].join(
+    '\n',
   )
-  return ['stateDiagram-v2', ...edges].join('\n')
 }

@@ -60,7 +60,7 @@ export async function timeOut(turn: Turn, late: ToolCall[]): Promise<TurnOutcome
     const outcomes = open.map(({ id }) => ({ id, status: 'ERRORED' as const, result }))
     return commit(tx, held, {
       wakeAt: nowPlus(services.limits.leaseMs),
-      calls: open.length > 0 ? [settleCalls('settle', outcomes, inGeneration)] : [],
+      calls: open.length > 0 ? [settleCalls('timeOut', outcomes, inGeneration)] : [],
       events: open.map((call) => callSettled(call, 'ERRORED')),
     })
   })

@@ -103,7 +103,7 @@ async function voidAndAskAgain(turn: Turn, call: ToolCall, drift: Drift): Promis
   const changed = again
     ? askAgain(call.id, { ...questionOf(drift, again), ...masked }, inGeneration)
     : settleCalls(
-        'settle',
+        'refuse',
         [{ id: call.id, status: 'ERRORED', result: driftResult(reason), ...masked }],
         inGeneration,
       )

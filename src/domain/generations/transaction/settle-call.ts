@@ -4,6 +4,7 @@ import { nowPlus } from '../../../store/db/database.ts'
 import type { Services } from '../../access/index.ts'
 import {
   callSettled,
+  endOf,
   executedEntry,
   inGeneration,
   loadCall,
@@ -25,7 +26,7 @@ export function outcomeOf(
 ): Change {
   return {
     wakeAt: nowPlus(services.limits.leaseMs),
-    calls: [settleCalls('settle', [{ id: call.id, status, result }], inGeneration)],
+    calls: [settleCalls(endOf(call.status), [{ id: call.id, status, result }], inGeneration)],
     events: [callSettled(call, status)],
     audit: [executedEntry(call, status)],
   }

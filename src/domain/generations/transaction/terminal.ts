@@ -30,18 +30,19 @@ function closeOpenCalls(
   const open = calls.filter(isOpen)
   const asked = open.filter((call) => call.status === 'AWAITING_APPROVAL')
   const wasSent = (call: ToolCall) => call.status === 'EXECUTING' && !call.childId
-  const statusOf = (call: ToolCall) => (wasSent(call) ? ('UNKNOWN' as const) : ('CANCELLED' as const))
-  const outcomes = open.map((call) => ({
-    id: call.id,
-    status: statusOf(call),
-    result: wasSent(call) ? unknownResult() : errorResult(code, message),
-  }))
+  const [sent, unsent] = [open.filter(wasSent), open.filter((call) => !wasSent(call))]
+  const result = errorResult(code, message)
+  const cancelled = unsent.map(({ id }) => ({ id, status: 'CANCELLED' as const, result }))
+  const unknown = sent.map(({ id }) => ({ id, status: 'UNKNOWN' as const, result: unknownResult() }))
   return {
-    calls: open.length > 0 ? [settleCalls('close', outcomes, inGeneration)] : [],
+    calls: [
+      ...(cancelled.length > 0 ? [settleCalls('close', cancelled, inGeneration)] : []),
+      ...(unknown.length > 0 ? [settleCalls('closeSent', unknown, inGeneration)] : []),
+    ],
     also: asked.length > 0 ? [voidPending()] : [],
     events: [
       ...asked.map((call) => voided(call, 'GENERATION_ENDED')),
-      ...open.map((call) => callSettled(call, statusOf(call))),
+      ...open.map((call) => callSettled(call, wasSent(call) ? 'UNKNOWN' : 'CANCELLED')),
       closingEvent,
     ],
   }

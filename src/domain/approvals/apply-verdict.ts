@@ -53,7 +53,7 @@ export interface Decision {
 }
 
 /** Decides; the owner must be locked, and the key valid. Answers the approval as it is now, and what to ring after the commit. */
-export async function decide(
+export async function applyVerdict(
   tx: Database,
   ctx: Ctx,
   ready: Ready,
@@ -72,7 +72,7 @@ export async function decide(
   const persons = await personsIn(tx, ctx, approval)
   const refusal = whyNot(ctx, approval, persons)
   if (refusal) throw new RightsChanged(approval, refusal)
-  const edit = changes(ready.edit, approval) ? ready.edit : null
+  const edit = isEdit(ready.edit, approval) ? ready.edit : null
   const read = given.expectedDigest || (given.verdict === 'APPROVE' ? ready.approval.digest : null)
   if (read && read !== approval.digest)
     throw conflict(
@@ -84,18 +84,18 @@ export async function decide(
   const vote = voteOf(ctx, given, now)
   const votes = edit ? [vote] : [...approval.votes, vote]
   const requirement = edit?.requirement ?? approval.requirement
-  const outcome = outcomeOf({ ...(await asItRuns(tx, approval)), requirement }, votes)
+  const outcome = outcomeOf({ ...(await asExecuted(tx, approval)), requirement }, votes)
   const hints = await commitVote(tx, ctx, ready, { approval, votes, outcome, edit })
   if (given.grant && outcome.status !== 'APPROVED')
     throw invalidAt([...root, 'grant'], 'goes with the vote that reaches the quorum')
-  const decided = after(approval, votes, outcome, edit, now)
+  const decided = approvalAfter(approval, votes, outcome, edit, now)
   if (given.grant)
     await insertGrant(tx, ctx, approval, currentArguments(decided), given.grant, [...root, 'grant'])
   return { approval: decided, hints }
 }
 
 /** What the client would run is handed out by the verdict; what has drifted goes to the worker first, who asks again. */
-async function asItRuns(tx: Database, approval: Approval): Promise<Approval> {
+async function asExecuted(tx: Database, approval: Approval): Promise<Approval> {
   if (approval.onApprove === 'RUN' || !(await isOutdated(tx, approval))) return approval
   return { ...approval, onApprove: 'RUN' }
 }
@@ -113,7 +113,13 @@ function voteOf(ctx: Ctx, given: Decision, now: Date): Vote {
 }
 
 /** The approval as the statement leaves it. */
-function after(approval: Approval, votes: Vote[], outcome: Outcome, edit: Edit | null, now: Date): Approval {
+function approvalAfter(
+  approval: Approval,
+  votes: Vote[],
+  outcome: Outcome,
+  edit: Edit | null,
+  now: Date,
+): Approval {
   const { status } = outcome
   const { digest, masked, requirement } = edit ?? approval
   const edited = edit ? { editedArguments: edit.merged, digest, masked, requirement } : {}
@@ -121,7 +127,7 @@ function after(approval: Approval, votes: Vote[], outcome: Outcome, edit: Edit |
 }
 
 /** Whoever repeats what stands there agrees to it; whoever puts the first arguments back edits once more. */
-function changes(edit: Edit | null, approval: Approval): boolean {
+function isEdit(edit: Edit | null, approval: Approval): boolean {
   return edit !== null && hashJson(edit.merged) !== hashJson(currentArguments(approval))
 }
 
