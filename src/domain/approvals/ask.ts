@@ -1,4 +1,7 @@
-/** Asking: an approval is made in the transaction of its call, and with it frozen what the people see and what runs. */
+/**
+ * Creates and voids approvals, in the transaction of their calls. Creating one freezes what approvers see and what
+ * will run.
+ */
 import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -10,15 +13,15 @@ import { type ToolCall } from '../tool-calls/index.ts'
 import type { OnApprove, VoidReason } from './approval.ts'
 import { digestOf, type Asked } from './digest.ts'
 
-/** What somebody wants to do and must not do alone. */
+/** A call that needs an approval. */
 export interface Question {
   toolCallId: string
   tool: Asked & Pick<Callable, 'inputSchema' | 'runtimeName'>
-  /** Presets merged in. */
+  /** The arguments with presets merged in. */
   merged: JsonObject
   requirement: Requirement
   onApprove: OnApprove
-  /** For CLIENT: how long the output is waited for after the approval, in milliseconds. */
+  /** For CLIENT: how long the client has for the output after the approval, in milliseconds. */
   clientTimeoutMs: number | null
   requestedBy: string
 }
@@ -34,9 +37,9 @@ export function newApproval({ masterKey }: Pick<Services, 'masterKey'>, question
 }
 
 /**
- * The tail of a statement with a relation `g(id, project_id, agent_id, thread_id)`, one row, `id` null outside a
- * generation: inserts the approvals and points their calls at them. The calls must be in the table already or come in
- * with `approval_id` set.
+ * The tail of a statement with a relation `g(id, project_id, agent_id, thread_id)` of one row, whose `id` is null
+ * outside a generation: inserts the approvals and sets `approval_id` of their calls. The calls must already be in the
+ * table, or be inserted with `approval_id` set.
  */
 export function insertApprovals(questions: readonly NewApproval[]): SQL {
   const rows = questions.map((q) => ({
@@ -69,14 +72,15 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
       masked jsonb, digest text, by text, requirement jsonb, next text, client int, seconds float8, escalate float8)`
 }
 
-/** The event that an approval was asked for. */
+/** The event `approval.requested` of this approval. */
 export function requested({ id, toolCallId, tool }: NewApproval): GenerationEvent {
   return approvalRequested({ approvalId: id, toolCallId, name: tool.runtimeName })
 }
 
 /**
- * Part of a statement with a relation `g` of at most one row: voids what is still pending or approved of these approvals,
- * and nothing when `g` is empty. `relation` is another name than `g`; `masks` are what is not shown from now on.
+ * Part of a statement with a relation `g` of at most one row: voids those of these approvals that are pending or
+ * approved; does nothing when `g` is empty. `relation` replaces `g`; `masks` are the argument paths to hide from now
+ * on.
  */
 export function voidApprovals(
   ids: readonly string[],
@@ -89,13 +93,13 @@ export function voidApprovals(
     from ${relation} where p.id in ${[...ids]} and p.status in ('PENDING', 'APPROVED')`
 }
 
-/** Part of a statement with the relation `g(id)`: voids what is pending of a generation that ends. */
+/** Part of a statement with the relation `g(id)`: voids the pending approvals of a generation that ends. */
 export function voidPending(): SQL {
   return sql`update approvals set status = 'VOIDED', void_reason = 'GENERATION_ENDED', settled_at = now(), wake_at = null
     from g where generation_id = g.id and status = 'PENDING'`
 }
 
-/** The event that the approval of a call was voided. */
+/** The event that the approval of this call was voided. */
 export function voided(call: ToolCall, reason: VoidReason): GenerationEvent {
   return approvalVoided({ approvalId: call.approvalId!, toolCallId: call.id, name: call.runtimeName, reason })
 }
