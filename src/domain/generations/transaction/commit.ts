@@ -1,4 +1,4 @@
-/** The one statement through which a generation changes: state, events, step, calls and audit together, or nothing. */
+/** The one statement that changes a generation: state, events, step, calls and audit entries together, or nothing. */
 import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
@@ -11,9 +11,9 @@ import { insertCalls, mayStart, type ProposedCall } from '../../tool-calls/index
 import { notifyParent, type RunEnd } from '../nesting/notify-parent.ts'
 import type { ParentLink } from '../nesting/limits.ts'
 
-/** A generation that this process may write, with its place in its chain. */
+/** A generation that this process holds, with its place in its chain. */
 export interface HeldRun extends Held {
-  /** Null for a run that no other run asked for. */
+  /** Null for a run without a parent. */
   parent?: ParentLink | null
 }
 
@@ -47,42 +47,45 @@ export interface NewAttemptRow {
 export interface Change {
   /** Assignments to columns of the generation. */
   set?: SQL[]
-  /** When somebody must look again; the lease of a worker that goes on. Null: nobody has to. */
+  /** When a worker must take the row; the end of the lease when this worker continues. Null: never. */
   wakeAt: SQL | null
-  /** Gives the row back: nobody holds it after this. */
+  /** Releases the row: no worker holds it after this. */
   release?: boolean
   events?: GenerationEvent[]
   step?: NewStepRow
   attempt?: NewAttemptRow
   /** The calls of the step. */
   newCalls?: ProposedCall[]
-  /** Calls that start: the commit is refused when one of them is settled or waits for a run. */
+  /** Calls that start: the commit is refused when one of them is settled or waits for a child run. */
   starting?: string[]
-  /** Writes to tool calls, under the proof `inGeneration`. */
+  /** Updates of tool calls, with the proof `inGeneration`. */
   calls?: SQL[]
   audit?: NewAuditEntry[]
-  /** It is the last change: how it ended, for the call that may wait for it. */
+  /** Set with the last change of the generation: how it ended, for the parent's call. */
   ends?: RunEnd
-  /** Statements of other rooms over the relation `g(id, project_id, agent_id, thread_id, requested_by, requester, deadline_at)`, the generation's row. */
+  /**
+   * Statements of other modules over the relation `g(id, project_id, agent_id, thread_id, requested_by, requester,
+   * deadline_at)`, the generation's row.
+   */
   also?: SQL[]
 }
 
-/** The newest event number, and the hints to publish for the rows of its parent and root. */
+/** The newest event number, and the hints to publish for the rows of parent and root. */
 export interface Committed {
   seq: number
   hints: Hint[]
 }
 
-/** When a row that is given back is looked at: then, or at once when somebody has asked for its end since the last look. */
+/** The wake-up of a row that is released: at `wakeAt`, or at once when a cancel was requested meanwhile. */
 export function unlessCancelled(wakeAt: SQL): SQL {
   return sql`case when cancel_requested_at is null then ${wakeAt} else now() end`
 }
 
 /**
- * Commits a change of a generation under the proof of ownership, in one statement and so in one transaction.
- * LeaseLostError when another worker has the row, it is terminal, or a call that would start is settled or waits for a
- * run: then nothing was written. Pass a transaction to make it part of something larger. What a child run has to write in
- * the rows of its parent and root is written in the same transaction.
+ * Commits a change of a generation under the proof of its epoch, in one statement. LeaseLostError, with nothing
+ * written, when another worker holds the row, the generation is terminal, or a call that would start is settled or
+ * waits for a child run. Pass a transaction to make the commit part of it. What a child run writes in the rows of its
+ * parent and root is written in the same transaction.
  */
 export async function commit(db: Database, held: HeldRun, change: Change): Promise<Committed> {
   const { parent } = held
