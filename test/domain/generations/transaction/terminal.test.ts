@@ -1,4 +1,4 @@
-/** What becomes of open calls when a generation ends. */
+/** What happens to open calls when a generation ends. */
 import { expect, test } from 'vitest'
 import { failed } from '../../../../src/domain/generations/transaction/terminal.ts'
 import type { ToolCall, ToolCallStatus } from '../../../../src/domain/tool-calls/index.ts'
@@ -14,7 +14,7 @@ const call = (status: ToolCallStatus, more: Partial<ToolCall> = {}): ToolCall =>
     ...more,
   }) as ToolCall
 
-test('a call that was sent and not heard out is UNKNOWN, one that was not sent is CANCELLED', () => {
+test('a call that was sent and has no outcome is UNKNOWN, one that was not sent is CANCELLED', () => {
   const change = failed('INTERNAL', 'A mistake.', [
     call('EXECUTING'),
     call('APPROVED'),
