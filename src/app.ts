@@ -68,9 +68,9 @@ export interface App {
 
 /** Builds the house from a configuration and opens it. What was opened is closed again when a later part fails. */
 export async function createApp(config: Config, parts: AppParts = {}): Promise<App> {
-  const closers: (() => Promise<unknown>)[] = []
+  const closers: Closers = []
   const closeAll = async () => {
-    for (const close of closers.reverse()) await close().catch(() => {})
+    for (const close of closers.toReversed()) await close().catch(() => {})
   }
   try {
     return await build(config, parts, closers)
@@ -80,54 +80,13 @@ export async function createApp(config: Config, parts: AppParts = {}): Promise<A
   }
 }
 
-async function build(config: Config, parts: AppParts, closers: (() => Promise<unknown>)[]): Promise<App> {
-  const log = parts.log ?? createLog(config.logLevel)
-  const connection = await connect(parts.database ?? addressOf(config))
-  closers.push(() => connection.close())
-  await migrate(connection)
-  const pubsub = await openPubSub(config, connection)
-  closers.push(() => pubsub.close())
-  const live = startLive(connection.db, pubsub, { log })
-  closers.push(async () => live.close())
-  const upstream = config.demo ? await startUpstream(config) : null
-  if (upstream) closers.push(() => upstream.close())
-  const allowList = [...config.egressAllow, ...(upstream ? [new URL(upstream.url).host] : [])]
-  const egress = createEgress({ allowPrivate: config.egressAllowPrivate, allowList }, parts.egress)
-  closers.push(() => egress.close())
-  const connections = createPool({ max: 500, idleMs: 5 * 60_000, maxAgeMs: 30 * 60_000 })
-  closers.push(() => connections.close())
-  // Known once it listens, and asked for only then.
+type Closers = (() => Promise<unknown>)[]
+
+async function build(config: Config, parts: AppParts, closers: Closers): Promise<App> {
+  // The url is known once it listens, and asked for only then.
   const address = { url: config.publicUrl ?? '' }
-  const { db, leaseDb } = connection
-  const heartbeat = createHeartbeat({
-    db: leaseDb,
-    leaseMs: config.leaseMs,
-    onError: (error) => log.warn({ err: error }, 'leases could not be renewed; it is tried again'),
-  })
-  closers.push(async () => heartbeat.stop())
-  const shared = { db, leaseDb, heartbeat, pubsub, clock: parts.clock ?? systemClock, log }
-  const revocations = createRevocationWatcher({ ...shared, limits: limitsOf(config) })
-  closers.push(async () => revocations.close())
-  const buckets = createSharedBuckets(shared.clock, log, await bucketStore(config, connection))
-  const rates = createRateLimiter(shared, buckets, config)
-  closers.push(() => rates.close())
-  const services: Services = {
-    ...shared,
-    rates,
-    revocations,
-    live,
-    egress,
-    connections,
-    blobs: diskBlobs(resolve(config.blobDir)),
-    publicUrl: () => address.url,
-    masterKey: await masterKeyOf(config, parts.database?.kind === 'memory'),
-    limits: limitsOf(config),
-    actions: makeActions(() => models),
-  }
-  const models: Models = createModels(services, {
-    environment: environmentOf(config),
-    defaultModel: config.defaultModel,
-  })
+  const { services, models, upstream } = await openServices(config, parts, closers, address)
+  const { heartbeat, log } = services
   const ctxOf = (principal: Principal): Ctx => ({
     ...services,
     principal,
@@ -176,10 +135,60 @@ async function build(config: Config, parts: AppParts, closers: (() => Promise<un
       const callsEnd = Promise.race([directCalls.idle(), pause(graceMs, undefined, { ref: false })])
       await Promise.all([sockets?.close(), workers?.stop(graceMs), server.close(graceMs), callsEnd])
       await directCalls.giveUp().catch(() => {})
-      for (const close of closers.reverse())
+      for (const close of closers.toReversed())
         await close().catch((error: unknown) => log.warn({ err: error }, 'closing'))
     }),
   }
+}
+
+/** Everything that operations use. */
+async function openServices(config: Config, parts: AppParts, closers: Closers, address: { url: string }) {
+  const log = parts.log ?? createLog(config.logLevel)
+  const connection = await connect(parts.database ?? addressOf(config))
+  closers.push(() => connection.close())
+  await migrate(connection)
+  const pubsub = await openPubSub(config, connection)
+  closers.push(() => pubsub.close())
+  const live = startLive(connection.db, pubsub, { log })
+  closers.push(async () => live.close())
+  const upstream = config.demo ? await startUpstream(config) : null
+  if (upstream) closers.push(() => upstream.close())
+  const allowList = [...config.egressAllow, ...(upstream ? [new URL(upstream.url).host] : [])]
+  const egress = createEgress({ allowPrivate: config.egressAllowPrivate, allowList }, parts.egress)
+  closers.push(() => egress.close())
+  const connections = createPool({ max: 500, idleMs: 5 * 60_000, maxAgeMs: 30 * 60_000 })
+  closers.push(() => connections.close())
+  const { db, leaseDb } = connection
+  const heartbeat = createHeartbeat({
+    db: leaseDb,
+    leaseMs: config.leaseMs,
+    onError: (error) => log.warn({ err: error }, 'leases could not be renewed; it is tried again'),
+  })
+  closers.push(async () => heartbeat.stop())
+  const shared = { db, leaseDb, heartbeat, pubsub, clock: parts.clock ?? systemClock, log }
+  const revocations = createRevocationWatcher({ ...shared, limits: limitsOf(config) })
+  closers.push(async () => revocations.close())
+  const buckets = createSharedBuckets(shared.clock, log, await bucketStore(config, connection))
+  const rates = createRateLimiter(shared, buckets, config)
+  closers.push(() => rates.close())
+  const services: Services = {
+    ...shared,
+    rates,
+    revocations,
+    live,
+    egress,
+    connections,
+    blobs: diskBlobs(resolve(config.blobDir)),
+    publicUrl: () => address.url,
+    masterKey: await masterKeyOf(config, parts.database?.kind === 'memory'),
+    limits: limitsOf(config),
+    actions: makeActions(() => models),
+  }
+  const models: Models = createModels(services, {
+    environment: environmentOf(config),
+    defaultModel: config.defaultModel,
+  })
+  return { services, models, upstream }
 }
 
 function once(stop: (graceMs?: number) => Promise<void>): (graceMs?: number) => Promise<void> {

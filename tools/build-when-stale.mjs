@@ -26,7 +26,7 @@ function hashOfSources() {
   const names = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-    .sort()
+    .toSorted()
   const hash = createHash('sha256')
   for (const name of [...names, join(root, 'tsconfig.json'), join(root, 'tsconfig.build.json')]) {
     const content = existsSync(name) ? readFileSync(name) : ''

@@ -27,7 +27,7 @@ export function clientAddress(
   if (connection === undefined) return null
   let address = plain(connection)
   if (forwardedFor === undefined || !isIn(trusted, address)) return address
-  const hops = String(forwardedFor).slice(-2000).split(',').reverse()
+  const hops = String(forwardedFor).slice(-2000).split(',').toReversed()
   for (const hop of hops) {
     const named = plain(
       hop

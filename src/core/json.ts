@@ -18,7 +18,7 @@ function sorted(value: unknown): unknown {
   if (!isJsonObject(value)) return value
   const out: Record<string, unknown> = {}
   // A null prototype is not needed: JSON.stringify reads own members only, and defineProperty keeps "__proto__" one.
-  for (const key of Object.keys(value).sort())
+  for (const key of Object.keys(value).toSorted())
     Object.defineProperty(out, key, { value: sorted(value[key]), enumerable: true })
   return out
 }

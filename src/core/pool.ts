@@ -42,20 +42,19 @@ interface Entry {
   timer: NodeJS.Timeout | null
 }
 
-export function createPool({ max, idleMs, maxAgeMs }: PoolOptions): Pool {
+/** What is open: by key for those who ask next, and all of it. */
+function createEntries({ max, idleMs, maxAgeMs }: PoolOptions) {
   /** Insertion-ordered: an entry moves to the end when it comes back, so the first idle one is the oldest. */
   const entries = new Map<string, Entry>()
   /** Everything open, also what has been retired and is still on loan. */
   const open = new Set<Entry>()
-  const shared = new Map<string, Promise<unknown>>()
-  let closed = false
 
   const shut = async (entry: Entry) => {
     open.delete(entry)
     if (entry.timer) clearTimeout(entry.timer)
     await entry.thing?.close().catch(() => {})
   }
-  const retireEntry = (entry: Entry) => {
+  const retire = (entry: Entry) => {
     if (entries.get(entry.key) === entry) entries.delete(entry.key)
     entry.retired = true
     if (entry.users === 0 && entry.thing) void shut(entry)
@@ -66,13 +65,13 @@ export function createPool({ max, idleMs, maxAgeMs }: PoolOptions): Pool {
     if (entry.retired || entries.get(entry.key) !== entry) return void shut(entry)
     entries.delete(entry.key)
     entries.set(entry.key, entry)
-    entry.timer = setTimeout(() => retireEntry(entry), idleMs)
+    entry.timer = setTimeout(() => retire(entry), idleMs)
     entry.timer.unref()
   }
   const makeRoom = () => {
     if (entries.size < max) return true
     const idle = [...entries.values()].find((entry) => entry.users === 0 && entry.thing)
-    if (idle) retireEntry(idle)
+    if (idle) retire(idle)
     return idle !== undefined
   }
   const begin = (key: string, make: () => Promise<Pooled>): Entry => {
@@ -92,39 +91,53 @@ export function createPool({ max, idleMs, maxAgeMs }: PoolOptions): Pool {
   }
   const fresh = (key: string): Entry | null => {
     const known = entries.get(key)
-    if (known && Date.now() - known.bornAt > maxAgeMs) retireEntry(known)
+    if (known && Date.now() - known.bornAt > maxAgeMs) retire(known)
     return entries.get(key) ?? null
   }
+  const drop = (entry: Entry) => {
+    retire(entry)
+    open.delete(entry)
+  }
+  const shutAll = async () => {
+    entries.clear()
+    await Promise.all([...open].map(shut))
+  }
+  return { open, fresh, begin, release, retire, drop, shut, shutAll }
+}
+
+export function createPool(options: PoolOptions): Pool {
+  const entries = createEntries(options)
+  const shared = new Map<string, Promise<unknown>>()
+  let closed = false
 
   return {
     async lease<Thing extends Pooled>(key: string, make: () => Promise<Thing>): Promise<Lease<Thing>> {
       if (closed) throw new Error('The pool is closed.')
-      const entry = fresh(key) ?? begin(key, make)
+      const entry = entries.fresh(key) ?? entries.begin(key, make)
       entry.users += 1
       if (entry.timer) clearTimeout(entry.timer)
       try {
         entry.thing = await entry.opening
       } catch (error) {
         entry.users -= 1
-        retireEntry(entry)
-        open.delete(entry)
+        entries.drop(entry)
         throw error
       }
       if (closed) {
-        await shut(entry)
+        await entries.shut(entry)
         throw new Error('The pool is closed.')
       }
       let given = true
       return {
         thing: entry.thing as Thing,
         release() {
-          if (given) release(entry)
+          if (given) entries.release(entry)
           given = false
         },
       }
     },
     retire(thing) {
-      for (const entry of open) if (entry.thing === thing) retireEntry(entry)
+      for (const entry of entries.open) if (entry.thing === thing) entries.retire(entry)
     },
     share<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
       const known = shared.get(key) as Promise<Result> | undefined
@@ -133,11 +146,10 @@ export function createPool({ max, idleMs, maxAgeMs }: PoolOptions): Pool {
       shared.set(key, started)
       return started
     },
-    size: () => open.size,
+    size: () => entries.open.size,
     async close() {
       closed = true
-      entries.clear()
-      await Promise.all([...open].map(shut))
+      await entries.shutAll()
     },
   }
 }

@@ -19,7 +19,7 @@ const bytes = new Set(['data', 'blob'])
 export function scrubber(values: readonly Json[]): (<T>(value: T) => T) | null {
   const texts = [...new Set(leavesOf(values))].filter((text) => text.length >= shortest)
   if (texts.length === 0) return null
-  const spellings = [...new Set(texts.flatMap(spellingsOf))].sort((a, b) => b.length - a.length)
+  const spellings = [...new Set(texts.flatMap(spellingsOf))].toSorted((a, b) => b.length - a.length)
   const clean = (text: string) =>
     spellings.reduce((left, one) => (left.includes(one) ? left.replaceAll(one, mask) : left), text)
   const numbers = new Set(texts)

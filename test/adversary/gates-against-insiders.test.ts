@@ -97,7 +97,7 @@ describe('a quorum counts people', () => {
     const keys = await Promise.all([1, 2, 3].map(() => keyBy(admin.secret, { role: 'APPROVER' })))
     const { id } = await asked({ quorum: 2 })
     const answers = await Promise.all(keys.map(({ secret }) => verdict(id, secret)))
-    expect(answers.sort()).toEqual(['CONFLICT', 'CONFLICT', 'PENDING'])
+    expect(answers.toSorted()).toEqual(['CONFLICT', 'CONFLICT', 'PENDING'])
   })
 
   test('whoever asked is left out with every key that this person made', async () => {

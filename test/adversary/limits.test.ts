@@ -305,7 +305,7 @@ describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as c
         ['SUCCEEDED', 1],
       ])
       expect(stage.cast.upstream.seen.length - before).toBe(3)
-      const starts = done['toolCalls'].map((call: any) => Date.parse(call.startedAt)).sort()
+      const starts = done['toolCalls'].map((call: any) => Date.parse(call.startedAt)).toSorted()
       // Each second brings one token; the clocks of buckets and rows are the database's, or this process's.
       expect(starts[2] - starts[0]).toBeGreaterThan(1500)
     })

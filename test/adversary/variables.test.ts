@@ -111,7 +111,7 @@ describe('variables', () => {
       socket.send({
         id: '1',
         type: 'subscribe',
-        payload: { query: nodes, variables: { ids: Array(80_000).fill({}) } },
+        payload: { query: nodes, variables: { ids: Array.from({ length: 80_000 }, () => ({})) } },
       })
       expect(JSON.stringify(await socket.next())).toMatch(/at most 1000 entries/)
     })

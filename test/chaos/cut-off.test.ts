@@ -14,7 +14,7 @@ import { objectSchema } from '../support/story.ts'
 const leaseMs = 2500
 const closers: (() => unknown)[] = []
 afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
+  for (const close of closers.splice(0).toReversed()) await close()
 })
 
 interface Stage {

@@ -21,7 +21,7 @@ const everyMs = 15
 const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 const closers: (() => unknown)[] = []
 afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
+  for (const close of closers.splice(0).toReversed()) await close()
 })
 
 /** Kinds of faults and the probability of each for a statement. */

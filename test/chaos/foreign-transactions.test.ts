@@ -33,7 +33,7 @@ beforeAll(async () => {
   projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
 })
 afterAll(async () => {
-  for (const close of closers.reverse()) await close()
+  for (const close of closers.toReversed()) await close()
 })
 
 /** Writes events during the obstacle, and returns how late each was delivered, in milliseconds. */

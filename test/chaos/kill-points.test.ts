@@ -80,7 +80,7 @@ describe.each(databases)('on %s', (kind) => {
   })
   afterAll(async () => {
     await replica?.kill()
-    for (const close of closers.reverse()) await close()
+    for (const close of closers.toReversed()) await close()
   })
 
   /** Each process survives the previous kill and is killed next. */

@@ -78,7 +78,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
   // One process holds the embedded database: a process that a failed test left running must not block the next test.
   afterEach(() => Promise.all(running.splice(0).map((replica) => replica.kill())))
   afterAll(async () => {
-    for (const close of closers.reverse()) await close()
+    for (const close of closers.toReversed()) await close()
   })
 
   async function start(): Promise<Replica> {

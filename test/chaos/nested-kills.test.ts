@@ -49,7 +49,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   })
   afterAll(async () => {
     await Promise.all(replicas.map((one) => one.kill()))
-    for (const close of closers.reverse()) await close()
+    for (const close of closers.toReversed()) await close()
   })
 
   const start = async (i: number) => {

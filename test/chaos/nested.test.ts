@@ -52,7 +52,7 @@ describe.each(databases)('on %s', (kind) => {
   })
   afterAll(async () => {
     await replica?.kill()
-    for (const close of closers.reverse()) await close()
+    for (const close of closers.toReversed()) await close()
   })
 
   const order = (point: string) => writeFile(settings['VICTIM_ORDERS']!, JSON.stringify({ point }))

@@ -26,7 +26,7 @@ beforeAll(async () => {
   closers.push(() => upstream.close())
 })
 afterAll(async () => {
-  for (const close of closers.reverse()) await close()
+  for (const close of closers.toReversed()) await close()
 })
 
 function start(settings: Record<string, string>): Replica {

@@ -29,7 +29,7 @@ beforeAll(async () => {
   closers.push(() => outside.close())
 })
 afterAll(async () => {
-  for (const close of closers.reverse()) await close()
+  for (const close of closers.toReversed()) await close()
 })
 
 function start(): Replica {

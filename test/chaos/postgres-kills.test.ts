@@ -22,7 +22,7 @@ beforeAll(async () => {
   closers.push(() => cluster.remove())
 })
 afterAll(async () => {
-  for (const close of closers.reverse()) await close()
+  for (const close of closers.toReversed()) await close()
 })
 
 /** Repeats the work while the database is unreachable. */
@@ -132,7 +132,9 @@ test.skipIf(!hasClusters)(
       where project_id = ${projectId} and type = 'MESSAGE_COMMITTED'`,
     )) as unknown as [{ n: number }]
     const toldBy = readers.map(
-      (reader) => () => reader.told.filter((one) => one.type === 'MESSAGE_COMMITTED'),
+      ({ told }) =>
+        () =>
+          told.filter((one) => one.type === 'MESSAGE_COMMITTED'),
     )
     for (const [i, told] of toldBy.entries())
       await expect

@@ -16,7 +16,7 @@ const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Math.random() * 2 **
 const path = process.env['CHAOS_PATH']
 const closers: (() => unknown)[] = []
 afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
+  for (const close of closers.splice(0).toReversed()) await close()
 })
 
 /**

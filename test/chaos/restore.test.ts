@@ -102,7 +102,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(async () => {
   await h?.stop()
-  for (const close of closers.reverse()) await close()
+  for (const close of closers.toReversed()) await close()
 })
 
 describe.skipIf(!hasClusters)('after the restore of a backup', () => {

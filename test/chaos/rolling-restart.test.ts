@@ -30,7 +30,7 @@ beforeAll(async () => {
   closers.push(() => outside.close())
 })
 afterAll(async () => {
-  for (const close of closers.reverse()) await close()
+  for (const close of closers.toReversed()) await close()
 })
 
 function start(): Replica {
@@ -138,7 +138,7 @@ test.skipIf(!hasPostgres)(
       expect([...told].filter(([, answer]) => answer !== 'SUCCEEDED 1')).toEqual([])
     const told = callers.flatMap((one) => [...one.told.keys()])
     expect(calls).toHaveLength(told.length)
-    for (const about of told) expect(outside.journal.filter((entry) => entry.about === about)).toHaveLength(1)
+    for (const about of told) expect(outside.journal.filter((one) => one.about === about)).toHaveLength(1)
     const tally = await judge(rows, crew, outside, generations)
     expect(sse.cursors, 'the feed by SSE').toEqual(crew.feed.map((event) => event.cursor))
     const repeated = callers.reduce((sum, one) => sum + one.repeated, 0)

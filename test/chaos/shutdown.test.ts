@@ -36,7 +36,7 @@ beforeAll(async () => {
   databaseUrl = made.url
 })
 afterAll(async () => {
-  for (const close of closers.reverse()) await close()
+  for (const close of closers.toReversed()) await close()
 })
 
 function start(settings: Record<string, string>): Replica {

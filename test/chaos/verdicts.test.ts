@@ -68,8 +68,8 @@ describe.each(kinds)('on %s', (kind) => {
       // The delay of a request depends on the machine, so each round adjusts by the results of the one before.
       let travelMs = 25
       for (let first = 0; first < pending.length; first += perRound) {
-        const ids = pending.slice(first, first + perRound).map((one) => one.id)
-        const told = await race(stage, by, ids, kind === 'PGlite' ? 800 : 400, travelMs)
+        const round = pending.slice(first, first + perRound).map((one) => one.id)
+        const told = await race(stage, by, round, kind === 'PGlite' ? 800 : 400, travelMs)
         const came = told.filter((codes) => codes.includes('APPROVED')).length
         if (came === 0) travelMs *= 2
         if (came === told.length) travelMs /= 2

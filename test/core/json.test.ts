@@ -5,7 +5,7 @@ import { canonicalJson, cutText, hashJson, jsonTooBig } from '../../src/core/jso
 test('equal values have equal canonical forms whatever the order of their keys', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
-      const turned = Object.fromEntries(Object.entries(value).reverse())
+      const turned = Object.fromEntries(Object.entries(value).toReversed())
       expect(canonicalJson(turned)).toBe(canonicalJson(value))
       expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)))
     }),

@@ -20,7 +20,7 @@ const known = new Set(
 
 test('every variable that the configuration reads has one row, and no row is of another', () => {
   expect(known.size).toBeGreaterThan(50)
-  expect([...documented].sort()).toEqual([...known].sort())
+  expect([...documented].toSorted()).toEqual([...known].toSorted())
 })
 
 test('every row says what the variable is for', () => {

@@ -9,7 +9,7 @@ export function filesBelow(folder: string, ending: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith(ending))
     .map((path) => join(folder, path))
-    .sort()
+    .toSorted()
 }
 
 export const read = (path: string) => readFileSync(join(root, path), 'utf8')

@@ -33,7 +33,7 @@ afterAll(async () => {
 })
 
 test('README names every guide', () => {
-  expect(files.slice(1).sort()).toEqual(filesBelow('docs/guides', '.md'))
+  expect(files.slice(1).toSorted()).toEqual(filesBelow('docs/guides', '.md'))
 })
 
 test('there are examples, each in a language that can be run, or excused with a reason', () => {

@@ -20,7 +20,7 @@ const fileSets: FileSet[] = [
   {
     name: 'documents',
     kind: 'prose',
-    files: documents.filter((path) => path !== 'docs/architecture.md'),
+    files: documents,
     textOf: prose,
   },
 ]

@@ -107,7 +107,7 @@ test(
       ])
       const document = `subscription($after: String) { projectEvents(after: $after) { type cursor ... on ToolCallSettledEvent { toolCall { id } } } }`
       const told = await h.collect(document, { after: made.cursor }, (events) => events.length === 2)
-      expect(told.map((event) => [event.type, event.toolCall.id]).sort()).toEqual([
+      expect(told.map((event) => [event.type, event.toolCall.id]).toSorted()).toEqual([
         ['TOOL_CALL_SETTLED', 'call_direct'],
         ['TOOL_CALL_SETTLED', 'call_inside'],
       ])

@@ -94,7 +94,7 @@ test('arguments that do not fit are refused by path without echoing values, and 
   const before = upstream.seen.length
   const refused = await call(id, { n: 'hunter2', extra: true })
   expect(refused).toMatchObject({ __typename: 'ValidationError' })
-  expect(refused['issues'].map((issue: any) => issue.path.join('.')).sort()).toEqual([
+  expect(refused['issues'].map((issue: any) => issue.path.join('.')).toSorted()).toEqual([
     'input.arguments.extra',
     'input.arguments.n',
   ])

@@ -14,7 +14,7 @@ beforeAll(async () => {
   projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
 })
 afterAll(async () => {
-  for (const close of closers.reverse()) await close()
+  for (const close of closers.toReversed()) await close()
   await h?.stop()
 })
 

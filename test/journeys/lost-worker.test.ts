@@ -37,8 +37,8 @@ async function startHanging(name: string, method: string, more = {}): Promise<st
   const { agent } = await h.mutate('createAgent', { name, toolIds: [tool.id] }, 'agent { id }')
   const prompt = `call ${name} {}\nthen\nsay went on`
   const { generation } = await h.mutate('startGeneration', { agentId: agent.id, prompt }, 'generation { id }')
-  const query = 'subscription($id: ID!) { generationEvents(generationId: $id) { type } }'
-  await h.collect(query, { id: generation.id }, (events) =>
+  const watch = 'subscription($id: ID!) { generationEvents(generationId: $id) { type } }'
+  await h.collect(watch, { id: generation.id }, (events) =>
     events.some((event) => event.type === 'TOOL_CALL_STARTED'),
   )
   while (!held.has(`/${name}`)) await new Promise((resolve) => setImmediate(resolve))

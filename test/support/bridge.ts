@@ -40,9 +40,6 @@ export function callRaw(
 }
 
 function messageOf(text: string): Record<string, any> {
-  const data = text
-    .split('\n')
-    .filter((line) => line.startsWith('data: {'))
-    .at(-1)
+  const data = text.split('\n').findLast((line) => line.startsWith('data: {'))
   return JSON.parse(data ? data.slice('data: '.length) : text || '{}') as Record<string, any>
 }

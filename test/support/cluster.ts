@@ -13,7 +13,7 @@ const home = '/usr/lib/postgresql'
 /** The newest installed version's programs, null without any. */
 const bin = existsSync(home)
   ? (readdirSync(home)
-      .sort((a, b) => Number(b) - Number(a))
+      .toSorted((a, b) => Number(b) - Number(a))
       .map((version) => join(home, version, 'bin'))
       .find((path) => existsSync(join(path, 'initdb'))) ?? null)
   : null

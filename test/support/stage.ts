@@ -37,11 +37,11 @@ export async function openStage(kind: StageKind, config: Partial<Config> = {}): 
     rows: (text) => query(db, sql.raw(text)),
     async payer(gate, more = {}) {
       const inputSchema = objectSchema({ n: { type: 'string' }, amount: { type: 'number' } }, ['n'])
-      const config = { http: { url: `${cast.upstream.url}/pay`, inputSchema } }
+      const http = { url: `${cast.upstream.url}/pay`, inputSchema }
       const name = made++ === 0 ? 'pay' : `pay_${made}`
       const { tool, message } = await first!.mutate(
         'createTool',
-        { name, gate, config, ...more },
+        { name, gate, config: { http }, ...more },
         'tool { id }',
         adminKey,
       )

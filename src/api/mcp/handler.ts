@@ -75,7 +75,7 @@ async function serve(
   try {
     if (refuseEarly(options, http, response, endpoint)) return
     // Authenticates before a byte of the body is read.
-    const ctx = await authenticate(options, http, endpoint)
+    const ctx = await authenticateRequest(options, http, endpoint)
     const bytes = http.method === 'POST' ? await readBody(ctx.principal.id) : undefined
     if (bytes === null) return
     const body = parseBody(bytes)
@@ -128,7 +128,7 @@ function refuseEarly(
   return true
 }
 
-function authenticate(options: McpOptions, http: IncomingMessage, endpoint: Endpoint): Promise<Ctx> {
+function authenticateRequest(options: McpOptions, http: IncomingMessage, endpoint: Endpoint): Promise<Ctx> {
   return options.contextOf({
     secret: secretOf(http.headers),
     resources: resourcesOf(options.publicUrl(), endpoint),
@@ -150,13 +150,13 @@ function sendError(
   const status = httpError.status === 429 && messageId !== null ? 200 : httpError.status
   const metadata = metadataUrl(publicUrl(), endpoint.path)
   const action = error instanceof AppError ? error.details.action : undefined
-  const authenticate: Record<string, string> =
+  const wwwAuthenticate: Record<string, string> =
     status === 401
       ? { 'www-authenticate': challenge(metadata, 'invalid_token') }
       : status === 403
         ? { 'www-authenticate': challenge(metadata, 'insufficient_scope', action) }
         : {}
-  sendJson(response, status, httpError.body, { ...httpError.headers, ...authenticate })
+  sendJson(response, status, httpError.body, { ...httpError.headers, ...wwwAuthenticate })
 }
 
 function setRateHeaders({ rates, principal }: Ctx, response: ServerResponse): void {

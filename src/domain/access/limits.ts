@@ -43,27 +43,14 @@ export function createRateLimiter(
   buckets: SharedBuckets,
   usual: UsualRates,
 ): RateLimiter {
-  const known = new Map<string, { rules: Promise<Map<string, BucketRule>>; until: number }>()
   const requestRule = perMinute(usual.requestsPerMinute)
   const costRule = perMinute(usual.costPerMinute)
-  const rulesOf = (projectId: string): Promise<Map<string, BucketRule>> => {
-    const now = services.clock.now()
-    const found = known.get(projectId)
-    if (found && found.until > now) return found.rules
-    if (known.size >= maxProjects) known.clear()
-    const rules = readRules(services, projectId)
-    known.set(projectId, { rules, until: now + believeMs })
-    // What could not be read is read again by the next; until then what is usual holds.
-    rules.catch(() => known.delete(projectId))
-    return rules
-  }
-  const stop = services.pubsub.subscribe((hint) => {
-    if (hint.kind === 'signal' && hint.name === 'limits') known.delete(hint.id)
-  })
+  const known = createKnownRules(services)
+  const rulesOf = known.of
   const keyRules = new Map<string, BucketRule>()
   return {
     async takeRequests(principal, requests) {
-      const rules = await rulesOf(principal.projectId).catch(() => none)
+      const rules = await rulesOf(principal.projectId)
       const rule = rules.get(`KEY ${principal.id}`) ?? requestRule
       if (keyRules.size >= maxProjects) keyRules.clear()
       keyRules.set(principal.id, rule)
@@ -89,27 +76,55 @@ export function createRateLimiter(
       }
     },
     async takeUse(projectId, scope, targetId) {
-      const rules = await rulesOf(projectId).catch(() => none)
+      const rules = await rulesOf(projectId)
       const rule = rules.get(`${scope} ${targetId}`)
       return rule ? buckets.take(`${scope}:${targetId}`, rule, 1) : 0
     },
     async giveBackUse(projectId, scope, targetId) {
-      const rule = (await rulesOf(projectId).catch(() => none)).get(`${scope} ${targetId}`)
+      const rule = (await rulesOf(projectId)).get(`${scope} ${targetId}`)
       if (rule) buckets.giveBack(`${scope}:${targetId}`, rule, 1)
     },
     async limitedTools(projectId) {
-      const names = [...(await rulesOf(projectId).catch(() => none)).keys()]
+      const names = [...(await rulesOf(projectId)).keys()]
       return new Set(names.filter((name) => name.startsWith('TOOL ')).map((name) => name.slice(5)))
     },
-    forget: (projectId) => void known.delete(projectId),
+    forget: known.forget,
     async close() {
-      stop()
+      known.close()
       await buckets.close()
     },
   }
 }
 
-const none: Map<string, BucketRule> = new Map()
+type Rules = Map<string, BucketRule>
+
+/** The rules of projects, each read again after a while and when it has changed; none when they cannot be read. */
+function createKnownRules(services: Pick<Services, 'db' | 'clock' | 'pubsub'>) {
+  const known = new Map<string, { rules: Promise<Rules>; until: number }>()
+  const forget = (projectId: string) => void known.delete(projectId)
+  const read = (projectId: string): Promise<Rules> =>
+    readRules(services, projectId).catch(() => {
+      // The next one reads again; until then what is usual holds.
+      forget(projectId)
+      return new Map()
+    })
+  const close = services.pubsub.subscribe((hint) => {
+    if (hint.kind === 'signal' && hint.name === 'limits') forget(hint.id)
+  })
+  return {
+    forget,
+    close,
+    of(projectId: string): Promise<Rules> {
+      const now = services.clock.now()
+      const found = known.get(projectId)
+      if (found && found.until > now) return found.rules
+      if (known.size >= maxProjects) known.clear()
+      const rules = read(projectId)
+      known.set(projectId, { rules, until: now + believeMs })
+      return rules
+    },
+  }
+}
 
 function shown({ perMs }: BucketRule): number {
   return Math.round(perMs * 60_000)

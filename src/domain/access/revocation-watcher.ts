@@ -17,6 +17,8 @@ interface Stay {
   timer: NodeJS.Timeout | null
 }
 
+type Limits = Pick<Services['limits'], 'maxStreamsPerKey' | 'maxStreamsPerProject'>
+
 /** One for each process. */
 export function createRevocationWatcher({
   db,
@@ -24,9 +26,44 @@ export function createRevocationWatcher({
   clock,
   log,
   limits,
-}: Pick<Services, 'db' | 'pubsub' | 'clock' | 'log'> & {
-  limits: Pick<Services['limits'], 'maxStreamsPerKey' | 'maxStreamsPerProject'>
-}): RevocationWatcher {
+}: Pick<Services, 'db' | 'pubsub' | 'clock' | 'log'> & { limits: Limits }): RevocationWatcher {
+  const open = createOpenStays(clock, limits)
+  const look = oneAtATime(async () => {
+    const ids = open.ids()
+    for (let i = 0; i < ids.length; i += lookBatch) {
+      const batch = ids.slice(i, i + lookBatch)
+      const revoked = await db
+        .select({ id: apiKeys.id })
+        .from(apiKeys)
+        .where(and(inArray(apiKeys.id, batch), isNotNull(apiKeys.revokedAt)))
+      for (const { id } of revoked) open.endAll(id)
+    }
+  })
+  const lookQuietly = () =>
+    void look().catch((error: unknown) =>
+      log.debug({ err: error }, 'keys could not be looked at; it is tried again'),
+    )
+  const unsubscribe = pubsub.subscribe((hint) => {
+    if (hint.kind === 'signal' && hint.name === 'revoked') open.endAll(hint.id)
+    else if (hint.kind === 'reconnected') lookQuietly()
+  })
+  const timer = setInterval(lookQuietly, lookMs).unref()
+  return {
+    onRevoked({ id, projectId, expiresAt }, end) {
+      const stay = open.add(id, projectId, end)
+      if (expiresAt) open.endAt(id, stay, expiresAt.getTime())
+      return () => void open.forget(id, stay)
+    },
+    close() {
+      unsubscribe()
+      clearInterval(timer)
+      open.clear()
+    },
+  }
+}
+
+/** What is open, by key, and how much of it belongs to each project. */
+function createOpenStays(clock: Services['clock'], limits: Limits) {
   const open = new Map<string, Set<Stay>>()
   const ofProject = new Map<string, number>()
   const count = (projectId: string, more: 1 | -1) => {
@@ -42,9 +79,6 @@ export function createRevocationWatcher({
     if (all?.size === 0) open.delete(id)
     return known
   }
-  const endAll = (id: string): void => {
-    for (const stay of open.get(id) ?? []) if (forget(id, stay)) stay.end()
-  }
   const endAt = (id: string, stay: Stay, time: number): void => {
     const left = time - clock.now()
     const next = () => {
@@ -53,40 +87,24 @@ export function createRevocationWatcher({
     }
     stay.timer = setTimeout(next, Math.min(left, longestTimerMs)).unref()
   }
-  const look = oneAtATime(async () => {
-    const ids = [...open.keys()]
-    for (let i = 0; i < ids.length; i += lookBatch) {
-      const batch = ids.slice(i, i + lookBatch)
-      const revoked = await db
-        .select({ id: apiKeys.id })
-        .from(apiKeys)
-        .where(and(inArray(apiKeys.id, batch), isNotNull(apiKeys.revokedAt)))
-      for (const { id } of revoked) endAll(id)
-    }
-  })
-  const lookQuietly = () =>
-    void look().catch((error: unknown) =>
-      log.debug({ err: error }, 'keys could not be looked at; it is tried again'),
-    )
-  const unsubscribe = pubsub.subscribe((hint) => {
-    if (hint.kind === 'signal' && hint.name === 'revoked') endAll(hint.id)
-    else if (hint.kind === 'reconnected') lookQuietly()
-  })
-  const timer = setInterval(lookQuietly, lookMs).unref()
   return {
-    onRevoked({ id, projectId, expiresAt }, end) {
+    ids: () => [...open.keys()],
+    forget,
+    endAt,
+    endAll(id: string) {
+      for (const stay of open.get(id) ?? []) if (forget(id, stay)) stay.end()
+    },
+    /** LIMITED when the key or its project has as many as it may. */
+    add(id: string, projectId: string, end: () => void): Stay {
       const { maxStreamsPerKey: perKey, maxStreamsPerProject: perProject } = limits
       if ((open.get(id)?.size ?? 0) >= perKey) throw tooMany('This key', perKey)
       if ((ofProject.get(projectId) ?? 0) >= perProject) throw tooMany('The project of this key', perProject)
       const stay: Stay = { projectId, end, timer: null }
       count(projectId, 1)
       open.set(id, (open.get(id) ?? new Set()).add(stay))
-      if (expiresAt) endAt(id, stay, expiresAt.getTime())
-      return () => void forget(id, stay)
+      return stay
     },
-    close() {
-      unsubscribe()
-      clearInterval(timer)
+    clear() {
       for (const all of open.values()) for (const stay of all) if (stay.timer) clearTimeout(stay.timer)
       open.clear()
       ofProject.clear()

@@ -222,8 +222,8 @@ export function givenOverrides(input: SettingsOverrides): Partial<AgentSettings>
 }
 
 /** Everything that `activeToolIds` may name: the agent's tools and the agents it may ask. */
-export function boundIds({ toolIds, agentIds: asked = [] }: AgentSettings): string[] {
-  return [...toolIds, ...asked]
+export function boundIds({ toolIds: tools, agentIds: agents = [] }: AgentSettings): string[] {
+  return [...tools, ...agents]
 }
 
 /** The gates that hold for all calls of a run beside those of the tools: its agent's, and those of the runs above. */

@@ -3,9 +3,10 @@ import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
-import { jsonb, type Database } from '../../store/db/database.ts'
+import type { Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { auditEntries } from '../../store/db/tables/audit.ts'
+import { fromRecordset, insertSelect, recordset } from '../../store/db/write.ts'
 
 export interface AuditEntry {
   id: string
@@ -30,11 +31,21 @@ export async function record(tx: Database, entry: NewAuditEntry): Promise<void> 
 
 /** Part of a statement with a relation `g`: writes the entries when it has its one row, and nothing when it is empty. */
 export function insertEntries(entries: readonly NewAuditEntry[]): SQL {
-  const rows = entries.map((entry) => ({ ...entry, id: newId('auditEntry') }))
-  return sql`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details)
-    select x.id, x."projectId", x."principalId", x.action, x.resource, x.outcome, x.details
-    from g, jsonb_to_recordset(${jsonb(rows)}) as x(id text, "projectId" text, "principalId" text, action text,
-      resource text, outcome text, details jsonb)`
+  const rows = entries.map(({ projectId, principalId, action, resource, outcome, details }) => ({
+    id: newId('auditEntry'),
+    projectId,
+    principalId,
+    action,
+    resource,
+    outcome,
+    details,
+  }))
+  const names = Object.keys(rows[0]!) as (keyof (typeof rows)[0])[]
+  return insertSelect(
+    auditEntries,
+    fromRecordset(auditEntries, names),
+    sql`g, ${recordset(auditEntries, rows)}`,
+  )
 }
 
 /** Entries of a project, newest first. Who may read them is for the room of access to say. */

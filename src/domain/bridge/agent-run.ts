@@ -2,8 +2,15 @@
 import { z } from 'zod'
 import { onAbort } from '../../core/abort.ts'
 import { check, text } from '../../core/check.ts'
-import { asText } from '../../core/json.ts'
 import { allows, type Ctx } from '../access/index.ts'
+import {
+  approvalDecided,
+  approvalRequested,
+  generationStarted,
+  toolCallSettled,
+  toolCallStarted,
+  type RecordedEvent,
+} from '../events/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { openThread, startGeneration, watchGeneration, type Generation } from '../generations/index.ts'
@@ -57,12 +64,22 @@ export interface RunProgress {
   isText: boolean
 }
 
-const messages: Record<string, (data: Record<string, unknown>) => string> = {
-  GENERATION_STARTED: () => 'The agent has started.',
-  TOOL_CALL_STARTED: (data) => `Calling ${asText(data['name'])}.`,
-  TOOL_CALL_SETTLED: (data) => `${asText(data['name'])}: ${asText(data['status'])}.`,
-  APPROVAL_REQUESTED: (data) => `Waiting for a person to approve ${asText(data['name'])}.`,
-  APPROVAL_DECIDED: (data) => `${asText(data['name'])}: ${asText(data['verdict'])}.`,
+/** The progress message of an event; null for a kind that has none. */
+function messageOf(event: RecordedEvent): string | null {
+  switch (event.type) {
+    case generationStarted.type:
+      return 'The agent has started.'
+    case toolCallStarted.type:
+      return `Calling ${event.data.name}.`
+    case toolCallSettled.type:
+      return `${event.data.name}: ${event.data.status}.`
+    case approvalRequested.type:
+      return `Waiting for a person to approve ${event.data.name}.`
+    case approvalDecided.type:
+      return `${event.data.name}: ${event.data.verdict}.`
+    default:
+      return null
+  }
 }
 
 /** The progress of a run until it ends or the signal aborts. Empty for a caller without `events:Subscribe`. */
@@ -75,12 +92,12 @@ export async function* watchAgentRun(
   const stream = await watchGeneration(ctx, { generationId })
   const stop = () => void stream.return?.()
   const forget = onAbort(signal, stop)
-  let text = ''
+  let written = ''
   try {
     for await (const item of stream) {
       if (signal.aborted) return
-      if ('delta' in item) text = item.delta.offset === 0 ? item.delta.text : text + item.delta.text
-      const message = 'delta' in item ? text : messages[item.event.type]?.(item.event.data)
+      if ('delta' in item) written = item.delta.offset === 0 ? item.delta.text : written + item.delta.text
+      const message = 'delta' in item ? written : messageOf(item.event)
       if (message) yield { message, isText: 'delta' in item }
     }
   } finally {

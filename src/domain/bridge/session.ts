@@ -27,7 +27,9 @@ const letters: Record<string, string> = { e: 'elicitation', s: 'sampling', r: 'r
 export function newSessionId(ctx: Ctx, agentId: string, clientCapabilities: object): string {
   const threadId = newId('thread')
   const expiresAt = ctx.clock.now() + lifetimeMs
-  const declared = Object.keys(letters).filter((letter) => letters[letter]! in clientCapabilities)
+  const declared = Object.entries(letters).flatMap(([letter, capability]) =>
+    capability in clientCapabilities ? [letter] : [],
+  )
   const flags = declared.join('')
   const signature = signatureOf(ctx, [agentId, threadId, expiresAt, flags])
   return [threadId, expiresAt.toString(36), flags, signature].join('.')

@@ -26,7 +26,7 @@ export function decoded(reply: Reply, method: string): Reply {
     return reply
   const { 'content-encoding': _coding, 'content-length': _length, ...headers } = reply.headers
   const body = codings
-    .reverse()
+    .toReversed()
     .reduce<Readable>((stream, coding) => piped(stream, decoders[coding]!()), reply.body)
   return { ...reply, headers, body }
 }

@@ -37,9 +37,6 @@ export {
   underLease,
   underLock,
   wholeRow,
-  type CallOutcome,
-  type EditedCall,
-  type ProposedCall,
 } from './sql.ts'
 export {
   endOf,
@@ -58,3 +55,4 @@ export {
   type ToolCall,
   type ToolCallAttempt,
 } from './tool-call.ts'
+export type { CallOutcome, EditedCall, ProposedCall } from './writes.ts'

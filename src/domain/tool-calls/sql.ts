@@ -1,11 +1,10 @@
 /**
- * The only statements that write tool_calls. Each proves the status before the change (`transitions`) and the right
+ * The only statements that write tool_calls. Each update proves the status before the change (`transitions`) and the right
  * of its writer (`Proof`); a call that has moved on meanwhile stays unchanged. Most are parts of a larger statement
  * and name its relations. Every update calls the row `t`.
  */
 import { sql, SQL } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
-import type { JsonObject } from '../../core/json.ts'
 import { nowPlus } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assignments, fromRecordset, insertSelect, recordset, type Values } from '../../store/db/write.ts'
@@ -14,6 +13,7 @@ import { codeOf } from '../tools/index.ts'
 import { attemptBegins, attemptEnds, attemptEndsLate, newAttempt } from './attempts.ts'
 import { transitions, type To, type ToolCallStatus, type TransitionName } from './state.ts'
 import type { AskedBack, Resolution } from './tool-call.ts'
+import type { CallOutcome, EditedCall, ProposedCall, Settling } from './writes.ts'
 
 /** A condition on `t`: its writer may write it. */
 export type Proof = SQL
@@ -37,32 +37,6 @@ export const wholeRow = sql`t.*`
 type CallValues = Values<typeof toolCalls>
 /** The calls to update: ids, or a condition on `t`. */
 type Which = readonly string[] | SQL
-
-/** A call as its generation proposes it. */
-export interface ProposedCall {
-  id: string
-  stepIndex: number
-  callIndex: number
-  providerCallId: string
-  tool: {
-    id: string
-    version: number
-    kind: string
-    action: string | null
-    definitionHash: string | null
-  } | null
-  runtimeName: string
-  status: To<'propose'>
-  arguments: JsonObject | null
-  rawArguments: string | null
-  masked: string[][] | null
-  result: ToolResult | null
-  errorCode: string | null
-  approvalId: string | null
-  grantId: string | null
-  /** For AWAITING_CLIENT: how long the client has for the output, in milliseconds. */
-  waitMs: number | null
-}
 
 /**
  * Part over the generation's row `g(id, project_id, requested_by, requester)`: inserts the calls of a step. EXECUTING
@@ -154,31 +128,6 @@ export function mayStart(ids: readonly string[]): SQL {
     select 1 from tool_calls as t where t.id in ${[...ids]} and (t.settled_at is not null or t.child_id is not null))`
 }
 
-type Settling = Extract<
-  TransitionName,
-  | 'refuse'
-  | 'settle'
-  | 'timeOut'
-  | 'submit'
-  | 'close'
-  | 'closeSent'
-  | 'approve'
-  | 'reject'
-  | 'withdraw'
-  | 'settleLate'
-  | 'resolve'
->
-
-export interface CallOutcome<Name extends Settling = Settling> {
-  id: string
-  status: To<Name>
-  result: ToolResult
-  /** Hash of a submitted output: tells an identical repeat from a conflict. */
-  outputHash?: string
-  /** Argument paths to hide from now on. */
-  masked?: string[][]
-}
-
 /** Settles calls with their results. A late outcome, or one that a person states, does not change `settled_at`. */
 export function settleCalls<Name extends Settling>(
   name: Name,
@@ -229,13 +178,6 @@ export function expireCalls(result: ToolResult): SQL {
     { status: 'EXPIRED', result, isError: true, errorCode: codeOf(result), settledAt: sql`now()` },
     sql`from a`,
   )
-}
-
-/** The arguments with which an approver replaced the original ones. */
-export interface EditedCall {
-  own: JsonObject
-  keys: string[]
-  masked: string[][]
 }
 
 /** The columns that an edit of the arguments changes. */

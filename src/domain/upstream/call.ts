@@ -49,8 +49,8 @@ export async function callUpstream(services: Services, call: UpstreamCall): Prom
   const sight: Sight = { mayHaveRun: false, mayStart: call.mayStart }
   try {
     const { answer, tool } = await askUpstream(services, call, sight, async (link, options) => {
-      const tool = await findTool(services, options.row, call.tool)
-      return { answer: await send(link, call, tool, options), tool }
+      const found = await findTool(services, options.row, call.tool)
+      return { answer: await send(link, call, found, options), tool: found }
     })
     if (isInputRequired(answer)) return asked(call, answer)
     const result = resultOf(answer, tool?.outputSchema ?? null, services.limits.maxResponseBytes)

@@ -83,14 +83,14 @@ async function describe(
   link: Link,
   signal: AbortSignal,
 ): Promise<{ discover: DiscoverResult; facts: ServerFacts }> {
-  const discover = await watched(signal, (stop) => link.client.discover({ timeout: pageMs, signal: stop }))
-  const { capabilities, instructions } = discover
+  const described = await watched(signal, (stop) => link.client.discover({ timeout: pageMs, signal: stop }))
+  const { capabilities, instructions } = described
   const facts = {
     server: link.facts.server,
     instructions: instructions ?? null,
     capabilities: capabilities as JsonObject,
   }
-  return { discover, facts }
+  return { discover: described, facts }
 }
 
 /** Some servers announce what they do not have: a list that they refuse by its name is an empty one. */

@@ -21,8 +21,8 @@ export async function targetOf(
   config: Pick<UpstreamConfig, 'url' | 'headers'>,
 ): Promise<Target> {
   const templates = [config.url, ...Object.values(config.headers)]
-  const template = fillWith(config.url)
-  const values = await openSecrets(services, projectId, templates.flatMap(secretNames), template).catch(
+  const withStandIns = fillWith(config.url)
+  const values = await openSecrets(services, projectId, templates.flatMap(secretNames), withStandIns).catch(
     (error: unknown) => {
       throw error instanceof SecretRefusedError ? new UpstreamFault('secret_refused', error.message) : error
     },
@@ -36,7 +36,7 @@ export async function targetOf(
     )
   }
   const address = fill(config.url)
-  if (!URL.canParse(address) || new URL(address).origin !== new URL(template).origin)
+  if (!URL.canParse(address) || new URL(address).origin !== new URL(withStandIns).origin)
     throw new UpstreamFault('invalid_configuration', 'The URL is not valid with its secrets filled in.')
   const headers: Record<string, string> = {}
   for (const [name, template] of Object.entries(config.headers)) {

@@ -190,7 +190,7 @@ function newest(hints: Hint[]): Hint[] {
     if (key !== null) seen.add(key)
     out.push(hint)
   }
-  return out.reverse()
+  return out.toReversed()
 }
 
 function parse(text: string): { origin: string; hints: Hint[] } | null {

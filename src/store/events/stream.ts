@@ -4,7 +4,7 @@ import type { Delta } from './pubsub.ts'
 import { isExpired, type Live, type Source } from './live.ts'
 import type { Position } from './position.ts'
 import type { EventRow } from './read.ts'
-import type { LiveItem } from './subscriber.ts'
+import type { LiveItem, Subscriber } from './subscriber.ts'
 
 export interface StreamOptions {
   source: Source
@@ -27,102 +27,119 @@ const defaultPatience = { pauseMs: 250, tries: 240 }
 
 /**
  * Opens the stream. The subscriber is attached before the first read, so no event is lost between table and live. Fails with
- * CURSOR_EXPIRED when the log has lost the event that the stream has reached, at the beginning or later. The iterator is
- * written by hand, not as `async function*`: its `return()` must end a pending `next()` at once and free the subscriber.
+ * CURSOR_EXPIRED when the log has lost the event that the stream has reached, at the beginning or later.
  */
 export function openStream(live: Live, options: StreamOptions): AsyncIterableIterator<StreamItem> {
-  const { source, types, patience = defaultPatience } = options
-  const subscriber = live.attach(source)
-  let at = options.after
-  let page: EventRow[] = []
-  /** How far the page reached: with a filter beyond its last event. */
-  let pageEnd = at
-  let catchingUp = true
-  let failures = 0
-  let done = false
+  return new EventStream(live, options)
+}
 
-  const finish = () => {
-    if (!done) live.detach(source, subscriber)
-    done = true
-    page = []
-    subscriber.wake()
+/** Not an `async function*`: its `return()` must end a pending `next()` at once and free the subscriber. */
+class EventStream implements AsyncIterableIterator<StreamItem> {
+  readonly #live: Live
+  readonly #options: StreamOptions
+  readonly #subscriber: Subscriber
+  #at: Position
+  #page: EventRow[] = []
+  /** How far the page reached: with a filter beyond its last event. */
+  #pageEnd: Position
+  #catchingUp = true
+  #failures = 0
+  #done = false
+
+  constructor(live: Live, options: StreamOptions) {
+    this.#live = live
+    this.#options = options
+    this.#subscriber = live.attach(options.source)
+    this.#at = this.#pageEnd = options.after
   }
 
-  const fillPage = async () => {
+  async next(): Promise<IteratorResult<StreamItem>> {
+    while (!this.#done) {
+      const event = this.#page.shift()
+      let item: StreamItem | null = null
+      if (event) item = this.#fromPage(event)
+      else if (this.#catchingUp) await this.#fillPage()
+      else item = await this.#fromLive()
+      if (item) return { done: false, value: item }
+    }
+    return { done: true, value: undefined }
+  }
+
+  async return(): Promise<IteratorResult<StreamItem>> {
+    this.#finish()
+    return { done: true, value: undefined }
+  }
+
+  async throw(error: unknown): Promise<never> {
+    this.#finish()
+    throw error
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  #finish(): void {
+    if (!this.#done) this.#live.detach(this.#options.source, this.#subscriber)
+    this.#done = true
+    this.#page = []
+    this.#subscriber.wake()
+  }
+
+  async #fillPage(): Promise<void> {
+    const { source, types, isLast, patience = defaultPatience } = this.#options
     try {
-      const read = await source.read(at, pageSize, types)
-      failures = 0
-      page = read.events
-      pageEnd = read.end
-      if (page.length === 0) at = pageEnd
+      const read = await source.read(this.#at, pageSize, types)
+      this.#failures = 0
+      this.#page = read.events
+      this.#pageEnd = read.end
+      if (this.#page.length === 0) this.#at = this.#pageEnd
       if (read.more) return
-      catchingUp = false
-      if (page.length === 0 && read.endType !== null && options.isLast?.(read.endType)) finish()
-      else live.caughtUp(source, read.end)
+      this.#catchingUp = false
+      if (this.#page.length === 0 && read.endType !== null && isLast?.(read.endType)) this.#finish()
+      else this.#live.caughtUp(source, read.end)
     } catch (error) {
-      if (isExpired(error) || ++failures > patience.tries) {
-        finish()
+      if (isExpired(error) || ++this.#failures > patience.tries) {
+        this.#finish()
         throw error
       }
       await pause(patience.pauseMs)
     }
   }
 
-  const accept = (event: EventRow, place: Position): StreamItem | null => {
-    at = place
-    if (types && !types.includes(event.type)) return null
-    if (options.isLast?.(event.type)) finish()
-    return { event }
-  }
-
-  const fromBuffer = (item: LiveItem): StreamItem | null => {
-    if ('delta' in item) return options.deltas && item.delta.after === at.at ? item : null
-    if (item.at.at <= at.at) return null
-    if (item.previous > at.at) {
-      catchingUp = true
-      return null
-    }
-    return accept(item.event, item.at)
-  }
-
-  const fromPage = (event: EventRow): StreamItem | null => {
-    const place = source.positionOf(event)
-    const item = place.at > at.at ? accept(event, place) : null
-    if (page.length === 0 && pageEnd.at > at.at) at = pageEnd
+  #fromPage(event: EventRow): StreamItem | null {
+    const place = this.#options.source.positionOf(event)
+    const item = place.at > this.#at.at ? this.#accept(event, place) : null
+    if (this.#page.length === 0 && this.#pageEnd.at > this.#at.at) this.#at = this.#pageEnd
     return item
   }
 
-  const next = async (): Promise<IteratorResult<StreamItem>> => {
-    while (!done) {
-      const event = page.shift()
-      let item: StreamItem | null = null
-      if (event) item = fromPage(event)
-      else if (catchingUp) await fillPage()
-      else {
-        const live = subscriber.shift()
-        if (live) item = fromBuffer(live)
-        else if (subscriber.behind) {
-          subscriber.behind = false
-          catchingUp = true
-        } else await subscriber.wait()
-      }
-      if (item) return { done: false, value: item }
-    }
-    return { done: true, value: undefined }
+  /** The next item of the buffer; null when it has none and is to be asked again. */
+  async #fromLive(): Promise<StreamItem | null> {
+    const item = this.#subscriber.shift()
+    if (item) return this.#fromBuffer(item)
+    if (this.#subscriber.behind) {
+      this.#subscriber.behind = false
+      this.#catchingUp = true
+    } else await this.#subscriber.wait()
+    return null
   }
 
-  return {
-    next,
-    async return() {
-      finish()
-      return { done: true, value: undefined }
-    },
-    async throw(error: unknown) {
-      finish()
-      throw error
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
+  #fromBuffer(item: LiveItem): StreamItem | null {
+    if ('delta' in item) return this.#options.deltas && item.delta.after === this.#at.at ? item : null
+    if (item.at.at <= this.#at.at) return null
+    if (item.previous > this.#at.at) {
+      this.#catchingUp = true
+      return null
+    }
+    return this.#accept(item.event, item.at)
+  }
+
+  #accept(event: EventRow, place: Position): StreamItem | null {
+    const { types, isLast } = this.#options
+    this.#at = place
+    if (types && !types.includes(event.type)) return null
+    if (isLast?.(event.type)) this.#finish()
+    return { event }
   }
 }

@@ -56,24 +56,38 @@ export function createSharedBuckets(clock: Clock, log: Log, store: BucketStore |
       left: (name, rule) => own.left(name, rule, clock.now()),
       close: async () => {},
     }
-  const chunks = new Map<string, Chunk>()
-  const chunkOf = (name: string): Chunk => {
-    const now = clock.now()
-    const known = chunks.get(name)
-    if (known && now - known.at > chunkMs) known.tokens = 0
-    const chunk = known ?? { tokens: 0, at: now, shared: 0, asking: null, emptyUntil: 0 }
-    chunks.delete(name)
-    chunks.set(name, chunk)
-    if (chunks.size > maxChunks) chunks.delete(chunks.keys().next().value!)
-    return chunk
+  const chunks = createChunks(clock, chunkFetcher(clock, log, store, own))
+  return {
+    take(name, rule, asked) {
+      const tokens = Math.min(asked, rule.capacity)
+      const chunk = chunks.of(name)
+      if (chunk.tokens < tokens) return chunks.take(name, rule, tokens)
+      chunk.tokens -= tokens
+      return 0
+    },
+    giveBack(name, rule, tokens) {
+      const chunk = chunks.of(name)
+      chunk.tokens = Math.min(rule.capacity, chunk.tokens + tokens)
+    },
+    left(name, rule) {
+      const chunk = chunks.known(name)
+      return chunk ? Math.min(rule.capacity, chunk.tokens + chunk.shared) : rule.capacity
+    },
+    close: () => store.close(),
   }
-  /** Answers what must be waited for, in milliseconds. */
-  const fetchChunk = async (
-    name: string,
-    rule: BucketRule,
-    needed: number,
-    chunk: Chunk,
-  ): Promise<number> => {
+}
+
+/** Fills a chunk with at least what is needed and returns 0, or returns the milliseconds to wait. */
+type FetchChunk = (name: string, rule: BucketRule, needed: number, chunk: Chunk) => Promise<number>
+
+/** Takes chunks from the store; while it does not answer, from this process's own buckets. */
+function chunkFetcher(
+  clock: Clock,
+  log: Log,
+  store: BucketStore,
+  own: ReturnType<typeof createBuckets>,
+): FetchChunk {
+  return async (name, rule, needed, chunk) => {
     const size = Math.max(needed, Math.floor(rule.capacity / chunkPart))
     try {
       const { granted, left } = await inTime(store.take(name, rule, needed, size))
@@ -91,9 +105,24 @@ export function createSharedBuckets(clock: Clock, log: Log, store: BucketStore |
       return waitMs
     }
   }
-  const takeShared = async (name: string, rule: BucketRule, tokens: number): Promise<number> => {
+}
+
+/** The chunks of this replica. Those who need more of a chunk at the same time wait for one fetch. */
+function createChunks(clock: Clock, fetchChunk: FetchChunk) {
+  const chunks = new Map<string, Chunk>()
+  const of = (name: string): Chunk => {
+    const now = clock.now()
+    const known = chunks.get(name)
+    if (known && now - known.at > chunkMs) known.tokens = 0
+    const chunk = known ?? { tokens: 0, at: now, shared: 0, asking: null, emptyUntil: 0 }
+    chunks.delete(name)
+    chunks.set(name, chunk)
+    if (chunks.size > maxChunks) chunks.delete(chunks.keys().next().value!)
+    return chunk
+  }
+  const take = async (name: string, rule: BucketRule, tokens: number): Promise<number> => {
     for (;;) {
-      const chunk = chunkOf(name)
+      const chunk = of(name)
       if (chunk.tokens >= tokens) {
         chunk.tokens -= tokens
         return 0
@@ -112,24 +141,7 @@ export function createSharedBuckets(clock: Clock, log: Log, store: BucketStore |
       if (waitMs > 0) return waitMs
     }
   }
-  return {
-    take(name, rule, asked) {
-      const tokens = Math.min(asked, rule.capacity)
-      const chunk = chunkOf(name)
-      if (chunk.tokens < tokens) return takeShared(name, rule, tokens)
-      chunk.tokens -= tokens
-      return 0
-    },
-    giveBack(name, rule, tokens) {
-      const chunk = chunkOf(name)
-      chunk.tokens = Math.min(rule.capacity, chunk.tokens + tokens)
-    },
-    left(name, rule) {
-      const chunk = chunks.get(name)
-      return chunk ? Math.min(rule.capacity, chunk.tokens + chunk.shared) : rule.capacity
-    },
-    close: () => store.close(),
-  }
+  return { of, take, known: (name: string) => chunks.get(name) }
 }
 
 async function inTime<T>(answer: Promise<T>): Promise<T> {

@@ -66,32 +66,55 @@ interface Entry {
   lostResponses: number
 }
 
-/** Starts the heartbeat of a process. While it keeps no row it sends nothing. */
-export function createHeartbeat({ db, leaseMs, onError }: HeartbeatOptions): Heartbeat {
+/** The rows that a process keeps. */
+function createEntries(leaseMs: number) {
   const entries = new Map<string, Entry>()
   const waiters = new Map<WorkTable, (() => void)[]>()
+  const keyOf = ({ table, held }: Pick<Entry, 'table' | 'held'>) => `${table} ${held.id}`
+  const of = (table: WorkTable) => [...entries.values()].filter((entry) => entry.table === table)
+  const isSure = (entry: Entry) =>
+    elapsedSince(entry.since) < leaseMs * sureShare && !entry.lost.signal.aborted
+  const remove = (entry: Entry) => {
+    if (entries.get(keyOf(entry)) === entry) entries.delete(keyOf(entry))
+    if (of(entry.table).length > 0) return
+    for (const resolve of waiters.get(entry.table) ?? []) resolve()
+    waiters.delete(entry.table)
+  }
+  return {
+    of,
+    isSure,
+    remove,
+    unsure: (table: WorkTable) => of(table).filter((entry) => !isSure(entry)),
+    tables: () => [...new Set([...entries.values()].map((entry) => entry.table))],
+    add: (entry: Entry) => void entries.set(keyOf(entry), entry),
+    lose(entry: Entry) {
+      remove(entry)
+      entry.lost.abort()
+    },
+    /** Removes all of a table without a word to those who wait for its end. */
+    take(table: WorkTable): Held[] {
+      const rest = of(table)
+      for (const entry of rest) entries.delete(keyOf(entry))
+      return rest.map((entry) => entry.held)
+    },
+    idle: (table: WorkTable) =>
+      of(table).length === 0
+        ? Promise.resolve()
+        : new Promise<void>((resolve) => waiters.set(table, [...(waiters.get(table) ?? []), resolve])),
+  }
+}
+
+type Entries = ReturnType<typeof createEntries>
+
+/** Renews the rows that are kept: at once when asked, and else by a timer while there are any. */
+function createBeats({ db, leaseMs, onError }: HeartbeatOptions, entries: Entries) {
   let timer: NodeJS.Timeout | null = null
   let beating: Promise<boolean> | null = null
   let stopped = false
 
-  const keyOf = ({ table, held }: Pick<Entry, 'table' | 'held'>) => `${table} ${held.id}`
-  const entriesOf = (table: WorkTable) => [...entries.values()].filter((entry) => entry.table === table)
-  const remove = (entry: Entry) => {
-    if (entries.get(keyOf(entry)) === entry) entries.delete(keyOf(entry))
-    if (entriesOf(entry.table).length > 0) return
-    for (const resolve of waiters.get(entry.table) ?? []) resolve()
-    waiters.delete(entry.table)
-  }
-  const isSure = (entry: Entry) =>
-    elapsedSince(entry.since) < leaseMs * sureShare && !entry.lost.signal.aborted
-  const lose = (entry: Entry) => {
-    remove(entry)
-    entry.lost.abort()
-  }
-
   /** True when every row of the table was renewed or lost. */
   const renewTable = async (table: WorkTable): Promise<boolean> => {
-    const asked = entriesOf(table).filter((entry) => entry.refencing === null)
+    const asked = entries.of(table).filter((entry) => entry.refencing === null)
     if (asked.length === 0) return true
     const since = momentNow()
     const epochs = new Map(asked.map((entry) => [entry, entry.held.epoch]))
@@ -102,61 +125,64 @@ export function createHeartbeat({ db, leaseMs, onError }: HeartbeatOptions): Hea
       if (entry.refencing !== null || epochs.get(entry) !== epoch) continue
       if (renewed.has(id)) entry.since = since
       // Somebody has locked the row; its epoch is still ours.
-      else if (!locked.has(id)) lose(entry)
+      else if (!locked.has(id)) entries.lose(entry)
     }
     return locked.size === 0
   }
   const renew = async (): Promise<boolean> => {
-    const tables = [...new Set([...entries.values()].map((entry) => entry.table))]
-    const done = await Promise.all(
-      tables.map((table) =>
-        renewTable(table).catch((error: unknown) => {
-          onError(error)
-          return false
-        }),
-      ),
-    )
+    const quietly = (table: WorkTable) =>
+      renewTable(table).catch((error: unknown) => {
+        onError(error)
+        return false
+      })
+    const done = await Promise.all(entries.tables().map(quietly))
     return done.every(Boolean)
   }
   const beat = (): Promise<boolean> => (beating ??= renew().finally(() => (beating = null)))
-  const schedule = (share: number) => {
+  const schedule = (share = beatShare) => {
     if (timer || stopped) return
     timer = setTimeout(() => {
       timer = null
-      void beat().then((whole) => entries.size > 0 && schedule(whole ? beatShare : hurryShare))
+      void beat().then((whole) => entries.tables().length > 0 && schedule(whole ? beatShare : hurryShare))
     }, leaseMs * share)
   }
-
-  const takeAnew = async (entry: Entry): Promise<void> => {
-    const { table, held } = entry
-    if (!isSure(entry)) throw new LeaseLostError(held.id)
-    const since = momentNow()
-    entry.lostResponses++
-    const epoch = await refence(db, table, leaseMs, held, entry.lostResponses - 1)
-    // A late response proves nothing: another worker may have raised the epoch meanwhile.
-    if (epoch === null || elapsedSince(entry.since) >= leaseMs * sureShare) {
-      lose(entry)
-      throw new LeaseLostError(held.id)
-    }
-    held.epoch = epoch
-    entry.since = since
-    entry.lostResponses = 0
+  const stop = () => {
+    stopped = true
+    if (timer) clearTimeout(timer)
   }
+  return { beat, schedule: () => schedule(), stop }
+}
 
+/** Takes the row under a higher epoch. LeaseLostError when it is, or may be, another worker's. */
+async function takeAnew({ db, leaseMs }: HeartbeatOptions, entries: Entries, entry: Entry): Promise<void> {
+  const { table, held } = entry
+  if (!entries.isSure(entry)) throw new LeaseLostError(held.id)
+  const since = momentNow()
+  entry.lostResponses++
+  const epoch = await refence(db, table, leaseMs, held, entry.lostResponses - 1)
+  // A late response proves nothing: another worker may have raised the epoch meanwhile.
+  if (epoch === null || elapsedSince(entry.since) >= leaseMs * sureShare) {
+    entries.lose(entry)
+    throw new LeaseLostError(held.id)
+  }
+  held.epoch = epoch
+  entry.since = since
+  entry.lostResponses = 0
+}
+
+/** Starts the heartbeat of a process. While it keeps no row it sends nothing. */
+export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
+  const entries = createEntries(options.leaseMs)
+  const { isSure } = entries
+  const { beat, schedule, stop } = createBeats(options, entries)
   const keep = (table: WorkTable, held: Held, since: Moment): Lease => {
-    const entry: Entry = {
-      table,
-      held,
-      since,
-      lost: new AbortController(),
-      refencing: null,
-      lostResponses: 0,
-    }
-    entries.set(keyOf(entry), entry)
-    schedule(beatShare)
+    const lost = new AbortController()
+    const entry: Entry = { table, held, since, lost, refencing: null, lostResponses: 0 }
+    entries.add(entry)
+    schedule()
     return {
       held,
-      signal: entry.lost.signal,
+      signal: lost.signal,
       isSure: () => isSure(entry),
       async confirm() {
         if (isSure(entry)) return
@@ -167,38 +193,22 @@ export function createHeartbeat({ db, leaseMs, onError }: HeartbeatOptions): Hea
       async refence(epoch) {
         if (entry.refencing) await entry.refencing.catch(() => {})
         if (held.epoch > epoch) return
-        entry.refencing = takeAnew(entry).finally(() => (entry.refencing = null))
+        entry.refencing = takeAnew(options, entries, entry).finally(() => (entry.refencing = null))
         await entry.refencing
       },
-      end: () => remove(entry),
+      end: () => entries.remove(entry),
     }
   }
-  const unsure = (table: WorkTable) => entriesOf(table).filter((entry) => !isSure(entry))
-
   return {
     of: (table) => ({
       keep: (held, since) => keep(table, held, since),
       async beatIfUnsure() {
-        if (unsure(table).length > 0) await beat()
+        if (entries.unsure(table).length > 0) await beat()
       },
-      unsure: () => unsure(table).map((entry) => entry.held.id),
-      idle: () =>
-        entriesOf(table).length === 0
-          ? Promise.resolve()
-          : new Promise((resolve) => waiters.set(table, [...(waiters.get(table) ?? []), resolve])),
-      async giveUp() {
-        const rest = entriesOf(table)
-        for (const entry of rest) entries.delete(keyOf(entry))
-        await release(
-          db,
-          table,
-          rest.map((entry) => entry.held),
-        )
-      },
+      unsure: () => entries.unsure(table).map((entry) => entry.held.id),
+      idle: () => entries.idle(table),
+      giveUp: async () => void (await release(options.db, table, entries.take(table))),
     }),
-    stop() {
-      stopped = true
-      if (timer) clearTimeout(timer)
-    },
+    stop,
   }
 }

@@ -69,32 +69,22 @@ interface Task {
 }
 
 export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): Worker {
-  const { db, table, leases } = options
+  const { db, table } = options
   const tasks = new Map<string, Task>()
   let stopping = false
   let claiming = false
   let again = false
 
   const start = (held: Row, since: Moment) => {
-    const abort = new AbortController()
-    const recheck = makeRecheck()
-    const lease = leases.keep(held, since)
-    const forget = onAbort(lease.signal, () => abort.abort())
-    const done = options
-      .run(held, { signal: abort.signal, recheck, lease, isDraining: () => stopping })
-      .catch((error: unknown) => {
-        if (!(error instanceof LeaseLostError) && !abort.signal.aborted) options.onError(error, held.id)
-      })
-      .finally(() => {
-        forget()
-        lease.end()
-        // A row can be back here with a new epoch before the old task has unwound.
-        if (tasks.get(held.id)?.held === held) tasks.delete(held.id)
-        // What was left because all slots were taken may be taken now.
-        if (again || tasks.size >= options.slots - 1) void poll()
-      })
+    const task = runTask(options, held, since, () => stopping)
     tasks.get(held.id)?.abort.abort()
-    tasks.set(held.id, { held, lease, abort, done, recheck: recheck.fire })
+    tasks.set(held.id, task)
+    void task.done.then(() => {
+      // A row can be back here with a new epoch before the old task has unwound.
+      if (tasks.get(held.id) === task) tasks.delete(held.id)
+      // What was left because all slots were taken may be taken now.
+      if (again || tasks.size >= options.slots - 1) void poll()
+    })
   }
 
   const poll = async () => {
@@ -107,9 +97,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
         const allowance = allowanceOf(options.slots, held)
         if (!allowance) return
         again = false
-        await leases.beatIfUnsure()
-        const since = momentNow()
-        const rows = await options.claim({ ...allowance, except: leases.unsure() })
+        const { rows, since } = await claimRows(options, allowance)
         for (const row of rows) start(row, since)
         if (rows.length === allowance.limit) again = true
       }
@@ -121,17 +109,12 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     }
   }
 
-  const unsubscribe = options.pubsub.subscribe((hint) => {
-    if ((hint.kind === 'work' && hint.table === table) || hint.kind === 'reconnected') void poll()
-  })
-  const sweepTimer = setInterval(() => void poll(), options.sweepMs)
-  void poll()
+  const stopPolling = keepPolling(options, () => void poll())
 
   const drain = () => {
     if (stopping) return
     stopping = true
-    unsubscribe()
-    clearInterval(sweepTimer)
+    stopPolling()
     // Work that waits for a person or a model must notice that the process stops.
     for (const task of tasks.values()) task.recheck()
   }
@@ -146,22 +129,78 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     drain,
     async stop(graceMs) {
       drain()
-      const all = [...tasks.values()]
-      await Promise.race([
-        Promise.all(all.map((task) => task.done)),
-        pause(graceMs, undefined, { ref: false }),
-      ])
-      const rest = [...tasks.values()]
-      for (const task of rest) task.abort.abort()
-      await Promise.race([Promise.all(rest.map((task) => task.done)), pause(500, undefined, { ref: false })])
-      for (const task of rest) task.lease.end()
-      await release(
-        db,
-        table,
-        rest.map((task) => task.held),
-      ).catch(() => {})
+      await endTasks([...tasks.values()], graceMs)
+      const held = await cutOff([...tasks.values()])
+      await release(db, table, held).catch(() => {})
     },
   }
+}
+
+/** Polls now, after hints and on a sweep, until the returned function is called. */
+function keepPolling(
+  { pubsub, table, sweepMs }: Pick<WorkerOptions<Claimed>, 'pubsub' | 'table' | 'sweepMs'>,
+  poll: () => void,
+): () => void {
+  const unsubscribe = pubsub.subscribe((hint) => {
+    if ((hint.kind === 'work' && hint.table === table) || hint.kind === 'reconnected') poll()
+  })
+  const timer = setInterval(poll, sweepMs)
+  poll()
+  return () => {
+    unsubscribe()
+    clearInterval(timer)
+  }
+}
+
+/** Claims due rows, by a statement that was sent at `since`. */
+async function claimRows<Row extends Claimed>(
+  { leases, claim }: WorkerOptions<Row>,
+  allowance: Omit<ClaimLimits, 'except'>,
+): Promise<{ rows: Row[]; since: Moment }> {
+  await leases.beatIfUnsure()
+  const since = momentNow()
+  return { rows: await claim({ ...allowance, except: leases.unsure() }), since }
+}
+
+/** How long work that was cut off may take to unwind, in milliseconds. */
+const unwindMs = 500
+
+/** Waits for the end of the work, but not for longer than this. */
+async function endTasks(tasks: Task[], milliseconds: number): Promise<void> {
+  await Promise.race([
+    Promise.all(tasks.map((task) => task.done)),
+    pause(milliseconds, undefined, { ref: false }),
+  ])
+}
+
+/** Ends the rest of the work. Returns its rows, whose leases have ended. */
+async function cutOff(tasks: Task[]): Promise<Claimed[]> {
+  for (const task of tasks) task.abort.abort()
+  await endTasks(tasks, unwindMs)
+  for (const task of tasks) task.lease.end()
+  return tasks.map((task) => task.held)
+}
+
+/** Begins the work on a row. */
+function runTask<Row extends Claimed>(
+  { leases, run, onError }: WorkerOptions<Row>,
+  held: Row,
+  since: Moment,
+  isDraining: () => boolean,
+): Task {
+  const abort = new AbortController()
+  const recheck = makeRecheck()
+  const lease = leases.keep(held, since)
+  const forget = onAbort(lease.signal, () => abort.abort())
+  const done = run(held, { signal: abort.signal, recheck, lease, isDraining })
+    .catch((error: unknown) => {
+      if (!(error instanceof LeaseLostError) && !abort.signal.aborted) onError(error, held.id)
+    })
+    .finally(() => {
+      forget()
+      lease.end()
+    })
+  return { held, lease, abort, done, recheck: recheck.fire }
 }
 
 function makeRecheck(): Recheck & { fire(): void } {

@@ -113,10 +113,10 @@ describe.each([
     [{ first: -1 }, 'first'],
     [{ last: -1 }, 'last'],
     [{ first: 1, last: 1 }, 'last'],
-  ])('%j is refused and the fault is named', async (args, name) => {
+  ])('%j is refused and the fault is named', async (args, named) => {
     const { errors, status } = await h.gql(list, args)
     expect(status).toBe(200)
-    expect(errors![0]!.extensions).toMatchObject({ code: 'INVALID', issues: [{ path: [name] }] })
+    expect(errors![0]!.extensions).toMatchObject({ code: 'INVALID', issues: [{ path: [named] }] })
   })
 
   const cursor = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')

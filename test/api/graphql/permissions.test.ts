@@ -160,7 +160,7 @@ describe('the roles', () => {
       if (refusal) expect([root.name, refusal.extensions.code]).toEqual([root.name, 'FORBIDDEN'])
       if (refusal) refused.push(root.name)
     }
-    expect(refused.sort()).toEqual(refusedTo(role).toSorted())
+    expect(refused.toSorted()).toEqual(refusedTo(role).toSorted())
   })
 
   function destroys({ name }: RootField): boolean {

@@ -86,7 +86,7 @@ test('lists that grow are connections with a cursor on every edge', () => {
   expect(connections.length).toBeGreaterThan(5)
   for (const type of connections) {
     const fields = type.getFields()
-    expect(Object.keys(fields).sort(), type.name).toEqual(['edges', 'nodes', 'pageInfo'])
+    expect(Object.keys(fields).toSorted(), type.name).toEqual(['edges', 'nodes', 'pageInfo'])
     expect(String(fields['edges']!.type)).toMatch(/^\[\w+Edge!\]!$/)
     expect(String(fields['nodes']!.type)).toMatch(/^\[\w+!\]!$/)
   }

@@ -143,7 +143,7 @@ export async function openWorld(kind: Kind): Promise<World> {
       await mutate(url, adminKey, 'updateTool', { id: things.tools[name], config }, 'tool { id }')
     },
     async close() {
-      for (const close of closers.reverse()) await close()
+      for (const close of closers.toReversed()) await close()
     },
   }
 }

@@ -103,6 +103,6 @@ test('a batch of many that belong to one generation is decided once each', async
     gate
       .paid(tool.name)
       .map((one) => one.body['amount'])
-      .sort(),
+      .toSorted(),
   ).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
 })

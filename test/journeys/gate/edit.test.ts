@@ -44,7 +44,7 @@ test('arguments that were removed and added are named, too', async () => {
   const call = await gate.call(tool.id, { amount: 1, to: 'a' })
   await gate.decide(call['approval'].id, 'APPROVE', { arguments: { amount: 1, pin: '1234' } })
   const done = await gate.untilCall(call['id'], ['SUCCEEDED'])
-  expect(done['editedArguments'].sort()).toEqual(['pin', 'to'])
+  expect(done['editedArguments'].toSorted()).toEqual(['pin', 'to'])
   expect(gate.paid(tool.name).map((one) => one.body)).toEqual([{ amount: 1, pin: '1234' }])
 })
 
@@ -151,7 +151,7 @@ test('an editor cannot agree alone to a call for which the gates require more', 
   const { digest: expectedDigest } = first['approval']
   await gate.decide(approval!['id'], 'APPROVE', { expectedDigest }, two.secret)
   await h.until(id, ['COMPLETED'])
-  expect(gate.paid(tool.name).map((one) => one.body)).toEqual([{ amount: 5000 }])
+  expect(gate.paid(tool.name).map((payment) => payment.body)).toEqual([{ amount: 5000 }])
 })
 
 test('a preset key in an edit is audited, also when nothing else was changed', async () => {

@@ -132,7 +132,11 @@ test('several approvals of one step are decided one by one, and the model waits 
   const calls = [one, two, three].map(({ name }, i) => `call ${name} {"amount": ${i}}`).join('\n')
   const id = await cast.start(agent, `${calls}\nthen\nsay done`)
   const approvals = await gate.pending(id)
-  expect(approvals.map((approval) => approval['toolName']).sort()).toEqual([one.name, two.name, three.name])
+  expect(approvals.map((approval) => approval['toolName']).toSorted()).toEqual([
+    one.name,
+    two.name,
+    three.name,
+  ])
   const of = (name: string) => approvals.find((approval) => approval['toolName'] === name)!['id']
   await gate.decide(of(two.name), 'APPROVE')
   const ran = await gate.feed(['TOOL_CALL_SETTLED'], '... on ToolCallSettledEvent { name }', (events) =>

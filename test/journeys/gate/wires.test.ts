@@ -86,7 +86,7 @@ describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (k
       gate
         .paid(tool.name)
         .map((one) => one.body)
-        .sort((a, b) => b['amount'] - a['amount']),
+        .toSorted((a, b) => b['amount'] - a['amount']),
     ).toEqual([{ amount: 7, to: 'x' }, { amount: 2 }])
   })
 })

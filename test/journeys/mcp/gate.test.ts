@@ -49,8 +49,8 @@ async function callOf(id: string): Promise<Record<string, any>> {
 
 /** Waits for an event of the project for which `found` is true. */
 function eventOf(types: string, found: (event: any) => boolean): Promise<any[]> {
-  const query = `subscription { projectEvents(after: "0", types: [${types}]) { type ... on ToolCallSettledEvent { toolCall { id } } } }`
-  return h.collect(query, {}, (events) => events.some(found))
+  const watch = `subscription { projectEvents(after: "0", types: [${types}]) { type ... on ToolCallSettledEvent { toolCall { id } } } }`
+  return h.collect(watch, {}, (events) => events.some(found))
 }
 
 describe('a plain caller', () => {

@@ -63,7 +63,7 @@ beforeAll(async () => {
   agentId = (await mutate(replicas[0]!.url, key, 'createAgent', input, 'agent { id }'))['agent'].id
 })
 afterAll(async () => {
-  for (const close of closers.reverse()) await close()
+  for (const close of closers.toReversed()) await close()
 })
 
 const at = (replica: number) => `${replicas[replica]!.url}/mcp/${agentId}`

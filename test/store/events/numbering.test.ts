@@ -108,7 +108,7 @@ describe.each(kinds)('on %s', (_kind, open) => {
       ]),
     )
     await numberAll(db, pubsub)
-    const given = (await positions(sql`project_id = ${projectId}`)).map(Number).sort((x, y) => x - y)
+    const given = (await positions(sql`project_id = ${projectId}`)).map(Number).toSorted((x, y) => x - y)
     expect(given).toEqual(Array.from({ length: 300 }, (_, i) => given[0]! + i))
   })
 
@@ -257,15 +257,15 @@ describe.each(kinds)('on %s', (_kind, open) => {
     await append(desk(), projectId, id!, someEvents(3, true))
     const { events } = await readGeneration(db, id!, beginning, 10)
     const hub = startLive(db, pubsub)
-    const open = (at: number) =>
+    const openAfter = (at: number) =>
       openStream(hub, {
         source: generationSource(db, id!),
         after: { at, event: events[at - 1]! },
         deltas: true,
         isLast: (type) => type === 'GENERATION_COMPLETED',
       })
-    expect(await open(3).next()).toEqual({ done: true, value: undefined })
-    const stream = open(2)
+    expect(await openAfter(3).next()).toEqual({ done: true, value: undefined })
+    const stream = openAfter(2)
     expect((await stream.next()).value).toMatchObject({ event: { seq: 3 } })
     expect((await stream.next()).done).toBe(true)
     expect(hub.topicCount()).toBe(0)

@@ -27,7 +27,7 @@ vi.setConfig({ testTimeout: 120_000 })
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
+  for (const close of closers.splice(0).toReversed()) await close()
 })
 
 async function harness(config: Parameters<typeof openHarness>[0]): Promise<Harness> {

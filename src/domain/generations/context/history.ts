@@ -52,7 +52,7 @@ export async function loadEarlier(db: Database, generation: Generation): Promise
     .limit(maxEarlier)
   const ids = rows.map((row) => row.id)
   const [allSteps, allCalls] = await Promise.all([loadStepsOf(db, ids), loadCallsOf(db, ids)])
-  return rows.reverse().flatMap((row) => [
+  return rows.toReversed().flatMap((row) => [
     ...(row.input as Message[]),
     ...messagesOf(
       allSteps.filter((step) => step.generationId === row.id),

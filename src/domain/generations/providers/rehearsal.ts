@@ -68,8 +68,8 @@ async function* spoken(
   pace: Stage | null,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
-  const words = text.match(/\S+\s*/g) ?? []
-  for (const [i, word] of words.entries()) {
+  const pieces = text.match(/\S+\s*/g) ?? []
+  for (const [i, word] of pieces.entries()) {
     await wait(i === 0 ? 0 : (pace?.betweenWordsMs ?? 0), signal)
     yield { type, text: word }
   }

@@ -2,7 +2,9 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import { atomically, query, type Database, jsonb } from '../../../store/db/database.ts'
+import { atomically, query, type Database } from '../../../store/db/database.ts'
+import { modelAttempts, steps } from '../../../store/db/tables/generations.ts'
+import { insertSelect } from '../../../store/db/write.ts'
 import type { Hint } from '../../../store/events/pubsub.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
 import { insertEntries, type NewAuditEntry } from '../../audit/index.ts'
@@ -18,8 +20,12 @@ export interface HeldRun extends Held {
 }
 
 /** Selects `parent` from a row of generations. */
-export const parentLinkOf = sql`case when root_id is not null then
-  jsonb_build_object('projectId', project_id, 'parentId', parent_id, 'callId', parent_call_id, 'rootId', root_id) end as parent`
+export const parentLinkOf = sql`case when root_id is not null then jsonb_build_object(
+    'projectId', project_id,
+    'parentId', parent_id,
+    'callId', parent_call_id,
+    'rootId', root_id
+  ) end as parent`
 
 export interface NewStepRow {
   stepIndex: number
@@ -107,9 +113,13 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
     ...(change.release ? [sql`epoch = epoch + 1`] : []),
   ]
   const parts: SQL[] = [
-    sql`g as (update generations set ${sql.join(set, sql`, `)}
-      where id = ${held.id} and epoch = ${held.epoch} and finished_at is null ${change.starting ? sql`and ${mayStart(change.starting)}` : sql``}
-      returning id, project_id, agent_id, thread_id, requested_by, requester, last_seq, deadline_at)`,
+    sql`g as (
+      update generations
+      set ${sql.join(set, sql`, `)}
+      where id = ${held.id} and epoch = ${held.epoch} and finished_at is null
+        and ${change.starting ? mayStart(change.starting) : sql`true`}
+      returning id, project_id, agent_id, thread_id, requested_by, requester, last_seq, deadline_at
+    )`,
   ]
   if (events.length > 0) parts.push(sql`e as (${insertGenerationEvents(events)})`)
   if (change.step) parts.push(sql`s as (${insertStep(change.step)})`)
@@ -127,17 +137,15 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
 }
 
 function insertStep(step: NewStepRow): SQL {
-  return sql`insert into steps (id, project_id, generation_id, step_index, attempt, model, model_kind, parts, surface,
-      tool_choice, finish_reason, usage, notice, elided)
-    select ${newId('step')}, g.project_id, g.id, ${step.stepIndex}::int, ${step.attempt}::int, ${step.model},
-      ${step.modelKind}, ${jsonb(step.parts)}, ${jsonb(step.surface)}, ${jsonb(step.toolChoice)}, ${step.finishReason},
-      ${jsonb(step.usage)}, ${step.notice}::text, ${step.elided === null ? sql`null::jsonb` : jsonb(step.elided)} from g`
+  return insertSelect(
+    steps,
+    { ...step, id: newId('step'), projectId: sql`g.project_id`, generationId: sql`g.id` },
+    sql`g`,
+  )
 }
 
 function insertAttempt(attempt: NewAttemptRow): SQL {
-  return sql`insert into model_attempts (generation_id, step_index, attempt, project_id, agent_id, model, usage,
-      total_tokens, error_code)
-    select g.id, ${attempt.stepIndex}::int, ${attempt.attempt}::int, g.project_id, g.agent_id, ${attempt.model},
-      ${jsonb(attempt.usage)}, ${attempt.totalTokens}::bigint, ${attempt.errorCode}::text from g
+  const own = { generationId: sql`g.id`, projectId: sql`g.project_id`, agentId: sql`g.agent_id` }
+  return sql`${insertSelect(modelAttempts, { ...attempt, ...own }, sql`g`)}
     on conflict do nothing`
 }

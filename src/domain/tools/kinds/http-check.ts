@@ -104,5 +104,5 @@ export function isHeaderValue(value: string): boolean {
 }
 
 function hasControls(text: string): boolean {
-  return [...text].some((char) => char.codePointAt(0)! < 32 || char.codePointAt(0)! === 127)
+  return [...text].some((char) => char < ' ' || char === '\u007f')
 }

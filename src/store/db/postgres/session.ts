@@ -169,11 +169,8 @@ function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions)
     socket.destroy()
     close()
   }
-  const isSilent = () => {
-    const oldest = flights.values().next().value
-    return oldest !== undefined && silenceMs !== null && performance.now() - oldest.since > silenceMs
-  }
-  const watch = silenceMs === null ? null : setInterval(() => void (isSilent() && destroy()), watchMs).unref()
+  const endIfSilent = (ms: number) => void (isSilent(flights, ms) && destroy())
+  const watch = silenceMs === null ? null : setInterval(endIfSilent, watchMs, silenceMs).unref()
   sql.onClosed(close)
 
   return {
@@ -209,11 +206,16 @@ function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions)
     destroy,
     async end(ms) {
       if (closed) return
-      const ended = sql.end({ timeout: ms / 1000 }).catch(() => {})
-      await ended
+      await sql.end({ timeout: ms / 1000 }).catch(() => {})
       close()
     },
   }
+}
+
+/** Whether the server owes an answer for longer than this. */
+function isSilent(flights: Set<Flight>, milliseconds: number): boolean {
+  const oldest = flights.values().next().value
+  return oldest !== undefined && performance.now() - oldest.since > milliseconds
 }
 
 /** Errors of the driver or the socket, and of a server that goes down: the statement's fate is not known. */
