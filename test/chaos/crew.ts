@@ -1,4 +1,7 @@
-/** The people of the chaos tests: they start generations, answer their pauses, decide at the gate, and keep notes. */
+/**
+ * The simulated people of the chaos tests: they start generations, submit outputs, decide approvals, and record what
+ * was acknowledged.
+ */
 import { createClient, type Client } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { ask, mutate, mutationText } from '../support/ask.ts'
@@ -11,13 +14,13 @@ export interface FeedEvent {
 }
 
 export interface Crew {
-  /** Ids that a mutation answered, by the number of the generation. */
+  /** Ids that mutations returned, by the number of the generation. */
   started: Map<number, string>
   /** Tool calls whose output was acknowledged. */
   answered: Set<string>
   /** Approvals whose verdict was acknowledged, with the verdict. */
   decided: Map<string, string>
-  /** Everything the project's feed told, over all connections. */
+  /** Every event of the project's feed, over all connections. */
   feed: FeedEvent[]
   connections: number
   /** Resolves when every generation of the crew has ended. */
@@ -29,15 +32,15 @@ export interface CrewOptions {
   key: string
   agentId: string
   generations: number
-  /** One is started every so many milliseconds. */
+  /** Milliseconds between two starts. */
   everyMs: number
-  /** A server that is up, as far as anybody knows. */
+  /** A server that is probably running. */
   anyUrl(): string
 }
 
 const retryMs = 100
 
-/** Saves the tools and the agent of the test, whose gate waits for so many seconds; returns the agent's id. */
+/** Saves the tools and the agent of the test, with a gate timeout of so many seconds. Returns the agent's id. */
 export async function prepare(url: string, key: string, outside: Outside, gateSeconds = 15): Promise<string> {
   const inputSchema = { type: 'object', properties: { about: { type: 'string' } }, required: ['about'] }
   const tools = [
@@ -57,7 +60,7 @@ export async function prepare(url: string, key: string, outside: Outside, gateSe
   return (await mutate(url, key, 'createAgent', agent, 'agent { id }'))['agent'].id
 }
 
-/** Two parallel server calls and a client's pause, a call that must not be repeated beside one at the gate, a last word. */
+/** Two parallel server calls and a client call, a call that must not be repeated beside a gated one, a final text. */
 function promptOf(n: number): string {
   return [
     'slow 10ms',
@@ -72,7 +75,7 @@ function promptOf(n: number): string {
   ].join('\n')
 }
 
-/** Sets the crew to work: one feed that resumes by cursor, and every request repeated until it is acknowledged. */
+/** Starts the crew: one feed that resumes by cursor, and every request repeated until it is acknowledged. */
 export function startCrew(options: CrewOptions): Crew {
   const abort = new AbortController()
   const state = {
@@ -89,7 +92,7 @@ export function startCrew(options: CrewOptions): Crew {
     ended: new Promise((resolve) => (finish = resolve)),
     async close() {
       abort.abort()
-      // It may be on its way to a server that is gone.
+      // It may be connected to a server that was killed.
       await Promise.resolve(client.dispose()).catch(() => {})
     },
   }
@@ -131,7 +134,7 @@ async function answer(
   }
 }
 
-/** Of three approvals one is approved by two people at once, one rejected, and one left to expire. */
+/** Of three approvals one is approved by two people at once, one is rejected, and one expires. */
 async function decide(
   options: CrewOptions,
   crew: Crew,
@@ -152,7 +155,7 @@ async function decide(
     crew.decided.set(approval.id, verdict)
 }
 
-/** Answers that end the asking as well as a payload does. */
+/** Errors after which a repeat of the verdict is pointless. */
 const gateErrors = ['ApprovalAlreadyDecidedError', 'ApprovalExpiredError', 'ConflictError']
 
 /** Repeats the mutation on any server until one acknowledges it; null when the test is over before. */
@@ -175,7 +178,7 @@ async function persist(
   return null
 }
 
-/** What the feed of the crew tells. */
+/** The event types that the crew follows. */
 export const feedTypes = [
   'GENERATION_QUEUED',
   'REQUIRES_ACTION',
@@ -197,7 +200,7 @@ const feedDocument = `subscription($after: String) { projectEvents(after: $after
   ... on RequiresActionEvent { toolCalls { id arguments } } } }`
 
 function openFeed(options: CrewOptions, crew: Crew, hear: (event: FeedEvent) => void): Client {
-  /** What comes on this connection is behind an event that could not be filled in. */
+  /** Later events of this connection follow one that could not be read. */
   let spoiled = false
   const client = createClient({
     url: () => `${options.anyUrl().replace('http', 'ws')}/graphql`,
@@ -218,7 +221,7 @@ function openFeed(options: CrewOptions, crew: Crew, hear: (event: FeedEvent) => 
     { query: feedDocument, variables },
     {
       next: ({ data, errors }) => {
-        // The database was away while the event was filled in: it is told again after the cursor before it.
+        // The database was unreachable while the event was read: it is sent again after the cursor before it.
         if (spoiled) return
         if (!data || errors) {
           spoiled = true

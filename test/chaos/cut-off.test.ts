@@ -1,4 +1,7 @@
-/** A replica that loses its database at the worst moments: what it knows is kept, and what it may not do it does not. */
+/**
+ * A replica that loses its database at the worst moments: it keeps the outcomes that it has, and does nothing without
+ * a lease.
+ */
 import { afterEach, expect, test } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { query } from '../../src/store/db/database.ts'
@@ -15,14 +18,14 @@ afterEach(async () => {
 })
 
 interface Stage {
-  /** Its way to the database can be cut. */
+  /** Its connection to the database can be cut. */
   cuttable: Harness
-  /** Works for others, when it works. */
+  /** The replica that stays connected. */
   other: Harness
   proxy: DatabaseProxy
   upstream: Loopback
   databaseUrl: string
-  /** Answers the requests that wait. */
+  /** Sends the pending responses. */
   answer(): void
   /** An agent with a POST tool `pay`, a gated one `ask_first`, at this address. */
   agent(url: string): Promise<{ agentId: string; payId: string }>
@@ -95,7 +98,7 @@ const settledOf = (end: Record<string, any>) =>
     .map((event: { name: string }) => event.name)
 
 test.runIf(hasPostgres)(
-  'an executed call whose database is away is SUCCEEDED when it comes back, and what waits for a person waits on',
+  'an executed call is SUCCEEDED when its database is reachable again, and calls that wait for a person still wait',
   { timeout: 60_000 },
   async () => {
     const stage = await openStage()
@@ -139,7 +142,7 @@ test.runIf(hasPostgres).each<[string, Fate[]]>([
   const left = [...fates]
   const hit: string[] = []
   stage.proxy.judge = ({ text }) => {
-    // The commit of an outcome, the look whether it stands, and the taking anew.
+    // The commit of an outcome, the read that checks it, and the reclaim.
     const fate = /^\s*(with g as \(update generations|update generations set epoch)/i.test(text)
       ? left.shift()
       : 'pass'
@@ -184,7 +187,7 @@ test.runIf(hasPostgres)(
 )
 
 test.runIf(hasPostgres)(
-  'a process that stood still between the commit and the wire sends nothing after another has reported the call as UNKNOWN',
+  'a process that was paused between the commit and the request sends nothing after another has reported the call as UNKNOWN',
   { timeout: 60_000 },
   async () => {
     let resolveName = () => {}
@@ -196,7 +199,7 @@ test.runIf(hasPostgres)(
         resolveName = () => resolve(['127.0.0.1'])
       })
     const stage = await openStage({ role: 'all', lookup: lookup as never })
-    // Only the replica that will stand still works at first.
+    // Only the replica that will be paused works at first.
     stage.other.app.workers!.drain()
     const id = await begin(stage, 'call pay {}\nthen\nsay went on', `http://slow.test:${stage.upstream.port}`)
     await looking
@@ -248,7 +251,7 @@ test.runIf(hasPostgres).each<[string, RegExp, string]>([
   },
 )
 
-test.runIf(hasPostgres)('readiness is answered within a second, whatever the database does', async () => {
+test.runIf(hasPostgres)('readiness responds within a second, whatever the database does', async () => {
   const stage = await openStage()
   const ready = async () => {
     const start = performance.now()

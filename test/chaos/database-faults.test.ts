@@ -1,7 +1,7 @@
 /**
- * Random fault schedules between server and database: connections cut before and after any statement, statements that
- * come late, connections that stand still, a replica that loses its database altogether, answers of tools that are lost.
- * Each generation is a schedule of its own; the seed of a run is printed, and CHAOS_SEED repeats it.
+ * Random fault schedules between server and database: connections cut before and after any statement, late
+ * statements, connections that hang, a replica that loses its database altogether, tool results that are lost. Each
+ * generation is a schedule of its own; the seed of a run is printed, and CHAOS_SEED repeats it.
  */
 import { sql } from 'drizzle-orm'
 import { afterEach, expect, test } from 'vitest'
@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close()
 })
 
-/** Kinds of faults and how often each meets a statement. */
+/** Kinds of faults and the probability of each for a statement. */
 const faults: [number, (random: () => number) => Fate][] = [
   [0.01, () => 'cutBefore'],
   [0.01, () => 'cutAfter'],
@@ -41,7 +41,7 @@ function fateBy(random: () => number): Fate {
   return 'pass'
 }
 
-/** Lets the crew live and work through the storm, and judges what is left. */
+/** Lets the crew work during the faults, and checks the result. */
 async function survive(
   replicas: Harness[],
   rows: Rows,
@@ -95,7 +95,7 @@ test.runIf(hasPostgres)(
     }
     const hit = new Map<string, number>()
     const judgeStatement = ({ text }: { text: string }): Fate => {
-      // What opens a connection is met by the storms below.
+      // Statements that open a connection are covered by the cuts below.
       const fate = text === 'select 1' ? 'pass' : fateBy(random)
       if (fate !== 'pass') {
         const kind = `${text.trim().split(/\s+/)[0]!.toLowerCase()} ${typeof fate === 'object' ? 'late' : fate}`

@@ -1,4 +1,4 @@
-/** Silence: two thousand approvals that fall due in the same instant, and deadlines that pass while nobody is up. */
+/** Expiry: two thousand approvals with the same deadline, and deadlines that pass while no process is running. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cloneWaiting } from '../support/clones.ts'
 import { hasPostgres, memoryDatabase, postgresDatabase } from '../support/databases.ts'
@@ -53,7 +53,7 @@ describe.each(kinds)('on %s', (kind) => {
     },
   )
 
-  test('a verdict after the deadline is refused although nobody has looked yet, and the start rejects', async () => {
+  test('a verdict after the deadline is refused although no process has expired the approval yet, and the start expires it', async () => {
     const database = kind === 'PostgreSQL' ? await postgresDatabase() : null
     const memory = database ? undefined : await memoryDatabase()
     const config = database ? { databaseUrl: database.url } : {}

@@ -1,4 +1,4 @@
-/** Transactions of others, of any length, in any database of the cluster: no event waits for them. */
+/** Transactions of other programs, of any length, in any database of the cluster: no event waits for them. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasClusters, startCluster, type Cluster } from '../support/cluster.ts'
@@ -36,7 +36,7 @@ afterAll(async () => {
   for (const close of closers.toReversed()) await close()
 })
 
-/** Writes events while something stands in the way, and says how late each was told. */
+/** Writes events during the obstacle, and returns how late each was delivered, in milliseconds. */
 async function latenesses(): Promise<number[]> {
   const [id] = await makeGenerations(h.app.services.db, projectId, 1)
   const reader: FeedReader = followFeed({ url: h.url, key: adminKey, after: '0' })
@@ -61,7 +61,7 @@ describe.skipIf(!hasClusters)('no event is late', () => {
     await other`rollback`
   })
 
-  test('behind an open write transaction in our own database, which is told when it commits', async () => {
+  test('behind an open write transaction in our own database, whose event is delivered when it commits', async () => {
     const other = await connectTo('ours').reserve()
     await other`begin`
     await other`insert into events (project_id, type, data, commit_order)
@@ -77,7 +77,7 @@ describe.skipIf(!hasClusters)('no event is late', () => {
     await reader.close()
   })
 
-  test('behind a prepared transaction that everybody forgot', async () => {
+  test('behind a prepared transaction that was never finished', async () => {
     const other = await connectTo('ours').reserve()
     await other`begin`
     await other.unsafe(`create table forgotten (n int)`)

@@ -1,4 +1,4 @@
-/** What must be true after chaos, read from the tables and from the journal of the outside world. */
+/** What must be true after chaos, read from the tables and from the journal of the external service. */
 import { expect } from 'vitest'
 import { encodeFeedCursor, type EventPlace } from '../../src/store/events/position.ts'
 import { feedTypes, type Crew } from './crew.ts'
@@ -6,7 +6,7 @@ import type { Outside } from './outside.ts'
 
 export type Rows = (text: string) => Promise<Record<string, any>[]>
 
-/** Counts that make a report, and show that the chaos was no calm. */
+/** Counts for a report, which show that faults did happen. */
 export interface Tally {
   generations: number
   unknown: number
@@ -18,11 +18,11 @@ export interface Tally {
   expired: number
 }
 
-/** Non-terminal generations that nobody would ever look at again. There must be none, at any moment. */
+/** Non-terminal generations that no worker would ever take. There must be none, at any moment. */
 export const orphans = `select g.id, g.status from generations g where finished_at is null and wake_at is null
   and not exists (select 1 from tool_calls t where t.generation_id = g.id and t.status = 'AWAITING_CLIENT' and t.deadline_at is not null)`
 
-/** Fails unless every promise held. */
+/** Fails unless every guarantee held. */
 export async function judge(rows: Rows, crew: Crew, outside: Outside, expected: number): Promise<Tally> {
   await judgeGenerations(rows, crew, expected)
   const calls = await judgeCalls(rows, crew, outside, expected)
@@ -41,7 +41,7 @@ async function judgeGenerations(rows: Rows, crew: Crew, expected: number): Promi
     [...crew.started.values()].filter((id) => !ids.has(id)),
     'acknowledged generations that were lost',
   ).toEqual([])
-  // Each was asked for again and again under one key, so a surplus would be a start that ran twice.
+  // Each was requested repeatedly under one key, so a surplus would be a start that ran twice.
   expect(found).toHaveLength(expected)
   const numbers = new Map([...crew.started].map(([n, id]) => [id, n]))
   for (const row of found)
@@ -68,7 +68,7 @@ async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: nu
   const doubled = [...sent].filter(([what, times]) => what.startsWith('POST') && times > 1)
   expect(doubled, 'calls that must not be repeated and were').toEqual([])
   for (const call of charges) {
-    // A process that stood still between commit and wire knows that it has sent nothing.
+    // A process that was paused between commit and request knows that it has sent nothing.
     const unsent = call['status'] === 'ERRORED' && call['code'] === 'not_sent'
     if (unsent) expect(sent.get(`POST ${call['about']}`) ?? 0, 'calls that were not sent').toBe(0)
     else expect(['SUCCEEDED', 'UNKNOWN']).toContain(call['status'])
@@ -91,7 +91,10 @@ async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: nu
   }
 }
 
-/** Each approval has one outcome, told once, and an approved call ran at most once: exactly once unless it is UNKNOWN. */
+/**
+ * Each approval has one outcome, reported once; an approved call ran at most once, and exactly once unless it is
+ * UNKNOWN.
+ */
 async function judgeApprovals(rows: Rows, crew: Crew, outside: Outside, expected: number) {
   const found =
     await rows(`select a.id, a.status, case when t.error_code = 'not_sent' then 'NOT_SENT' else t.status end as call, t.attempt, t.arguments->>'about' as about,

@@ -1,5 +1,5 @@
 /**
- * kill -9 at each named point between a verdict and what it allowed: afterwards the upstream's own journal shows one
+ * kill -9 at each named point between a verdict and its effect: afterwards the upstream's own journal shows one
  * execution, or the call is UNKNOWN with at most one; the generation ends, and its events have no gap.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ const calls = [
   { source: 'direct', idempotent: true },
 ] as const
 
-/** What the journal and the ledger must say of a call that must not be repeated. */
+/** What the journal and the rows must contain for a call that must not be repeated. */
 const unrepeated: Record<Point, { status: string; requests: number }> = {
   'after the decision commits': { status: 'SUCCEEDED', requests: 1 },
   'before dispatch': { status: 'UNKNOWN', requests: 0 },
@@ -47,7 +47,7 @@ describe.each(databases)('on %s', (kind) => {
   let settings: Record<string, string>
   let replica: Replica | null = null
   const closers: (() => unknown)[] = []
-  /** The paths whose first request is never answered. */
+  /** The paths whose first request gets no response. */
   const silent = new Set<string>()
 
   beforeAll(async () => {
@@ -83,7 +83,7 @@ describe.each(databases)('on %s', (kind) => {
     for (const close of closers.toReversed()) await close()
   })
 
-  /** Each process is the survivor of the kill before and the victim of the next. */
+  /** Each process survives the previous kill and is killed next. */
   const order = (point: string, path: string) =>
     writeFile(settings['VICTIM_ORDERS']!, JSON.stringify({ point, path }))
   const start = async () => {
@@ -112,7 +112,7 @@ describe.each(databases)('on %s', (kind) => {
           silent.add(path)
           void until(() => requests().length > 0).then(() => victim.kill())
         }
-        // The answer may never come: the process ends in the middle.
+        // The response may never come: the process ends during the request.
         await mutate(
           victim.url,
           key,
@@ -139,7 +139,7 @@ describe.each(databases)('on %s', (kind) => {
   })
 })
 
-/** A gated call that waits; answers its ids. */
+/** A gated call that waits. Returns its ids. */
 async function stopAtGate(url: string, name: string, source: string, idempotent: boolean, upstream: string) {
   const tool = {
     name: `pay${name}`,
@@ -178,7 +178,7 @@ async function settled(url: string, id: string): Promise<Record<string, any>> {
   })) as Record<string, any>
 }
 
-/** The generation goes to its end, and its log has every number once. */
+/** The generation ends, and its log has every number once. */
 async function expectWhole(url: string, id: string): Promise<void> {
   const query = `query($id: ID!) { generation(id: $id) { status output { text } events(first: 100) { nodes { type } hasMore } } }`
   const generation = (await until(async () => {
@@ -191,7 +191,7 @@ async function expectWhole(url: string, id: string): Promise<void> {
   expect(types.filter((type: string) => once.includes(type))).toEqual(once)
 }
 
-/** Asks again and again until there is an answer. */
+/** Repeats the read until it returns a value. */
 async function until<T>(read: () => T | Promise<T>): Promise<NonNullable<Exclude<T, false>>> {
   for (;;) {
     const found = await read()

@@ -1,7 +1,7 @@
 /**
- * SIGKILL in the middle of a direct call that others have joined: everybody is answered within the lease and two seconds,
- * over GraphQL and over the bridge, on both databases. A call that may be repeated is answered with the result of its
- * repetition, any other as UNKNOWN.
+ * SIGKILL during a direct call that others have joined: every caller gets a response within the lease and two
+ * seconds, over GraphQL and over the bridge, on both databases. A call that may be repeated returns the result of its
+ * repetition, any other UNKNOWN.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -18,7 +18,7 @@ const key = 'gh_killed_operator_01234567890123456789012345678901234'
 const leaseMs = 1500
 const graceMs = 2000
 
-/** The two ways to call a tool directly, each answering what became of the call. */
+/** The two ways to call a tool directly; each returns the outcome of the call. */
 const ways = {
   async GraphQL(url: string, { toolId }: Fixture, idempotencyKey: string): Promise<string> {
     const input = { toolId, arguments: {}, idempotencyKey }
@@ -51,7 +51,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
     const server = await buildServer()
     closers.push(() => server.remove())
     entry = server.entry
-    // The first request on each path is never answered.
+    // The first request on each path gets no response.
     upstream = await startLoopback(({ url }, response) => {
       requests.set(url, (requests.get(url) ?? 0) + 1)
       if (requests.get(url)! > 1) response.writeHead(200).end('done')
@@ -75,7 +75,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
       settings['DATABASE_URL'] = made.url
     }
   })
-  // One process has the embedded database: what a failed test left running must not be in the way of the next.
+  // One process holds the embedded database: a process that a failed test left running must not block the next test.
   afterEach(() => Promise.all(running.splice(0).map((replica) => replica.kill())))
   afterAll(async () => {
     for (const close of closers.toReversed()) await close()
@@ -131,7 +131,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
         await first.kill()
         since = performance.now()
       } else {
-        // One process has the embedded database: whoever waited asks its successor.
+        // One process holds the embedded database: the callers ask its successor.
         const cut = [call(first.url).catch(() => 'gone')]
         await first.kill()
         expect(await Promise.all(cut)).toEqual(['gone'])

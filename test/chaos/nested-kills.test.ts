@@ -1,6 +1,6 @@
 /**
- * Replicas are killed at random while chains of three wait, ask and are answered through their roots: at no moment is
- * there a generation that nobody would look at again, and in the end every call of an agent has one run and one answer.
+ * Replicas are killed at random while chains of three wait, ask and get responses through their roots: at no moment
+ * is there a generation that no worker would take, and in the end every call of an agent has one run and one answer.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -58,7 +58,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   }
   const url = () => replicas[Math.floor(Math.random() * replicas.length)]!.url
 
-  /** Sends it to any server until one takes it; null when the question is answered already. */
+  /** Sends it to any server until one accepts it; null when the call is settled already. */
   const persist = async (
     name: string,
     input: object,
@@ -120,11 +120,11 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
       const told =
         await sql`select data->>'childId' from events where type = 'CHILD_ENDED' and not data ? 'descendantId'
       group by 1 having count(*) <> 1`
-      expect(told, 'ends that were told twice').toHaveLength(0)
+      expect(told, 'ends that were reported twice').toHaveLength(0)
     },
   )
 
-  /** Answers every question that stands in a root, until told to stop. */
+  /** Submits outputs and verdicts for everything that a root lists, until stopped. */
   async function answerAndDecide(stop: { people: boolean }): Promise<void> {
     const query = `{ generations(first: 100) { nodes { id root { id } requiredAction { toolCalls { id } approvals { id } } } } }`
     while (!stop.people) {

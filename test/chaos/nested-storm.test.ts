@@ -1,4 +1,4 @@
-/** Runs within runs under a storm: everybody answers, decides, cancels and expires at once, on all replicas. */
+/** Child runs under load: outputs, verdicts, cancels and expiry at the same time, on all replicas. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres } from '../support/databases.ts'
@@ -14,7 +14,7 @@ describe.each(kinds)('on %s', (kind) => {
   let stage: Stage
   let top: Harness
   beforeAll(async () => {
-    // Leases are renewed every second, several rows at once: those locks keep the order too.
+    // Leases are renewed every second, several rows in one statement: those locks must keep the order too.
     stage = await openStage(kind, { leaseMs: 3000 })
     top = stage.replicas[0]!
   })
@@ -24,7 +24,7 @@ describe.each(kinds)('on %s', (kind) => {
   const call = (name: string, message: string) => `call ${name} ${JSON.stringify({ message })}`
 
   test(
-    'two runs that end at the same instant on two replicas wake the run above once',
+    'two runs that end at the same instant on two replicas wake their parent once',
     { timeout: 60_000 },
     async () => {
       const worker = await makeAgent(top, { name: 'twin', toolIds: [stage.cast.tools.ask] })
@@ -59,7 +59,7 @@ describe.each(kinds)('on %s', (kind) => {
   )
 
   test(
-    'a storm over trees of three levels leaves no deadlock, no gap, no orphan and nothing open',
+    'concurrent requests on trees of three levels leave no deadlock, no gap, no orphan and nothing open',
     { timeout: 120_000 },
     async () => {
       const trees = 16
@@ -99,11 +99,11 @@ describe.each(kinds)('on %s', (kind) => {
       const statuses = await stage.rows(
         `select status, count(*)::int as n from generations group by 1 order by 1`,
       )
-      console.log(`storm over runs within runs on ${kind}:`, JSON.stringify(statuses))
+      console.log(`storm over child runs on ${kind}:`, JSON.stringify(statuses))
     },
   )
 
-  /** Every open client call is answered through its root, two at a time and in no order. */
+  /** Submits outputs for every open client call through its root, two at a time and in random order. */
   async function answers(): Promise<void> {
     const open = await stage.rows<{
       id: string
@@ -139,7 +139,7 @@ describe.each(kinds)('on %s', (kind) => {
         }))
         const done = await replica(i).mutate('decideApprovals', { decisions }, 'approvals { id }')
         if (done['__typename'] === 'DecideApprovalsPayload') return
-        // One that was cancelled meanwhile refuses all: then each for itself.
+        // If one was cancelled meanwhile, the batch is refused: then each is decided alone.
         await Promise.all(
           decisions.map((one) => replica(i + 1).mutate('decideApproval', one, 'approval { id }')),
         )
@@ -154,7 +154,8 @@ describe.each(kinds)('on %s', (kind) => {
         select id from approvals where status = 'PENDING' order by random() limit 12 for update skip locked)`)
     }
     await pause(1500)
-    // A row that somebody has in hand is left for the next round: this statement is no party of the server's locks.
+    // A row that another transaction has locked is left for the next round: this statement does not keep the server's
+    // lock order.
     const late = `status = 'PENDING' and expires_at > now()`
     while ((await stage.rows(`select 1 from approvals where ${late}`)).length > 0) {
       await stage.rows(`update approvals set wake_at = now(), expires_at = now() where id in (
@@ -163,7 +164,7 @@ describe.each(kinds)('on %s', (kind) => {
     }
   }
 
-  /** Of every fourth tree the root, of every other fourth a run in the middle. */
+  /** Cancels the root of every fourth tree, and a run in the middle of every other fourth. */
   async function cancels(ids: string[]): Promise<void> {
     await Promise.all(
       ids.map(async (id, i) => {
@@ -186,7 +187,7 @@ describe.each(kinds)('on %s', (kind) => {
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-/** The client calls that are open in a generation and under it, once there are so many. */
+/** The open client calls of a generation and its descendants, once there are so many. */
 async function untilOpen(
   h: Harness,
   id: string,
@@ -198,7 +199,7 @@ async function untilOpen(
   return events.flatMap((event) => event.toolCalls ?? [])
 }
 
-/** What the server itself counted. Its counters are written when a connection ends, so the test asks on a new one. */
+/** The server's own count. PostgreSQL writes its counters when a connection ends, so the test asks on a new one. */
 async function deadlocks(stage: Stage, kind: StageKind): Promise<number> {
   if (kind === 'PGlite') return 0
   const sql = postgres(stage.databaseUrl!, { max: 1, onnotice: () => {} })

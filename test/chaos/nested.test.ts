@@ -1,6 +1,6 @@
 /**
- * kill -9 at each named point in the life of a run within a run: one run for each call, one settlement, no orphan. And a
- * question three levels down that outlives every process.
+ * kill -9 at each named point in the life of a child run: one run for each call, one settlement, no orphan. And an
+ * approval request three levels down that outlives every process.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -117,7 +117,7 @@ describe.each(databases)('on %s', (kind) => {
     },
   )
 
-  test('a question three levels down outlives every process: its approval resumes the whole chain', async () => {
+  test('an approval request three levels down outlives every process: its approval resumes the whole chain', async () => {
     await order('none')
     const first = replica ?? (await start())
     const pay = { name: 'pay', gate: { autoApprove: false }, config: { client: { inputSchema: schema } } }
@@ -166,7 +166,7 @@ describe.each(databases)('on %s', (kind) => {
   }, 60_000)
 })
 
-/** Three agents, each asking the next; `last` are settings of the third. Answers the first. */
+/** Three agents, each calling the next; `last` are settings of the third. Returns the id of the first. */
 async function chainOfThree(url: string, name: string, last: object = {}): Promise<string> {
   let below: string[] = []
   for (const level of [3, 2, 1]) {

@@ -1,4 +1,4 @@
-/** The outside world of the chaos tests: a service that keeps a journal of everything it was asked. */
+/** The external service of the chaos tests, which keeps a journal of all requests. */
 import { isJsonObject, tryParseJson } from '../../src/core/json.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 
@@ -6,7 +6,7 @@ export interface Execution {
   method: string
   /** The Idempotency-Key: our tool call id. */
   key: string
-  /** What the call is about, the same however often it is repeated and under whichever key: "12/1". */
+  /** What the call is about, the same for every repeat under any key: "12/1". */
   about: string
 }
 
@@ -18,8 +18,8 @@ export interface Outside {
 }
 
 /**
- * Answers after up to `slowestMs`, so that kills meet calls in mid-air. It repeats what it is told to: that is the point.
- * `lostAnswers`: the share of calls other than GET that are carried out and never answered.
+ * Responds after up to `slowestMs`, so that kills happen during calls. It executes every request, also repeated ones,
+ * on purpose. `lostAnswers`: the share of calls other than GET that are executed and get no response.
  */
 export async function startOutside(slowestMs: number, { lostAnswers = 0 } = {}): Promise<Outside> {
   const journal: Execution[] = []

@@ -1,4 +1,4 @@
-/** Processes that are stopped for longer than their lease, or killed while somebody waits. */
+/** Processes that are paused for longer than their lease, or killed while a caller waits. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -52,7 +52,7 @@ async function payTool(url: string): Promise<string> {
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 test.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])(
-  'a process on %s that stood still for longer than its lease goes on with its own calls, as after a laptop has slept',
+  'a process on %s that was paused for longer than its lease continues its own calls, as after a laptop has slept',
   { timeout: 60_000 },
   async (kind) => {
     const settings: Record<string, string> = {}
@@ -83,7 +83,7 @@ test.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])(
     replica.freeze()
     await pause(leaseMs * 2)
     replica.thaw()
-    // Its own sweeps come before the answers.
+    // Its own sweeps come before the responses.
     await pause(leaseMs)
     for (const go of waiting.splice(0)) go()
     expect((await direct)['toolCall'].status).toBe('SUCCEEDED')
@@ -99,7 +99,7 @@ test.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])(
 )
 
 test.runIf(hasPostgres)(
-  'whoever joined a direct call by its key hears within the lease and two seconds that its process was killed',
+  'a caller that joined a direct call by its key gets a response within the lease and two seconds after its process was killed',
   { timeout: 60_000 },
   async () => {
     const made = await postgresDatabase()

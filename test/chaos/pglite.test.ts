@@ -47,7 +47,7 @@ function start(): Replica {
   return replica
 }
 
-/** The tables as a stranger finds them when the process is gone. */
+/** The tables as another program reads them after the process has ended. */
 async function read(
   work: (rows: (text: string) => Promise<Record<string, any>[]>) => Promise<void>,
 ): Promise<void> {
@@ -60,7 +60,7 @@ async function read(
 }
 
 test(
-  'an embedded database whose process is killed again and again loses nothing that was acknowledged',
+  'an embedded database whose process is killed repeatedly loses nothing that was acknowledged',
   { timeout: 240_000 },
   async () => {
     let server = start()
@@ -99,7 +99,7 @@ test(
 )
 
 test(
-  'a second process on the same directory is refused and told what to do',
+  'a second process on the same directory is refused, with a message that says what to do',
   { timeout: 60_000 },
   async () => {
     const first = start()

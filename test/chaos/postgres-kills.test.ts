@@ -1,4 +1,4 @@
-/** PostgreSQL is killed again and again while events are written: every subscriber hears all of them, once, in one order. */
+/** PostgreSQL is killed repeatedly while events are written: every subscriber gets all of them, once, in one order. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import postgres from 'postgres'
@@ -25,7 +25,7 @@ afterAll(async () => {
   for (const close of closers.toReversed()) await close()
 })
 
-/** Repeats what the outage refuses. */
+/** Repeats the work while the database is unreachable. */
 async function again<T>(work: () => PromiseLike<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -43,7 +43,9 @@ const ways = [
   ['stopped at once', () => cluster.stop('immediate').then(() => cluster.restart())],
 ] as const
 
-/** Writes without end: short transactions, long ones, and such that are rolled back. A failed commit is left as it is. */
+/**
+ * Writes until `over`: short transactions, long ones, and some that are rolled back. A failed commit is not repeated.
+ */
 async function write(h: Harness, projectId: string, id: string, over: () => boolean): Promise<void> {
   const { db } = h.app.services
   while (!over()) {
@@ -65,8 +67,8 @@ async function write(h: Harness, projectId: string, id: string, over: () => bool
 }
 
 /**
- * Transactions that never happened, while nobody writes, and a hint to look: a crash forgets their ids and gives them out
- * again, below whatever a reader has looked at.
+ * Transactions that never commit, while nothing else is written, and a hint to read: after a crash, PostgreSQL
+ * assigns their ids again, below what a reader has already read.
  */
 async function abandon(h: Harness, projectId: string): Promise<void> {
   for (let i = 0; i < 30; i++)
@@ -81,7 +83,7 @@ async function abandon(h: Harness, projectId: string): Promise<void> {
 }
 
 test.skipIf(!hasClusters)(
-  'no event is missing, none is doubled, and all subscribers hear the same order',
+  'no event is missing, none is doubled, and all subscribers get the same order',
   { timeout: 120_000 + kills * 10_000 },
   async () => {
     const replicas = await Promise.all(
@@ -111,13 +113,13 @@ test.skipIf(!hasClusters)(
     const done: Record<string, number> = {}
     for (let i = 0; i < kills; i++) {
       await pause(300 + Math.random() * 400)
-      // Every other time in the middle of the work, else when all is told.
+      // Every other time during the writes, else when everything is delivered.
       const quiet = i % 2 === 0
       if (quiet) await rest().then(() => abandon(replicas[0]!, projectId))
       const [way, strike] = ways[i % ways.length]!
       if ((await strike()) !== false) done[way] = (done[way] ?? 0) + 1
       if (quiet) writeAll()
-      // The next one meets a server that has work.
+      // The next kill meets a server under load.
       const before = readers[0]!.told.length
       await expect.poll(() => readers[0]!.told.length, { timeout: 20_000 }).toBeGreaterThan(before + 20)
     }
@@ -150,7 +152,7 @@ test.skipIf(!hasClusters)(
   },
 )
 
-/** Where the event stands in its generation's log, as its cursor says. */
+/** The number of the event in its generation's log, from its cursor. */
 function placeOf({ cursor }: { cursor: string }): string {
   const parts = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
   return `${String(parts[2])}/${String(parts[3])}`

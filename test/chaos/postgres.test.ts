@@ -1,4 +1,4 @@
-/** Three replicas on PostgreSQL: every second or two one of them is killed, or frozen until its leases are over. */
+/** Three replicas on PostgreSQL: every second or two one of them is killed, or paused until its leases have ended. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildServer } from '../support/build.ts'
@@ -85,9 +85,9 @@ test.skipIf(!hasPostgres)(
 const strikes = 9
 
 /**
- * Every second or two, at random, a replica that is up is struck; another one always stays. Every other one is killed and
- * started again. The rest stand still until others have taken over what they hold, and then go on as if nothing had
- * happened: it is them that the fence must refuse.
+ * Every second or two a random replica is killed or paused; another one always keeps running. Every other one is
+ * killed and started again. The rest are paused until others have taken over their rows, and then continue as if
+ * nothing had happened: the epoch must refuse their writes.
  */
 async function strike(replicas: Replica[], crew: Crew, rows: (text: string) => Promise<unknown[]>) {
   const storm = { kills: 0, freezes: 0, mostUnfinished: 0 }

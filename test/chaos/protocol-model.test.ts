@@ -1,6 +1,6 @@
 /**
- * The protocol of calls, leases and approvals against its model: random sequences of what people do and what breaks, over
- * two replicas on PostgreSQL and one on PGlite. After every command and at the end the rules of invariants.ts must hold.
+ * The protocol of calls, leases and approvals against its model: random sequences of requests and faults, over two
+ * replicas on PostgreSQL and one on PGlite. After every command and at the end the rules of invariants.ts must hold.
  * A failure prints its seed and path; CHAOS_SEED and CHAOS_PATH repeat it.
  */
 import fc from 'fast-check'
@@ -19,7 +19,10 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close()
 })
 
-/** Others take over, tools change, what was held goes on, and who was cut off comes back: then all is judged. */
+/**
+ * Other replicas take over, tools change, paused work continues, and cut replicas reconnect: then everything is
+ * checked.
+ */
 async function comeToRest(model: Model, world: World): Promise<void> {
   await takeOver.run(model, world)
   for (const tool of ['pay', 'refund'] as const) await changeTool(tool).run(model, world)
@@ -31,7 +34,7 @@ async function comeToRest(model: Model, world: World): Promise<void> {
   await checkAtRest(world, model)
 }
 
-/** What still waits for somebody is ended, so that the next model begins with nothing. */
+/** Ends what still waits for a person, so that the next model begins with nothing. */
 async function endAll(model: Model, world: World): Promise<void> {
   const mine = `created_at >= '${model.since}'`
   await world.rows(
@@ -61,7 +64,7 @@ async function follow(world: World, commands: Iterable<fc.AsyncCommand<Model, Wo
 }
 
 const doses: Record<Kind, number> = { PostgreSQL: dose(28, 600), PGlite: dose(12, 200) }
-/** A slow machine judges fewer models, and the report says how many. In milliseconds. */
+/** A slow machine runs fewer models, and the report has their number. In milliseconds. */
 const patienceMs = dose(60_000, Infinity)
 const kinds: Kind[] = hasPostgres ? ['PostgreSQL', 'PGlite'] : ['PGlite']
 

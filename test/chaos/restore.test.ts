@@ -1,4 +1,7 @@
-/** A log that is put back to an earlier state: whoever has heard of the lost future is told so, and where to go on. */
+/**
+ * A log that is restored to an earlier state: subscribers that received lost events get an error, and cursors to
+ * continue from.
+ */
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -31,7 +34,7 @@ const polled = (after: string | null) => ask(h.url, adminKey, page, { id, after 
 const cursorsOf = (answer: Awaited<ReturnType<typeof polled>>) =>
   (answer.data!['generation'].events.nodes as { cursor: string }[]).map(({ cursor }) => cursor)
 
-/** What a generation's subscription says first, over graphql-ws. */
+/** The first message of a generation's subscription, over graphql-ws. */
 function firstOverSocket(document: string, variables: Record<string, unknown>): Promise<any> {
   const client = createClient({
     url: `${h.url.replace('http', 'ws')}/graphql`,
@@ -105,7 +108,7 @@ afterAll(async () => {
 describe.skipIf(!hasClusters)('after the restore of a backup', () => {
   let living: FeedReader
   beforeAll(async () => {
-    // The server lives on through it, as through a failover; one client is in the middle of the feed.
+    // The server keeps running, as through a failover; one client is in the middle of the feed.
     living = followFeed({ url: h.url, key: adminKey, after: feed.at(-1)!, onError: () => null })
     closers.push(() => living.close())
     await vi.waitUntil(() => h.app.services.live.topicCount() === 1, { timeout: 10_000 })
@@ -113,8 +116,8 @@ describe.skipIf(!hasClusters)('after the restore of a backup', () => {
     await cluster.restore(backup)
   }, 60_000)
 
-  test('a subscriber that was connected is told that its place is lost, once something new is written', async () => {
-    // The ids and positions of the lost events are given out again.
+  test('a connected subscriber gets CURSOR_EXPIRED for its lost position, once something new is written', async () => {
+    // The ids and positions of the lost events are assigned again.
     await expect.poll(() => write(lost), { timeout: 20_000 }).toBe(before + lost)
     await expect.poll(() => living.errors.length, { timeout: 20_000 }).toBeGreaterThan(0)
     expect(living.errors.at(-1)!.extensions).toMatchObject({ code: 'CURSOR_EXPIRED' })
@@ -126,13 +129,13 @@ describe.skipIf(!hasClusters)('after the restore of a backup', () => {
       ['the feed', feedDocument, () => feed],
       ['a generation', streamDocument, () => stream],
     ] as const)(
-      'a cursor of the lost future of %s is refused before the first event',
+      'a cursor of a lost event of %s is refused before the first event',
       async (name, document, cursors) => {
         for (const cursor of cursors().slice(before)) {
           const { errors } = await first(document, { id, after: cursor })
           expect(errors[0].extensions).toMatchObject({ code: 'CURSOR_EXPIRED', oldestCursor: '0' })
           const after = errors[0].extensions.newestCursor
-          // What it gives to go on from works: nothing is before it, and what comes is told.
+          // The cursor of the error works: no event is before it, and later ones are delivered.
           const next = first(document, { id, after })
           await write(1)
           const told = Object.values(await next)[0] as { cursor: string }
@@ -148,7 +151,7 @@ describe.skipIf(!hasClusters)('after the restore of a backup', () => {
       ['the feed', feedDocument, () => feed],
       ['a generation', streamDocument, () => stream],
     ] as const)(
-      'a cursor of %s whose event is still there goes on with the next one',
+      'a cursor of %s whose event still exists continues with the next one',
       async (_what, document, cursors) => {
         for (const [i, cursor] of cursors()
           .slice(0, before - 1)
@@ -160,7 +163,7 @@ describe.skipIf(!hasClusters)('after the restore of a backup', () => {
     )
   })
 
-  test('a poller with a cursor of the lost future is told so, and one whose event is there goes on', async () => {
+  test('a polling client with a cursor of a lost event is refused, and one whose event exists continues', async () => {
     const lostPoll = await polled(stream.at(-1)!)
     const { extensions } = (lostPoll as unknown as { errors: { extensions: Record<string, string> }[] })
       .errors[0]!

@@ -1,4 +1,4 @@
-/** A release as operators make it: three replicas under load, each ended by SIGTERM and replaced, twice round. */
+/** A release as operators make it: three replicas under load, each ended by SIGTERM and replaced, twice. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ask, mutationText } from '../support/ask.ts'
@@ -44,7 +44,7 @@ function start(): Replica {
     GATEHOUSE_EGRESS_ALLOW: outside.address,
     GATEHOUSE_REQUESTS_PER_MINUTE: '1000000',
     GATEHOUSE_DRAIN_MS: '300',
-    // Shorter than a new replica takes to be ready: callers that keep their connections meet its end.
+    // Shorter than a new replica needs to be ready: clients that keep their connections see it end.
     GATEHOUSE_GRACE_MS: '2500',
     GATEHOUSE_LOG_LEVEL: 'error',
   })
@@ -53,7 +53,7 @@ function start(): Replica {
 }
 
 interface Caller {
-  /** What each key was told in the end. */
+  /** The final response for each key. */
   told: Map<string, string>
   /** Requests that had to be repeated. */
   repeated: number
@@ -63,7 +63,7 @@ interface Caller {
 const retryMs = 50
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Makes one direct call after the other, each repeated with its key until it is answered. */
+/** Makes one direct call after the other, each repeated with its key until it gets a response. */
 function startCaller(toolId: string, name: string, anyUrl: () => string): Caller {
   let stopped = false
   const caller: Caller = { told: new Map(), repeated: 0, stop: async () => {} }
@@ -90,7 +90,7 @@ function startCaller(toolId: string, name: string, anyUrl: () => string): Caller
 }
 
 test.skipIf(!hasPostgres)(
-  'a rolling restart under load leaves no call unknown, runs none twice, and mends every error by a repeat',
+  'a rolling restart under load leaves no call unknown, runs none twice, and every error is resolved by a repeat',
   { timeout: 60_000 + rounds * 60_000 },
   async () => {
     const replicas = [start(), start(), start()]
@@ -133,7 +133,7 @@ test.skipIf(!hasPostgres)(
     const unknown =
       await rows(`select id, source, runtime_name, epoch, attempts, result->'structuredContent' as said,
       started_at, settled_at from tool_calls where status = 'UNKNOWN'`)
-    expect(unknown, 'calls of which nobody knows').toEqual([])
+    expect(unknown, 'calls with an unknown outcome').toEqual([])
     for (const { told } of callers)
       expect([...told].filter(([, answer]) => answer !== 'SUCCEEDED 1')).toEqual([])
     const told = callers.flatMap((one) => [...one.told.keys()])

@@ -1,4 +1,4 @@
-/** SIGTERM: nothing new begins, what was begun is heard out, and nobody is kept waiting. */
+/** SIGTERM: nothing new starts, running calls are allowed to finish, and no client is kept waiting. */
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import { startReplica, type Replica } from '../support/replica.ts'
 const key = 'gh_stop_operator_0123456789012345678901234567890123456'
 const closers: (() => unknown)[] = []
 const runs = 16
-/** Each call takes so long, in milliseconds. */
+/** Duration of each call, in milliseconds. */
 const callMs = 250
 const arrivals: number[] = []
 let upstream: Loopback
@@ -58,7 +58,7 @@ test('a signal before the server is ready ends it at once', async () => {
   closers.push(() => rm(folder, { recursive: true, force: true }))
   const data = join(folder, 'data')
   const replica = start({ GATEHOUSE_DATA_DIR: data })
-  // It has begun to make its database, which takes seconds.
+  // It has begun to create its database, which takes seconds.
   await expect.poll(() => existsSync(data), { timeout: 20_000, interval: 5 }).toBe(true)
   expect(replica.url).toBe('')
   const asked = performance.now()
@@ -71,7 +71,7 @@ test('a signal before the server is ready ends it at once', async () => {
 const prompt = `${Array.from({ length: 6 }, (_, i) => `call pay {"n":${i}}`).join('\nthen\n')}\nthen\nsay done`
 
 test.runIf(hasPostgres)(
-  'a replica that stops begins no call, hears out what it sent, and another goes on with its runs',
+  'a replica that shuts down starts no call, lets sent calls finish, and another continues its runs',
   { timeout: 90_000 },
   async () => {
     const first = start({ DATABASE_URL: databaseUrl, GATEHOUSE_DRAIN_MS: '1500' })
@@ -113,7 +113,7 @@ test.runIf(hasPostgres)(
     expect(await exited).toBe(0)
     expect(performance.now() - asked, 'an open stream uses up no grace').toBeLessThan(1500 + callMs + 2000)
     await stream
-    // What a commit that was under way had begun may still leave.
+    // A commit that was being written at the signal may still start its call.
     const late = arrivals.filter((at) => at > asked + 150)
     expect(late, 'calls that began after the signal').toEqual([])
     expect((await Promise.all(direct)).map((one) => one['toolCall'].status)).toEqual(

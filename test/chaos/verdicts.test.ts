@@ -1,4 +1,4 @@
-/** Many people at one gate: whoever clicks, however often and however late, each approval has exactly one outcome. */
+/** Many people at one gate: each approval has exactly one outcome, for any number of concurrent and late verdicts. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import postgres from 'postgres'
 import { decideApproval } from '../../src/domain/approvals/index.ts'
@@ -17,7 +17,7 @@ describe.each(kinds)('on %s', (kind) => {
   const payments = () =>
     stage.cast.upstream.seen.filter((seen) => seen.url === '/pay').map((seen) => JSON.parse(seen.body).n)
 
-  test('fifty verdicts at the same instant: one wins, forty-nine are told who was faster, one execution', async () => {
+  test('fifty verdicts at the same instant: one wins, forty-nine get the error that names it, one execution', async () => {
     const { agentId } = await stage.payer({ autoApprove: false })
     const id = await stage.cast.start(agentId, 'call pay {"n": "fifty"}\nthen\nsay done')
     const [h] = stage.replicas
@@ -43,7 +43,7 @@ describe.each(kinds)('on %s', (kind) => {
   })
 
   test(
-    'a thousand approvals clicked within 20 ms of their deadline have one outcome each, and no deadlock',
+    'a thousand approvals decided within 20 ms of their deadline have one outcome each, and no deadlock',
     { timeout: 180_000 },
     async () => {
       const runs = 100
@@ -65,7 +65,7 @@ describe.each(kinds)('on %s', (kind) => {
       const { data } = await h!.gql('{ viewer { id } }')
       const by = { ...operator, id: data['viewer'].id as string }
       const outcomes: string[][] = []
-      // How long a click travels depends on the machine, so each round aims by what became of the one before.
+      // The delay of a request depends on the machine, so each round adjusts by the results of the one before.
       let travelMs = 25
       for (let first = 0; first < pending.length; first += perRound) {
         const round = pending.slice(first, first + perRound).map((one) => one.id)
@@ -104,7 +104,7 @@ describe.each(kinds)('on %s', (kind) => {
 
 const perRound = 50
 
-/** Gives these deadlines spread over so long, and clicks each around its own; answers what the clicks were told. */
+/** Spreads these deadlines over so many milliseconds, and sends verdicts around each. Returns their responses. */
 async function race(
   stage: Stage,
   by: typeof operator,
@@ -121,7 +121,7 @@ async function race(
   return Promise.all(due.map((one, i) => click(stage, by, one.id, begun + one.ms - travelMs, i)))
 }
 
-/** Three clicks within 20 ms either side of a moment, on alternating replicas; answers what each was told. */
+/** Three verdicts within 20 ms of a moment, on alternating replicas. Returns their responses. */
 async function click(
   stage: Stage,
   by: typeof operator,
@@ -142,7 +142,7 @@ async function click(
   return Promise.all(clicks)
 }
 
-/** But for the id, which is that of a key that is really there. */
+/** Except for the id, which is that of an existing key. */
 const operator = {
   id: '',
   name: 'race',
@@ -155,7 +155,7 @@ const operator = {
   expiresAt: null,
 }
 
-/** What the server itself counted. Its counters are written when a connection ends, so the test asks on a new one. */
+/** The server's own count. PostgreSQL writes its counters when a connection ends, so the test asks on a new one. */
 async function deadlocks(stage: Stage, kind: StageKind): Promise<number> {
   if (kind === 'PGlite') return 0
   const sql = postgres(stage.databaseUrl!, { max: 1, onnotice: () => {} })

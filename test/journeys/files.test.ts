@@ -252,7 +252,7 @@ test("the agent's model gets the files of a message, and a note for a deleted on
   const { data } = await h.gql('query($id: ID!) { generation(id: $id) { threadId } }', { id })
   const next = await cast.start(agentId, 'Again.', { threadId: data['generation'].threadId })
   await h.until(next, ['COMPLETED', 'FAILED'])
-  expect(JSON.stringify(provider.journal.at(-1)!.body)).toContain('[file notes.txt: no longer there]')
+  expect(JSON.stringify(provider.journal.at(-1)!.body)).toContain('[file notes.txt: no longer available]')
   expect(provider.clear()).toBe(0)
 })
 

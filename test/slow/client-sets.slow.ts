@@ -1,4 +1,4 @@
-/** The complete client sets of the suite, scored and unscored. */
+/** The complete sets of clients, scored and unscored. */
 import { judgeClient } from '../conformance/client-judge.ts'
 
 await judgeClient('2025-11-25', () => true)

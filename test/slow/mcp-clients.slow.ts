@@ -1,11 +1,11 @@
-/** People take their time: every client lives through a gate that is decided after 70 seconds, with the usual times. */
+/** Slow approvals: every client waits for an approval that is decided after 70 seconds, with the default timings. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { allPeers } from '../support/all-peers.ts'
 import { makeGatedAgent, type GatedAgent } from '../support/gated-agent.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { callThrough, textOf } from '../support/mcp-clients.ts'
 
-/** Longer than the 60 seconds after which clients give up on silence. */
+/** Longer than the 60 seconds after which clients give up without a response. */
 const thinkingMs = 70_000
 
 let h: Harness

@@ -1,12 +1,12 @@
-/** What every bell must do, whatever carries it. */
+/** The contract of every PubSub, whatever transport it uses. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { PubSub, Hint } from '../../src/store/events/pubsub.ts'
 
 export interface BellTower {
-  /** Two bells of one installation; a bell of a single process is both. */
+  /** Two PubSubs of one installation; for a single process both are the same. */
   one: PubSub
   other: PubSub
-  /** Ends the connections beneath; null where there are none. */
+  /** Closes the connections of the transport; null where there are none. */
   cut: (() => Promise<unknown>) | null
   close(): Promise<unknown>
 }
@@ -28,7 +28,7 @@ const delta = (offset: number, text: string): Hint => ({
   text,
 })
 
-/** Collects what a bell says until `enough`; the promise is made before anything is rung. */
+/** Collects hints until `enough`. Called before anything is published. */
 function heard(pubsub: PubSub, enough: (hints: Hint[]) => boolean): Promise<Hint[]> {
   return new Promise((resolve) => {
     const hints: Hint[] = []
@@ -52,7 +52,7 @@ export function bellSuite(name: string, build: () => Promise<BellTower>): void {
       await tower?.close()
     })
 
-    test('a hint is heard at once by the own listeners, and once', async () => {
+    test('a hint is delivered to the subscribers of the same process at once, and once', async () => {
       const hints: Hint[] = []
       const stop = tower.one.subscribe((hint) => hints.push(hint))
       const far = heard(tower.other, (all) => all.some((hint) => hint.kind === 'signal'))
@@ -62,12 +62,12 @@ export function bellSuite(name: string, build: () => Promise<BellTower>): void {
       const answer = heard(tower.one, (all) => all.some((hint) => hint.kind === 'work'))
       tower.other.publish([{ kind: 'work', table: 'generations' }])
       await answer
-      // An echo of the first two would have come before the answer.
+      // An echo of the first two would have come before the response.
       expect(hints).toHaveLength(3)
       stop()
     })
 
-    test('one who has stopped listening hears nothing', async () => {
+    test('after unsubscribing, no hint is delivered', async () => {
       let count = 0
       const stop = tower.other.subscribe(() => count++)
       stop()
@@ -77,7 +77,7 @@ export function bellSuite(name: string, build: () => Promise<BellTower>): void {
       expect(count).toBe(0)
     })
 
-    test('a thousand pieces of news of one generation are told as its newest, in few hints', async () => {
+    test('a thousand pieces of news of one generation are delivered as the newest one, in few hints', async () => {
       const far = heard(tower.other, (all) => all.some((hint) => hint.kind === 'news' && hint.seq === 1000))
       for (let seq = 1; seq <= 1000; seq++) tower.one.publish([news('gen_c', seq)])
       const hints = await far
@@ -94,7 +94,7 @@ export function bellSuite(name: string, build: () => Promise<BellTower>): void {
       expect(hints.at(-1)).toEqual(news('gen_d', 2))
     })
 
-    test('what is rung later is heard later, although a large load is still under way', async () => {
+    test('what is published later is delivered later, although a large load is still being sent', async () => {
       const far = heard(tower.other, (all) => all.filter((hint) => hint.kind === 'delta').length === 300)
       for (let i = 0; i < 300; i++) {
         tower.one.publish([delta(i, `${i}`.padEnd(900, 'x'))])
@@ -104,26 +104,26 @@ export function bellSuite(name: string, build: () => Promise<BellTower>): void {
       expect(offsets.findIndex((offset, i) => offset !== i)).toBe(-1)
     })
 
-    test('a hint that is too large for the wire is dropped and harms no other', async () => {
+    test('a hint that is too large for the transport is dropped, and no other one', async () => {
       const far = heard(tower.other, (all) => all.some((hint) => hint.kind === 'news'))
       tower.one.publish([delta(0, 'x'.repeat(300_000)), news('gen_e', 7)])
       expect((await far).at(-1)).toEqual(news('gen_e', 7))
     })
 
-    test('after a cut it says that hints may be lost, and is heard again', async ({ skip }) => {
+    test('after a cut it says that hints may be lost, and delivers hints again', async ({ skip }) => {
       if (!tower.cut) return skip()
       const far = heard(tower.other, (all) => all.some((hint) => hint.kind === 'reconnected'))
       await tower.cut()
       await far
       let seq = 0
       const again = heard(tower.other, (all) => all.some((hint) => hint.kind === 'news'))
-      // The sender may still be on its way back, and what it rings then is lost: that is the contract.
+      // The sender may still be reconnecting, and what it publishes then is lost: that is the contract.
       const ringing = setInterval(() => tower.one.publish([news('gen_f', ++seq)]), 20)
       expect((await again).at(-1)).toMatchObject({ kind: 'news', generationId: 'gen_f' })
       clearInterval(ringing)
     })
 
-    test('ringing a bell that is closed is harmless', async () => {
+    test('publishing to a closed PubSub does nothing', async () => {
       await tower.one.close()
       expect(() => tower.one.publish([news('gen_g', 1)])).not.toThrow()
     })

@@ -1,4 +1,4 @@
-/** What claim, lease and fence must do on every database. */
+/** The contract of claim, lease and epoch on every database. */
 import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection } from '../../src/store/db/connect.ts'
@@ -18,7 +18,7 @@ import { interrupted, startWorker, type WorkerOptions } from '../../src/store/wo
 import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { makeGenerations, someEvents } from '../support/log-writer.ts'
 
-/** Long enough for any stall of a busy machine; the tests of a lease that ends say so. */
+/** Longer than any stall of a busy machine; tests whose lease ends set their own. */
 const leaseMs = 60_000
 const shortLeaseMs = 300
 
@@ -26,7 +26,7 @@ interface State {
   epoch: number
   status: string
   lastSeq: number
-  /** When it wakes, since 1970 and from now. */
+  /** The wake-up, since 1970 and from now. */
   wakeMs: number | null
   inMs: number | null
 }
@@ -74,14 +74,14 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
       expect(await take()).toEqual([])
     })
 
-    test('while a lease lasts nobody else gets the row', async () => {
+    test('while a lease holds no other worker gets the row', async () => {
       const ids = await due(2)
       expect(await take()).toHaveLength(ids.length)
       expect(await take()).toEqual([])
       for (const id of ids) expect((await stateOf(id)).inMs).toBeGreaterThan(leaseMs / 2)
     })
 
-    test('the oldest are taken first, and no more than there is room for', async () => {
+    test('the oldest are claimed first, and no more than requested', async () => {
       const ids = await due(3)
       for (const [i, id] of ids.entries())
         await query(
@@ -99,7 +99,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
       expect(await take()).toEqual([])
     })
 
-    test('when the lease is over another takes the row, and the writes of the first are refused whole', async () => {
+    test('when the lease has ended another worker takes the row, and writes of the first are refused completely', async () => {
       const [id] = await due(1)
       const [first] = (await take(1, shortLeaseMs)) as [Claimed]
       await untilDue(id!)
@@ -116,7 +116,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
       await expect(commit(db(), second, change), 'it was given back').rejects.toThrow(LeaseLostError)
     })
 
-    test('a heartbeat keeps what is held, and only that', async () => {
+    test('a heartbeat renews the held rows, and only those', async () => {
       const [kept, parked, lost] = await due(3)
       const held = (await take()) as Held[]
       const of = (id: string) => held.find((row) => row.id === id)!
@@ -132,7 +132,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
       expect(await heartbeat(db(), 'generations', leaseMs, [])).toEqual({ renewed: none, locked: none })
     })
 
-    test('a holder takes its row anew, and what it sent before is refused; another worker is never fenced off', async () => {
+    test("a holder reclaims its row, and its earlier statements are refused; another worker's row is never reclaimed", async () => {
       const [own, taken] = await due(2)
       const held = (await take()) as Held[]
       const heartbeats = createHeartbeat({ db: db(), leaseMs: 60_000, onError: () => {} })
@@ -156,7 +156,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
       heartbeats.stop()
     })
 
-    test('a lease that may be over is not sure, and is renewed before it is acted on', async () => {
+    test('a lease that may have ended is not certain, and is renewed before it is used', async () => {
       const [kept, gone] = await due(2)
       const held = (await take(100, 60_000)) as Held[]
       const heartbeats = createHeartbeat({ db: db(), leaseMs: 60_000, onError: () => {} })
@@ -180,16 +180,16 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
       heartbeats.stop()
     })
 
-    test('a row that is given back is due at once, for another epoch', async () => {
+    test('a row that is released is due at once, for another epoch', async () => {
       const [id] = await due(1)
       const held = (await take()) as Held[]
       await release(db(), 'generations', held)
       expect((await take()) as Held[]).toMatchObject([{ id, epoch: held[0]!.epoch + 2 }])
       await release(db(), 'generations', held)
-      expect(await take(), 'a second release by the same hand does nothing').toEqual([])
+      expect(await take(), 'a second release by the same worker does nothing').toEqual([])
     })
 
-    test('a decision at the deadline and the worker that gives up: exactly one of them wins', async () => {
+    test('a decision at the deadline and the worker that times out: exactly one of them wins', async () => {
       const ids = await due(60)
       const wins = await Promise.all(
         ids.map(async (id, i) => {
@@ -286,7 +286,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         await worker.stop(100)
       })
 
-      test('keeps a long work by its heartbeat, and tells the work when the row is lost', async () => {
+      test('keeps a long task by its heartbeat, and informs the task when the row is lost', async () => {
         const [id] = await due(1)
         let begin = (_held: Held) => {}
         let lose = () => {}
@@ -306,14 +306,14 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         const held = await begun
         const first = (await stateOf(id!)).wakeMs!
         await expect.poll(async () => (await stateOf(id!)).wakeMs, { timeout: 10_000 }).toBeGreaterThan(first)
-        expect(await stateOf(id!), 'nobody has taken it').toMatchObject({ epoch: held.epoch })
+        expect(await stateOf(id!), 'no worker has taken it').toMatchObject({ epoch: held.epoch })
         await query(db(), sql`update generations set epoch = epoch + 1, wake_at = null where id = ${id!}`)
         await lost
         await expect.poll(() => worker.busy()).toBe(0)
         await worker.stop(10)
       })
 
-      test('an interrupt reaches the work and leaves the row where it is; a stop gives the rest back', async () => {
+      test('an interrupt reaches the task and leaves the row unchanged; a stop releases the other rows', async () => {
         const [id] = await due(1)
         const reasons: unknown[] = []
         let begun = () => {}
@@ -339,7 +339,7 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
         expect((await stateOf(id!)).inMs).toBeLessThanOrEqual(0)
       })
 
-      test('a work that fails is taken up again when its lease is over', async () => {
+      test('a task that fails is claimed again when its lease has ended', async () => {
         const [id] = await due(1)
         const errors: unknown[] = []
         let runs = 0

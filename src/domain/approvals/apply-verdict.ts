@@ -1,4 +1,7 @@
-/** One decision under the owner's lock: is it still open, what does it change, and all of it in one statement. */
+/**
+ * Applies one verdict under the owner's lock: checks that the approval is still open, computes the outcome and writes
+ * all of it in one statement.
+ */
 import { sql, type SQL } from 'drizzle-orm'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
@@ -18,31 +21,31 @@ import { insertGrant, type CheckedGrant } from './grants.ts'
 import { outcomeOf, type Outcome } from './outcome.ts'
 import { hasApproved, personsIn, RightsChanged, whyNot } from './rights.ts'
 
-/** A checked decision, ready to be tried under the lock. */
+/** A validated decision, to be applied under the lock. */
 export interface Ready {
   given: Decision
   approval: Approval
   owner: Owner
   edit: Edit | null
-  /** Where its input stands, for faults. */
+  /** Path of the decision in the request, for the paths of INVALID errors. */
   root: string[]
 }
 
-/** What an approver put in place of the arguments. */
+/** The arguments with which an approver replaces the current ones. */
 export interface Edit {
-  /** As the model or caller would have written them, without presets. */
+  /** The arguments without presets, as the model or caller would have sent them. */
   own: JsonObject
   merged: JsonObject
-  /** What differs from what was asked. */
+  /** Names of the arguments that differ from those that were asked about. */
   keys: string[]
-  /** Preset keys that were given and had no effect. */
+  /** Preset keys that the approver sent; they were dropped. */
   dropped: string[]
   digest: string
   masked: string[][]
   requirement: Requirement
 }
 
-/** What a person says, in its checked shape. */
+/** The input of one decision, validated. */
 export interface Decision {
   approvalId: string
   verdict: Verdict
@@ -52,7 +55,10 @@ export interface Decision {
   grant?: CheckedGrant | null | undefined
 }
 
-/** Decides; the owner must be locked, and the key valid. Answers the approval as it is now, and what to ring after the commit. */
+/**
+ * Applies a verdict. The owner must be locked and the key valid. Returns the approval as written, and the hints to
+ * publish after the commit.
+ */
 export async function applyVerdict(
   tx: Database,
   ctx: Ctx,
@@ -94,7 +100,10 @@ export async function applyVerdict(
   return { approval: decided, hints }
 }
 
-/** What the client would run is handed out by the verdict; what has drifted goes to the worker first, who asks again. */
+/**
+ * The call as it will run: a client tool's arguments are final with this verdict; a call whose tool has drifted goes
+ * to the worker first, which asks again.
+ */
 async function asExecuted(tx: Database, approval: Approval): Promise<Approval> {
   if (approval.onApprove === 'RUN' || !(await isOutdated(tx, approval))) return approval
   return { ...approval, onApprove: 'RUN' }
@@ -112,7 +121,7 @@ function voteOf(ctx: Ctx, given: Decision, now: Date): Vote {
   }
 }
 
-/** The approval as the statement leaves it. */
+/** The approval as the statement writes it. */
 function approvalAfter(
   approval: Approval,
   votes: Vote[],
@@ -126,7 +135,7 @@ function approvalAfter(
   return { ...approval, ...edited, votes, status, settledAt: status === 'PENDING' ? null : now }
 }
 
-/** Whoever repeats what stands there agrees to it; whoever puts the first arguments back edits once more. */
+/** Sending the current arguments is not an edit; restoring the original ones is. */
 function isEdit(edit: Edit | null, approval: Approval): boolean {
   return edit !== null && hashJson(edit.merged) !== hashJson(currentArguments(approval))
 }
@@ -160,7 +169,7 @@ interface Written {
   edit: Edit | null
 }
 
-/** Approval, call, events, wake and audit, in one statement. */
+/** Writes approval, call, events, wake-up and audit entry in one statement. */
 async function commitVote(
   tx: Database,
   ctx: Ctx,
@@ -202,7 +211,10 @@ async function commitVote(
   return hintsOf(update, rows[0])
 }
 
-/** What becomes of the call's row when `a` has one. A call outside any generation is its own work row, and is woken here. */
+/**
+ * The change of the call's row when `a` has a row. A call outside any generation is its own work row and is made due
+ * here.
+ */
 function changedCall(id: string, { call, wake }: Outcome, edit: Edit | null, owner: Owner): SQL | null {
   const isAsked = sql`t.id in (select tool_call_id from a)`
   if (!call) return edit && editCall(isAsked, edit)

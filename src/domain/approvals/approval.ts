@@ -1,36 +1,42 @@
-/** What an approval is: one stop at the gate, its votes and its outcome. Pure. */
+/** An approval: one stop of a call at the gate, with its votes and its outcome. Pure. */
 import type { JsonObject } from '../../core/json.ts'
 import type { approvals } from '../../store/db/tables/approvals.ts'
 import { masked, type Requirement } from '../tools/index.ts'
 
-/** PENDING is open; the others are settled for good. */
+/** PENDING is open; every other status is final. */
 export const approvalStatuses = ['PENDING', 'APPROVED', 'REJECTED', 'EXPIRED', 'VOIDED'] as const
 export type ApprovalStatus = (typeof approvalStatuses)[number]
 
 export const verdicts = ['APPROVE', 'REJECT'] as const
 export type Verdict = (typeof verdicts)[number]
 
-/** VOIDED: the tool was changed or deleted after the question, the generation ended, or the caller withdrew the call. */
+/**
+ * Why an approval became VOIDED: the tool was changed or deleted after the question, the generation ended, or the
+ * caller withdrew the call.
+ */
 export const voidReasons = ['TOOL_CHANGED', 'TOOL_DELETED', 'GENERATION_ENDED', 'WITHDRAWN'] as const
 export type VoidReason = (typeof voidReasons)[number]
 
-/** What one person said. */
+/** The vote of one person. */
 export interface Vote {
   verdict: Verdict
-  /** The key's id and name at that time. */
+  /** Id and name of the voter's key at the time of the vote. */
   by: string
   byName: string
   /** ISO 8601. */
   at: string
-  /** The network address it came from. */
+  /** The voter's network address. */
   from: string | null
-  /** Told to the model when the call is rejected. */
+  /** Passed to the model when the call is rejected. */
   reason: string | null
-  /** For colleagues; the model never sees it. */
+  /** For other approvers; never passed to the model. */
   note: string | null
 }
 
-/** What follows an approval: the call runs here, is handed to the client, or its arguments are the answer. */
+/**
+ * What happens after an approval. RUN: the server runs the call; CLIENT: the client runs it; SKIP: nothing runs, the
+ * approved arguments are the final answer.
+ */
 export type OnApprove = 'RUN' | 'CLIENT' | 'SKIP'
 
 export interface Approval {
@@ -46,7 +52,7 @@ export interface Approval {
   action: string | null
   definitionHash: string | null
   status: ApprovalStatus
-  /** The frozen arguments, presets merged in, nothing masked: never to be shown as they are. */
+  /** The frozen arguments, presets merged in and nothing masked. Never return them to a client. */
   arguments: JsonObject
   editedArguments: JsonObject | null
   masked: string[][] | null
@@ -58,7 +64,7 @@ export interface Approval {
   votes: Vote[]
   expiresAt: Date
   escalatedAt: Date | null
-  /** When it was decided, expired or voided. */
+  /** When it was approved, rejected, expired or voided. */
   settledAt: Date | null
   voidReason: VoidReason | null
   createdAt: Date
@@ -69,17 +75,17 @@ export function approvalOf(row: typeof approvals.$inferSelect): Approval {
   return rest as Approval
 }
 
-/** What runs: the frozen arguments, or what an approver put in their place. Nothing masked. */
+/** The arguments that will run: those of an approver's edit, else the frozen ones. Nothing is masked. */
 export function currentArguments(approval: Approval): JsonObject {
   return approval.editedArguments ?? approval.arguments
 }
 
-/** The arguments as people may see them: what will run, or what was asked before an edit. */
+/** The masked arguments that people may read: the current ones, or the original ones from before an edit. */
 export function shownArguments(approval: Approval, which: 'current' | 'original' = 'current'): JsonObject {
   return masked(which === 'current' ? currentArguments(approval) : approval.arguments, approval.masked)
 }
 
-/** The vote that settled it, when people did. */
+/** The vote that settled the approval; null when no vote did (expired, voided or pending). */
 export function decisionOf(approval: Approval): Vote | null {
   const decided = approval.status === 'APPROVED' || approval.status === 'REJECTED'
   return decided ? (approval.votes.at(-1) ?? null) : null

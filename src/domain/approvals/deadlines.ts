@@ -1,7 +1,7 @@
 /**
- * Deadlines: an approval that nobody decided in time expires, and one that waits too long is escalated. One statement
- * settles many, so that thousands that fall due together are late by milliseconds. Every process polls; the rows decide
- * which one was first.
+ * Deadlines: an approval that is not decided in time expires, and one that waits too long is escalated. One statement
+ * settles a batch, so that thousands due at the same moment are late by milliseconds only. Every process polls; row
+ * locks decide which process settles an approval.
  */
 import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
@@ -18,9 +18,15 @@ import {
 import { expireCalls } from '../tool-calls/index.ts'
 import { expiredResult } from './outcome.ts'
 
-/** Settled by one statement, so that it stops the embedded database for less than half a second; more follow at once. */
+/**
+ * Approvals settled by one statement: it occupies the embedded database for less than half a second. More batches
+ * follow at once.
+ */
 const batch = 2000
-/** How often every process polls. A deadline is at most so much late, and a little. */
+/**
+ * Time between two polls of a process, in milliseconds. A deadline is late by at most this, plus the duration of the
+ * statement.
+ */
 const everyMs = 200
 
 interface SettledOwner {
@@ -28,15 +34,15 @@ interface SettledOwner {
   generationId: string | null
   seq: number | null
   status: string | null
-  /** Approvals of this owner that were settled or escalated. */
+  /** How many approvals of this owner were settled or escalated. */
   n: number
 }
 
 /**
- * Expires and escalates everything that is due, batch by batch, and publishes when all of it is written: else the work that
- * it wakes would delay the rest. Safe at any time in any number of processes: an approval is pending or it is
- * not, and its owner is locked first, as everywhere. An owner that somebody else has locked right now is left for the
- * next poll.
+ * Expires and escalates everything that is due, batch by batch, and publishes hints after the last batch: the work
+ * that they wake would delay the other batches. Safe at any time in any number of processes: only pending approvals
+ * change, and their owner is locked first, as in every writer. Skips owners that another transaction has locked; the
+ * next poll takes them.
  */
 async function settleDue(services: Pick<Services, 'db' | 'pubsub'>, isStopped: () => boolean): Promise<void> {
   const hints: Hint[] = []
@@ -56,7 +62,10 @@ function hintsOf({ projectId, generationId, seq, status }: SettledOwner): Hint[]
   return status === 'RUNNING' ? [news, { kind: 'signal', name: 'recheck', id: generationId! }] : [news]
 }
 
-/** Settles what is due from now on, also what fell due while no process was up. `stop` waits for the poll under way. */
+/**
+ * Polls until stopped and settles what is due, including deadlines that passed while no process was running. `stop`
+ * waits for the current poll.
+ */
 export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'log'>): { stop(): Promise<void> } {
   let stopped = false
   let polling: Promise<void> | null = null
@@ -65,7 +74,7 @@ export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'log'>
       .catch((error: unknown) =>
         services.log.error(
           { err: error },
-          'the deadlines of approvals were not kept; the next poll tries again',
+          'settling the deadlines of approvals failed; the next poll tries again',
         ),
       )
       .finally(() => (polling = null))
@@ -82,8 +91,8 @@ export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'log'>
 }
 
 /**
- * The owners of what is due, and the roots that get copies of their events, locked; `free` are those that may be written. Nothing here waits
- * for a lock, so the order of locks does not matter: what somebody else has locked is left for the next poll.
+ * Locks the owners of what is due and the roots that get copies of their events; `free` are the owners that may be
+ * written. It skips locked rows and never waits, so the order of locks does not matter.
  */
 const owners = sql`owners as (
     select id, root_id from generations where id in (select generation_id from due)
@@ -99,7 +108,7 @@ const owners = sql`owners as (
 const call = { toolCallId: sql`a.tool_call_id`, name: sql`a.runtime_name` }
 const approval = { ...call, approvalId: sql`a.id` }
 
-/** The events of each approval in `a`, numbered for each log: that of its owner, and for copies that of the root. */
+/** The events of the approvals in `a`, numbered for each log: the owner's own, and the copies in the root's log. */
 const facts = sql`own as (
     select a.*, e.n, e.type, e.data
     from a cross join lateral (
@@ -120,7 +129,9 @@ const facts = sql`own as (
     select *, row_number() over (partition by generation_id order by id, n) as place from written
   )`
 
-/** Locks the owners, moves the approvals, settles the calls, writes the events and wakes the owners. */
+/**
+ * Locks the owners, settles or escalates the approvals, settles their calls, writes the events and wakes the owners.
+ */
 function statement() {
   return sql`with due as (
     select id, tool_call_id, generation_id from approvals

@@ -1,4 +1,4 @@
-/** Deciding: the first verdict wins, exactly once, whoever else clicks, and whatever crashes afterwards. */
+/** Deciding approvals: the first verdict wins, exactly once, despite concurrent verdicts and crashes. */
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
@@ -52,14 +52,17 @@ export interface DecideApprovalInput {
 }
 
 /**
- * Gives a verdict. Action `approvals:Decide` on the tool (or the agent that is asked); the gate may ask for a role, and for somebody else than the
- * requester. APPROVE with `arguments` edits them: they are validated, the presets merged and the gates asked anew, which
- * may want more now; a mask in them stands for the value that it hides; INVALID leaves the approval pending. One REJECT settles it, an APPROVE once the quorum is reached;
- * an edit starts the votes anew. Verdict, call, event, audit, grant and the wake of whoever waits are one transaction.
- * A verdict counts for what its author read, with the rights its author has when it is written: under the lock the key,
- * the roles and the digest are checked again. APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for whoever comes later,
- * CONFLICT for a second vote of the same person, by whatever key that person has or has made, for a voided approval, and when `expectedDigest`, or without it what stood
- * there when an APPROVE came in, is not what is being asked any more. A REJECT without it stands: it is a no to any edit.
+ * Gives a verdict. Action `approvals:Decide` on the tool, or on the agent when the call asks one. The gate may
+ * require a role, or somebody other than the requester. APPROVE with `arguments` edits them: they are validated, the
+ * presets are merged in and the gates are evaluated again, which may then require more; a mask means the value that
+ * it hides. Invalid arguments are INVALID and leave the approval pending. One REJECT settles the approval; APPROVE
+ * settles it when the quorum is reached; an edit discards earlier votes. Verdict, call, event, audit entry, grant and
+ * the owner's wake-up are written in one transaction. A verdict counts for the arguments that its author read, and
+ * with the rights that its author has when it is written: key, roles and digest are checked again under the lock.
+ * Errors: APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for a later verdict. CONFLICT for a second vote of the same
+ * person, with any key that this person holds or has created; for a voided approval; and when `expectedDigest` (for
+ * an APPROVE without it: the digest at the beginning of the request) is no longer the current digest. A REJECT
+ * without `expectedDigest` applies to any edit.
  */
 export async function decideApproval(ctx: Ctx, input: DecideApprovalInput): Promise<Approval> {
   const ready = await prepare(ctx, input, ['input'])
@@ -67,7 +70,7 @@ export async function decideApproval(ctx: Ctx, input: DecideApprovalInput): Prom
   return done!
 }
 
-/** Several decisions, all or none: the first that cannot be made refuses the others too, and names its place. */
+/** Makes several decisions, all or none: the first that fails rolls back the others, and its error names its index. */
 export async function decideApprovals(
   ctx: Ctx,
   input: { decisions: DecideApprovalInput[] },
@@ -86,7 +89,10 @@ export async function decideApprovals(
   return decideAll(ctx, ready)
 }
 
-/** Everything that can be said without the lock: shape, permission, roles, edited arguments. What can change is checked again under it. */
+/**
+ * Checks what needs no lock: shape, permission, roles and edited arguments. What can change meanwhile is checked
+ * again under the lock.
+ */
 async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready> {
   const given = check(decision, input, root)
   const approval = await findApproval(ctx, given.approvalId)
@@ -129,24 +135,28 @@ async function editOf(
   const prepared = prepareCall(callable, meant.arguments)
   if (!prepared.ok) throw invalid(prepared.issues.map(inRoot))
   const { arguments: own, dropped } = prepared
-  // Files stay as they came: they are not the approver's to change.
+  // Attached files stay as the caller sent them: an approver cannot change them.
   const merged = withAttachments(prepared.merged, call.attachments)
   const before = approval.arguments
   const keys = [...new Set([...Object.keys(before), ...Object.keys(merged)])].filter(
     (key) => hashJson(before[key]) !== hashJson(merged[key]),
   )
-  // Nobody edits a call to where the gates ask for more, and agrees alone.
+  // The gates are evaluated with the edited arguments, so that an edit cannot avoid a stricter requirement.
   const policies = [gateOf(callable), ...(await agentGates(ctx, call))]
   const requirement = stricter(approval.requirement, judgeGate(policies, merged))
-  // What was asked about was the definition of then: if it has changed, the look before the run will find out.
+  // The digest covers the definition that the approver was asked about. If it has changed since, the drift check
+  // before the run finds it.
   const asked = { ...callable, definitionHash: approval.definitionHash }
   const digest = digestOf(ctx.masterKey, asked, { arguments: merged, requestedBy, requirement })
-  // What was asked first stays on show beside it.
+  // Paths that were masked in the original arguments stay masked beside those of the edit.
   const masked = [...(approval.masked ?? []), ...maskedPaths(callable.inputSchema, merged)]
   return { own, merged, keys, dropped, digest, masked, requirement }
 }
 
-/** The gates of the agents that the call goes through, as they were when its generation began or it was placed. */
+/**
+ * The gates of the agents through which the call goes, as recorded when its generation started or when the call was
+ * created.
+ */
 async function agentGates(ctx: Ctx, { generationId, agentGate: placed }: ToolCall): Promise<GatePolicy[]> {
   if (generationId === null) return placed ? [placed] : []
   const rows = await query<{ gate: GatePolicy | null; inherited: GatePolicy[] | null }>(

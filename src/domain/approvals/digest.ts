@@ -1,4 +1,7 @@
-/** The digest of what an approver agrees to: keyed, so that nobody finds masked arguments by trying them. */
+/**
+ * The digest of what an approver agrees to. It is keyed, so that masked arguments cannot be guessed by hashing
+ * candidates.
+ */
 import { sql } from 'drizzle-orm'
 import { canonicalJson, hashJson, type JsonObject } from '../../core/json.ts'
 import { purposeKey, sameText, sign } from '../../core/signing.ts'
@@ -9,7 +12,10 @@ import { approvals } from '../../store/db/tables/approvals.ts'
 import type { Callable, Requirement } from '../tools/index.ts'
 import { approvalOf, currentArguments } from './approval.ts'
 
-/** Of a tool, what is agreed to: another version, or another definition of its action, is another question. */
+/**
+ * The parts of a tool that an approval covers: another version, or another definition of its action, needs another
+ * approval.
+ */
 export type Asked = Pick<Callable, 'id' | 'version' | 'action' | 'definitionHash'>
 
 interface Agreed {
@@ -18,18 +24,18 @@ interface Agreed {
   requirement: Requirement
 }
 
-/** Says how it was made: those of earlier versions are plain SHA-256 and have no prefix. */
+/** Marks keyed digests. Those of earlier versions are plain SHA-256 and have no prefix. */
 const prefix = 'h1.'
 
 /**
- * HMAC-SHA256 with a key of the installation's over everything an approver agrees to. Another tool, version, argument,
- * requester or requirement is another digest.
+ * HMAC-SHA256, under a key derived from the installation's master key, of everything that an approver agrees to: it
+ * changes with the tool, its version, the arguments, the requester and the requirement.
  */
 export function digestOf(masterKey: Buffer, tool: Asked, agreed: Agreed): string {
   return prefix + sign(purposeKey(masterKey, 'approval digest'), [canonicalJson(factsOf(tool, agreed))])
 }
 
-/** Whether a stored digest, also one of an earlier version, is that of this. */
+/** Whether a stored digest, keyed or of an earlier version, is the digest of these values. */
 export function isDigestOf(masterKey: Buffer, digest: string, tool: Asked, agreed: Agreed): boolean {
   const wanted = digest.startsWith(prefix)
     ? digestOf(masterKey, tool, agreed)
@@ -49,8 +55,9 @@ function factsOf(
 const batch = 500
 
 /**
- * Gives what is still asked or approved its digest under another master key, in the caller's transaction; answers how
- * many there were. One that does not fit its question stays as it is: it would be asked again in any case.
+ * Computes the digests of pending and approved approvals anew under another master key, in the caller's transaction.
+ * Returns how many it rewrote. A digest that does not match its question stays unchanged: its call is asked about
+ * again in any case.
  */
 export async function redoDigests(tx: Database, from: Buffer, to: Buffer): Promise<number> {
   let done = 0

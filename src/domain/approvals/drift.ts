@@ -1,4 +1,7 @@
-/** Drift: between the question and the run the tool may have changed; then nobody has agreed to what would run. */
+/**
+ * Drift: the tool of an approved call may change before the call runs. Then the approval does not cover what would
+ * run.
+ */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { Services } from '../access/index.ts'
@@ -19,20 +22,20 @@ import { newApproval, type NewApproval } from './ask.ts'
 import { isDigestOf } from './digest.ts'
 import { loadApprovals } from './read.ts'
 
-/** `again` is the new question; null when it cannot be asked any more. */
+/** `again` is the new approval to ask for; null when the call cannot be asked about any more. */
 export interface Drift {
   reason: VoidReason
-  /** The tool as it is now. */
+  /** The current tool; null when it was deleted. */
   tool: Callable | null
   again: NewApproval | null
-  /** What is not shown from now on, in the arguments of the call and in those of the approval; null without a tool. */
+  /** Argument paths to hide from now on, in the call and in the approval; null without a tool. */
   masks: { call: string[][]; approval: string[][] } | null
 }
 
 /**
- * Whether an approved call is still what was agreed to: the tool or agent has the same version, its action is defined as
- * it was, and the digest is that of what would run. Null when it is; else the approval must be voided, and asked again
- * when the arguments still fit. `agentGates` are the gates that hold beside the tool's own.
+ * Checks that an approved call is still what was agreed to: same version of the tool or agent, same definition of its
+ * action, and the digest of what would run. Returns null when it is; else the approval must be voided, and a new one
+ * asked for when the arguments still fit the tool. `agentGates` are the gates that apply beside the tool's own.
  */
 export async function driftOf(
   services: Services,
@@ -54,7 +57,7 @@ export async function driftOf(
     toolCallId: call.id,
     tool,
     merged,
-    // Somebody was asked once, so somebody is asked again, also when the new gate would let it pass.
+    // A call that was stopped once is stopped again, even if the new gate would let it pass.
     requirement: judgeGate(policies, merged) ?? approval!.requirement,
     onApprove: approval!.onApprove,
     clientTimeoutMs: approval!.clientTimeoutMs,
@@ -63,7 +66,10 @@ export async function driftOf(
   return { reason: 'TOOL_CHANGED', tool, again: newApproval(services, question), masks }
 }
 
-/** What the tool marks now, added to what it marked when the call was proposed: nothing is shown that was hidden. */
+/**
+ * The paths that the tool marks as sensitive now, together with those marked when the call was proposed: nothing
+ * hidden becomes visible.
+ */
 function masksOf({ inputSchema }: Callable, call: ToolCall, approval: Approval): Drift['masks'] {
   const { arguments: asked, editedArguments: edited } = approval
   return {
@@ -75,12 +81,14 @@ function masksOf({ inputSchema }: Callable, call: ToolCall, approval: Approval):
   }
 }
 
-/** What the call's row says of the new question: which approval, and about which definition of the tool. */
+/**
+ * The columns of the call's row that refer to the new approval: its id and the definition of the tool that it covers.
+ */
 export function questionOf({ tool }: Drift, again: NewApproval) {
   return { approvalId: again.id, toolVersion: tool!.version, definitionHash: tool!.definitionHash }
 }
 
-/** Whether the tool is not any more what was asked about. */
+/** Whether the tool has changed or was deleted since the approval was asked for. */
 export async function isOutdated(db: Database, { toolId, toolVersion }: Approval): Promise<boolean> {
   const [tool] = await loadTools(db, [toolId])
   return tool?.version !== toolVersion
@@ -95,7 +103,7 @@ function isSame({ masterKey }: Services, approval: Approval, tool: Callable, cal
   return isDigestOf(masterKey, digest, tool, { arguments: merged, requestedBy, requirement })
 }
 
-/** What the model or caller is told when an approved call cannot run and cannot be asked again. */
+/** The result for the model or caller when an approved call cannot run and cannot be asked about again. */
 export function driftResult(reason: VoidReason): ToolResult {
   return reason === 'TOOL_DELETED'
     ? errorResult('tool_deleted', 'The tool was deleted after the call was approved; it was not run.')

@@ -1,4 +1,7 @@
-/** The gate tried dry: what a call would meet, and what a draft policy would have done to the calls of the past. */
+/**
+ * Evaluates gates without side effects: what a call would need, and which recorded calls a draft policy would have
+ * stopped.
+ */
 import { desc, eq, and, isNotNull } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text, whole } from '../../core/check.ts'
@@ -24,14 +27,14 @@ import { toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { covers, findGrants } from './grant-use.ts'
 
 export interface GateEvaluation {
-  /** What the call would have to wait for; null when it would run at once. */
+  /** What the call would wait for; null when it would run at once. */
   requirement: Requirement | null
-  /** The grant of the asking key that would let it pass, unused. */
+  /** The grant of the caller's key that would let it pass. It is not used up. */
   grantId: string | null
 }
 
 /**
- * What a direct call of the tool with these arguments would meet at the gate. Nothing is called, asked or used up.
+ * What the gate would require of a direct call of the tool with these arguments. Nothing is called, asked or used up.
  * Action `tools:Get`. INVALID for arguments that the tool would refuse.
  */
 export async function evaluateGate(
@@ -63,21 +66,21 @@ const previewShape = z.object({
 })
 
 export interface GatePreview {
-  /** Recorded calls that were judged. */
+  /** How many recorded calls were evaluated. */
   replayed: number
-  /** How many of them the draft stops. */
+  /** How many of them the draft policy stops. */
   stopped: number
   newlyStopped: number
   newlyPassing: number
-  /** The newest of them, at most 20 each. */
+  /** The newest of the calls whose outcome differs, at most 20 in each list. */
   newlyStoppedCalls: ToolCall[]
   newlyPassingCalls: ToolCall[]
 }
 
 /**
- * Replays a draft policy over the newest recorded calls of a tool, 100 unless `last` says otherwise, against the gate
- * that holds now. Calls whose arguments no longer fit are left out. Masked arguments are judged as they are shown: a
- * draft is a question, and whoever may ask many must not find out what nobody is shown. Actions `tools:Get` and `toolCalls:List`.
+ * Evaluates a draft policy on the newest recorded calls of a tool (`last`, 100 by default) and compares it with the
+ * current gate. Skips calls whose arguments no longer fit. Masked arguments are evaluated as masked: a caller could
+ * find hidden values by trying many drafts. Actions `tools:Get` and `toolCalls:List`.
  */
 export async function previewGate(
   ctx: Ctx,

@@ -1,4 +1,4 @@
-/** Using grants: which of them covers a stopped call, and one use taken, never one too many. */
+/** Uses of grants: finds the grant that covers a stopped call, and takes one use of it, never more than `max_uses`. */
 import { sql } from 'drizzle-orm'
 import { compileSchema } from '../../core/json-schema.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
@@ -9,17 +9,17 @@ import { meets, type Requirement } from '../tools/index.ts'
 import type { Asked } from './digest.ts'
 import type { Grant } from './grants.ts'
 
-/** Who makes a call that the gate stops. */
+/** The caller, agent or thread of a call that the gate stops. */
 export interface Holder {
   agentId: string | null
   threadId: string | null
   requestedBy: string
 }
 
-/** A grant that may let a call pass, with what its approval had asked for. */
+/** A grant that may let a call pass. `met`: the requirement that its approval fulfilled. */
 export type UsableGrant = Grant & { met: Requirement }
 
-/** The grants that may let calls of these tools pass, soonest to end first. They are not used up by this. */
+/** The usable grants for these tools, earliest end first. Takes no use. */
 export async function findGrants(
   db: Database,
   toolIds: readonly string[],
@@ -38,7 +38,7 @@ export async function findGrants(
   return rows as UsableGrant[]
 }
 
-/** A call that the gate stops. */
+/** A call that the gate stopped. */
 export interface StoppedCall {
   tool: Asked
   merged: JsonObject
@@ -46,8 +46,8 @@ export interface StoppedCall {
 }
 
 /**
- * Whether the grant covers a call of that version with these merged arguments. It cannot agree to more than those did
- * who gave it: where the gates ask for more than they had to meet, people are asked.
+ * Whether the grant covers a call of that version with these merged arguments. False when the gates require more than
+ * the grant's approval fulfilled: then an approval is needed.
  */
 export function covers(grant: UsableGrant, { tool, merged, requirement }: StoppedCall): boolean {
   if (grant.toolId !== tool.id || grant.toolVersion !== tool.version) return false
@@ -59,7 +59,10 @@ export function covers(grant: UsableGrant, { tool, merged, requirement }: Stoppe
   return compiled.ok && compiled.validate(merged).length === 0
 }
 
-/** Takes one use of the first of these grants that still has one; null when none has. Never one too many. */
+/**
+ * Takes one use of the first of these grants that has one left, and returns its id; null when none has. Race-safe:
+ * `uses` never exceeds `max_uses`.
+ */
 export async function takeUse(tx: Database, candidates: readonly Grant[]): Promise<string | null> {
   for (const { id } of candidates) {
     const rows = await query(

@@ -1,4 +1,7 @@
-/** Grants ("remember this"): what one verdict allows for the next calls. Never without an end and a number. */
+/**
+ * Grants ("remember this"): one approval that also covers later calls, always with an end and a maximum number of
+ * uses.
+ */
 import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, whole } from '../../core/check.ts'
@@ -45,10 +48,10 @@ export interface Grant {
   projectId: string
   approvalId: string
   toolId: string
-  /** The grant holds for this version only: a changed tool is asked about again. */
+  /** The grant covers this version only: after an update of the tool, calls need a new approval. */
   toolVersion: number
   runtimeName: string
-  /** It holds for this action as it was defined then. */
+  /** The action that the grant covers, with the definition that it had then; null for a tool with one action. */
   action: string | null
   definitionHash: string | null
   scope: GrantScope
@@ -67,7 +70,10 @@ export interface Grant {
   createdAt: Date
 }
 
-/** Makes a grant in the transaction of the verdict. INVALID, under `root`, when it asks for something that this approval has not. */
+/**
+ * Inserts a grant in the transaction of the verdict. INVALID, with a path under `root`, when the approval has no such
+ * holder, or the schema is not fit for its call.
+ */
 export async function insertGrant(
   tx: Database,
   ctx: Ctx,
@@ -81,7 +87,7 @@ export async function insertGrant(
     throw at('schema', given.schema ? 'goes with the scope SCHEMA only' : 'is required with the scope SCHEMA')
   const compiled = given.schema ? compileSchema(given.schema, [...root, 'schema']) : null
   if (compiled && !compiled.ok) throw invalidAt(compiled.issue.path, compiled.issue.message)
-  // What was agreed to must itself be allowed, or the schema is not what its author meant.
+  // The approved arguments themselves must match the schema; else the approver made a mistake in it.
   if (compiled?.ok && compiled.validate(merged).length > 0)
     throw at('schema', 'does not allow the arguments of this very call')
   const { agentId, threadId, requestedBy, projectId, toolId, toolVersion, runtimeName } = approval
@@ -130,7 +136,7 @@ export async function getGrants(ctx: Ctx, ids: readonly string[]): Promise<(Gran
   return eachSeen(ctx, ids, rows, 'grants:Get', (grant) => `grant/${grant.id}`)
 }
 
-/** Grants of a project, newest first; `active` keeps those that can still let a call pass. Action `grants:List`. */
+/** Grants of a project, newest first. `active`: only those that can still let a call pass. Action `grants:List`. */
 export async function listGrants(
   ctx: Ctx,
   input: {
@@ -151,7 +157,7 @@ export async function listGrants(
 
 const revocation = z.object({ grantId: z.string() })
 
-/** Ends a grant at once; calls it has let through go on. Idempotent. Action `grants:Revoke`. */
+/** Ends a grant at once. Calls that already passed continue. Idempotent. Action `grants:Revoke`. */
 export async function revokeGrant(ctx: Ctx, input: { grantId: string }): Promise<Grant> {
   const { grantId } = check(revocation, input)
   const [row] = await ctx.db.select().from(grants).where(eq(grants.id, grantId))

@@ -1,4 +1,4 @@
-/** The front door of approvals. */
+/** The entry point of approvals. */
 export {
   approvalStatuses,
   decisionOf,

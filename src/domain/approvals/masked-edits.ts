@@ -1,4 +1,4 @@
-/** Arguments that an approver hands back after reading them: what was masked in them, and still is, means "unchanged". */
+/** Edited arguments from an approver who read masked ones: a mask that is sent back means "unchanged". */
 import type { Issue } from '../../core/errors.ts'
 import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
 import { mask } from '../../core/scrub.ts'
@@ -6,8 +6,8 @@ import { masked, maskedPaths } from '../tools/index.ts'
 import { currentArguments, type Approval } from './approval.ts'
 
 /**
- * The arguments with every mask replaced by the value that it stands for. A mask where there was no value is an issue,
- * and so is one inside a list that was changed: nobody can tell which value it would mean. Pure.
+ * The arguments with every mask replaced by the value that it hides. A mask at a path without a value is an issue,
+ * and so is a mask inside a changed list, where it is not clear which value it means. Pure.
  */
 export function unmasked(
   given: JsonObject,
@@ -26,7 +26,7 @@ export function unmasked(
     const around = list === -1 ? null : path.slice(0, list)
     const value = at(before, path)
     if (value === undefined)
-      issues.push({ path, message: 'is a mask, and nothing stood here: send the value' })
+      issues.push({ path, message: 'is a mask, but there is no value at this path: send the value' })
     else if (around && hashJson(at(shownGiven, around)) !== hashJson(at(shownBefore, around)))
       issues.push({ path, message: 'is a mask in a list that was changed: send the value' })
     else put(result, path, value)

@@ -1,4 +1,4 @@
-/** What a set of votes makes of an approval, its call and whoever waits for it. Pure. */
+/** The effect of votes on an approval, its call and its owner. Pure. */
 import { sql, type SQL } from 'drizzle-orm'
 import { errorResult, textResult, type ToolResult } from '../../core/content.ts'
 import {
@@ -12,17 +12,23 @@ import type { Approval, ApprovalStatus, Vote } from './approval.ts'
 
 export interface Outcome {
   status: ApprovalStatus
-  /** What becomes of the call; null while votes are missing. `waitMs`: how long the client's output is waited for. */
+  /**
+   * The call's new status; null while votes are missing. `waitMs`: how long the client has for the output, in
+   * milliseconds.
+   */
   call:
     | { status: 'APPROVED' | 'AWAITING_CLIENT'; waitMs: number | null }
     | { status: 'REJECTED' | 'SKIPPED'; result: ToolResult }
     | null
   events: GenerationEvent[]
-  /** When the owner is woken; null: not because of this. */
+  /** When the owner becomes due; null: its wake-up does not change. */
   wake: 'now' | SQL | null
 }
 
-/** The outcome of these votes, the newest last. One rejection settles; approvals settle when they reach the quorum. */
+/**
+ * The outcome of these votes, oldest first. One REJECT settles the approval; APPROVE settles it when the quorum is
+ * reached.
+ */
 export function outcomeOf(approval: Approval, votes: readonly Vote[]): Outcome {
   const call = { toolCallId: approval.toolCallId, name: approval.runtimeName }
   const last = votes.at(-1)!
@@ -64,7 +70,7 @@ function approved(approval: Approval, decided: GenerationEvent): Outcome {
   }
 }
 
-/** What the model is told of a rejection (models note: a message and the reason). */
+/** The result for the model when a call is rejected: a message, and the approver's reason if there is one. */
 export function rejectedResult(reason: string | null): ToolResult {
   const because = reason ? ` The reason: ${reason}` : ''
   return errorResult(
@@ -74,7 +80,7 @@ export function rejectedResult(reason: string | null): ToolResult {
   )
 }
 
-/** What the model is told when nobody answered. */
+/** The result for the model when the approval expired. */
 export const expiredResult = errorResult(
   'approval_expired',
   'Nobody approved this call in time; it was rejected and not run.',

@@ -1,4 +1,4 @@
-/** Reading approvals: the inbox of the people at the gate. */
+/** Reads of approvals: those of the API with permissions, those of the domain without. */
 import { and, eq, lte, sql } from 'drizzle-orm'
 import type { Page } from '../../core/page.ts'
 import { query, type Database } from '../../store/db/database.ts'
@@ -39,7 +39,7 @@ export async function listApprovals(ctx: Ctx, input: ApprovalFilter & { page: Pa
 function conditionOf({ status, toolId, agentId, expiringBefore }: ApprovalFilter) {
   const t = approvals
   return and(
-    // The status stands in the text so that the planner can use the partial index on PENDING.
+    // The status is a literal, not a parameter, so that the planner can use the partial index on PENDING.
     status === 'PENDING' ? sql`status = 'PENDING'` : status ? eq(t.status, status) : undefined,
     toolId ? eq(t.toolId, toolId) : undefined,
     agentId ? eq(t.agentId, agentId) : undefined,
@@ -47,7 +47,7 @@ function conditionOf({ status, toolId, agentId, expiringBefore }: ApprovalFilter
   )
 }
 
-/** How many there are, counted up to `countLimit`. */
+/** Numbers of approvals, each counted up to `countLimit`. */
 export interface ApprovalCounts {
   pending: number
   /** Settled within the last 24 hours. */
@@ -56,10 +56,10 @@ export interface ApprovalCounts {
   expired: number
 }
 
-/** Counting stops here: an inbox of so many is "very many". */
+/** Counting stops at this number, which bounds the cost of the statement. */
 export const countLimit = 10_000
 
-/** Counts of a project, of one tool or agent. Action `approvals:List`. */
+/** Counts for a project, a tool or an agent. Action `approvals:List`. */
 export async function countApprovals(
   ctx: Ctx,
   input: Pick<ApprovalFilter, 'projectId' | 'toolId' | 'agentId'>,
@@ -70,11 +70,21 @@ export async function countApprovals(
   const where = narrow ? sql`and ${narrow}` : sql``
   const rows = await query<{ status: ApprovalStatus; n: number }>(
     ctx.db,
-    sql`select 'PENDING' as status, count(*)::int as n from (select 1 from approvals
-        where project_id = ${projectId} and status = 'PENDING' ${where} limit ${countLimit}) as open
-      union all select status, count(*)::int from (select status from approvals
-        where project_id = ${projectId} and settled_at > now() - interval '24 hours' ${where} limit ${countLimit})
-        as done group by status`,
+    sql`
+      select 'PENDING' as status, count(*)::int as n
+      from (
+        select 1 from approvals
+        where project_id = ${projectId} and status = 'PENDING' ${where}
+        limit ${countLimit}
+      ) as open
+      union all
+      select status, count(*)::int
+      from (
+        select status from approvals
+        where project_id = ${projectId} and settled_at > now() - interval '24 hours' ${where}
+        limit ${countLimit}
+      ) as done
+      group by status`,
   )
   const of = (status: string) => rows.find((row) => row.status === status)?.n ?? 0
   return {
@@ -85,28 +95,34 @@ export async function countApprovals(
   }
 }
 
-/** The approval when it exists for the caller, else NOT_FOUND. Checks no permission. */
+/** The approval if it exists for the caller, else NOT_FOUND. Checks no permission. */
 export async function findApproval(ctx: Ctx, id: string): Promise<Approval> {
   const [approval] = await loadApprovals(ctx.db, [id])
   return reachable(ctx, approval, 'approval', id)
 }
 
-/** Rows by id, in no order. Checks nothing. */
+/** Approvals by id, in no order. Checks no permission. */
 export async function loadApprovals(db: Database, ids: readonly string[]): Promise<Approval[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, approvals, sql`where id in ${[...ids]}`)).map(approvalOf)
 }
 
-/** What is pending for a generation and the runs under it, oldest first, in one statement. Checks nothing. */
+/** Pending approvals of a generation and all its descendants, oldest first, in one statement. Checks no permission. */
 export async function loadPendingUnder(db: Database, generationId: string): Promise<Approval[]> {
-  const pending = sql`where status = 'PENDING' and generation_id in (
-      with recursive tree as (select ${generationId}::text as id union all
-        select c.id from tree join generations as c on c.parent_id = tree.id)
-      select id from tree) order by created_at, id`
+  const pending = sql`
+    where status = 'PENDING' and generation_id in (
+      with recursive tree as (
+        select ${generationId}::text as id
+        union all
+        select c.id from tree join generations as c on c.parent_id = tree.id
+      )
+      select id from tree
+    )
+    order by created_at, id`
   return (await selectRows(db, approvals, pending)).map(approvalOf)
 }
 
-/** What is pending for these generations, oldest first. Checks nothing. */
+/** Pending approvals of these generations, oldest first. Checks no permission. */
 export async function loadPendingOf(db: Database, generationIds: readonly string[]): Promise<Approval[]> {
   if (generationIds.length === 0) return []
   const pending = sql`where generation_id in ${[...generationIds]} and status = 'PENDING' order by created_at, id`

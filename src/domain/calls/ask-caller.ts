@@ -1,4 +1,7 @@
-/** Questions of an upstream to the caller of a call (MCP 2026-07-28, multi round-trip requests): parked, answered, sent on. */
+/**
+ * Input that an upstream requires from the caller of a call (MCP 2026-07-28, multi round-trip requests): the call is
+ * parked, answered and sent again.
+ */
 import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -26,11 +29,14 @@ import type { InputRequired } from '../upstream/index.ts'
 import { settleOnce } from './direct-store.ts'
 import { publishNews } from './news.ts'
 
-/** How long the caller's answers are waited for, in milliseconds. */
+/** How long the caller has for its responses, in milliseconds. */
 const answerMs = 10 * 60 * 1000
 const withdrawn = errorResult('cancelled', 'The caller withdrew this call.')
 
-/** Parks a call until its caller has answered; returns it as it is. A call that its caller has withdrawn is settled. */
+/**
+ * Parks a call until its caller responds, and returns the call as written. Settles a call that its caller has
+ * withdrawn.
+ */
 export function parkForCaller(
   services: Services,
   held: Held,
@@ -50,8 +56,8 @@ export function parkForCaller(
 }
 
 /**
- * Adds answers to what was asked. Null when some are missing, or nothing is asked any more; else the call is EXECUTING
- * again, and whoever gets it sends it on under the lease.
+ * Adds the caller's responses. Returns null when some are missing or nothing is asked any more; else the call is
+ * EXECUTING again, and the caller of this function sends it under the returned lease.
  */
 export async function continueCall(
   ctx: Ctx,
@@ -92,13 +98,16 @@ function withAnswers(asked: AskedBack, answers: JsonObject): AskedBack {
   return { ...asked, answers: { ...asked.answers, ...Object.fromEntries(given) } }
 }
 
-/** Keys are never used again within a call, whatever the upstream does: those of later rounds say which. */
+/**
+ * Keys are unique within a call: those of later rounds carry the number of the round, whatever keys the upstream
+ * uses.
+ */
 function ourKeys(requests: JsonObject, round: number): JsonObject {
   if (round === 1) return requests
   return Object.fromEntries(Object.entries(requests).map(([key, value]) => [`${key}#${round}`, value]))
 }
 
-/** The answers under the keys of the upstream. */
+/** The responses, under the upstream's own keys. */
 export function responsesOf({ answers, round }: AskedBack): JsonObject {
   if (round === 1) return answers
   const end = `#${round}`

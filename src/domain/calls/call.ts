@@ -1,4 +1,4 @@
-/** The direct call: a tool run outside any generation, with the same life as a call inside one. */
+/** The direct call: runs a tool outside any generation, with the same states as a call inside one. */
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalid, invalidAt } from '../../core/errors.ts'
@@ -27,7 +27,7 @@ const shape = z.object({
   idempotencyKey: text(200, 1).nullish(),
 })
 
-/** Time for a worker to take up a call whose lease has ended, in milliseconds. */
+/** Time for a worker to claim a call whose lease has ended, in milliseconds. */
 const takeOverMs = 2000
 
 export interface CallToolInput {
@@ -39,10 +39,11 @@ export interface CallToolInput {
 }
 
 /**
- * Calls a tool and waits for its result. Action `tools:Call`; FORBIDDEN for a tool that is for agents only. The call is committed as EXECUTING before anything is
- * sent. One that the gate stops is committed with its approval and answered at once, as AWAITING_APPROVAL; it runs when
- * somebody approves, on whichever replica. A tool that fails is a settled call with `isError`; only faults of the request
- * are errors. With an `idempotencyKey` a repeat joins the first call, pending, running or done, and never runs again.
+ * Calls a tool and waits for its result. Action `tools:Call`; FORBIDDEN for a tool that only agents may use. The call
+ * is committed as EXECUTING before anything is sent. A call that the gate stops is committed with its approval and
+ * returned at once as AWAITING_APPROVAL; any replica runs it after the approval. A tool that fails is a settled call
+ * with `isError`; only faults of the request are errors. With an `idempotencyKey`, a repeat joins the first call
+ * (pending, running or settled) and never runs again.
  */
 export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall> {
   const given = check(shape, input)
@@ -77,15 +78,16 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
   if (created.call.status === 'AWAITING_APPROVAL') return created.call
   if (!created.joined) return runCreated(ctx, allowed, created)
   return waitForCall(ctx, created.call, {
-    // Whoever runs it may vanish at any moment: then its lease ends, and another takes it up.
+    // The process that runs the call may crash at any moment: then its lease ends, and another worker claims the
+    // call.
     maxMs: timeoutOf(ctx, tool) + ctx.limits.leaseMs + takeOverMs,
     enough: isAnswered,
   })
 }
 
 /**
- * The files that a call is to carry; null for none. INVALID for a tool that has no place for them: it must be an http
- * tool without an argument of that name.
+ * The files that the call carries; null for none. INVALID unless the tool is an http tool without an argument of that
+ * name.
  */
 export async function attachTo(
   ctx: Ctx,

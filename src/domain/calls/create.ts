@@ -1,4 +1,4 @@
-/** Creating a call outside any generation: it is committed as EXECUTING or with its approval, or an earlier one is joined. */
+/** Creates a call outside any generation: commits it as EXECUTING or with its approval, or joins an earlier one. */
 import { sql } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import { momentNow } from '../../core/stopwatch.ts'
@@ -26,16 +26,16 @@ import { requestHash, requirementOf, type CallRequest } from './request.ts'
 
 export interface CreatedCall {
   call: ToolCall
-  /** An earlier request created it, and whoever sent that one runs it. */
+  /** True when an earlier request created the call; that request's process runs it. */
   joined: boolean
-  /** Held by whoever created it and sends it now; null when it waits or was joined. */
+  /** The lease under which this process sends the call; null when the call waits or was joined. */
   lease: Lease | null
 }
 
 /**
- * Commits the call as EXECUTING, to be sent by the process that created it, or as AWAITING_APPROVAL with its approval. A
- * repeat with the same key returns the first call; so does, over the bridge and without a key, the same request of the
- * same caller while the first waits for a person or its outcome was not fetched.
+ * Commits the call as EXECUTING, to be sent by this process, or as AWAITING_APPROVAL with its approval. A repeat with
+ * the same idempotency key returns the first call. So does, over the bridge and without a key, the same request of
+ * the same caller while the first call waits for an approval or its outcome was not fetched.
  */
 export async function createCall(ctx: Ctx, request: CallRequest): Promise<CreatedCall> {
   const id = newId('toolCall')
@@ -47,7 +47,7 @@ export async function createCall(ctx: Ctx, request: CallRequest): Promise<Create
   const created = await createSurely(ctx, id, create)
   if (!created.joined) publishNews(ctx, projectId)
   const isSent = !created.joined && created.call.status === 'EXECUTING'
-  // A repeat is no use of the tool, and one that waits for a person is used when it runs.
+  // A repeat uses the tool no second time, and a call that waits for an approval counts when it runs.
   if (!isSent) await ctx.rates.giveBackUse(projectId, 'TOOL', toolId)
   return { ...created, lease: isSent ? ctx.heartbeat.of('tool_calls').keep({ id, epoch: 0 }, since) : null }
 }
@@ -55,8 +55,8 @@ export async function createCall(ctx: Ctx, request: CallRequest): Promise<Create
 type Created = Omit<CreatedCall, 'lease'>
 
 /**
- * When the answer of the database is lost, the row says whether the call was created: an id is never created twice, and
- * no worker can have claimed it within the time that this tries.
+ * When the connection fails before the database confirms, reads the row to find out whether the call was created: an
+ * id is inserted at most once, and no worker can have claimed the call within the time of these tries.
  */
 async function createSurely(ctx: Ctx, id: string, create: () => Promise<Created>): Promise<Created> {
   const patienceMs = ctx.limits.leaseMs / 2
@@ -87,7 +87,7 @@ function createAtGate(ctx: Ctx, request: CallRequest, id: string): Promise<Creat
   })
 }
 
-/** Nothing stops the call and nobody repeats it: one statement, without a transaction around it. */
+/** Without a gate and an idempotency key: one statement, no transaction around it. */
 function createPlain(ctx: Ctx, request: CallRequest, id: string): Promise<Created> {
   const event = callStarted({ id, runtimeName: request.tool.runtimeName, stepIndex: null }, 1)
   return insert(ctx.db, ctx, request, id, { row: {}, isSent: true, event })
@@ -112,7 +112,7 @@ async function insert(
   return { call: toolCallOf(row!), joined: false }
 }
 
-/** The audit entry of preset keys that were sent and had no effect. */
+/** The audit entry for preset keys that the caller sent and that were dropped. */
 function droppedOf({ tool, prepared }: CallRequest, id: string): AuditedChange {
   return {
     projectId: tool.projectId,

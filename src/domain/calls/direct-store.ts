@@ -1,4 +1,7 @@
-/** Writes of a call that is its own work row, each under the epoch of its lease, however often the database does not answer. */
+/**
+ * The writes of a call that is its own work row. Each proves the epoch of its lease, and is tried again while the
+ * database is unreachable.
+ */
 import { sql } from 'drizzle-orm'
 import { atomically, query } from '../../store/db/database.ts'
 import { writtenRows } from '../../store/db/rows.ts'
@@ -41,7 +44,7 @@ import type { CallStore } from './execute.ts'
 import { notSent, settleLate } from './late-outcome.ts'
 import { publishNews } from './news.ts'
 
-/** The store of one execution. A call that was not sent is settled with an error that says so. */
+/** The store for one execution. A call that was not sent is settled with an error that says so. */
 export function directStore(services: Services, lease: Lease): CallStore<ToolCall> {
   const { held } = lease
   return {
@@ -56,7 +59,7 @@ export function directStore(services: Services, lease: Lease): CallStore<ToolCal
   }
 }
 
-/** Commits that the call is sent now; null when it is not ours any more. The worker keeps the lease. */
+/** Commits that the call is sent now. Returns null when the lease is lost. The worker keeps the lease. */
 async function startSurely(services: Services, lease: Lease, call: ToolCall): Promise<ToolCall | null> {
   const { id, projectId, attempt } = call
   for (;;) {
@@ -76,10 +79,10 @@ async function startSurely(services: Services, lease: Lease, call: ToolCall): Pr
   }
 }
 
-/** How long an outcome is kept in memory while the database is away, in leases. */
+/** How long an outcome is kept in memory while the database is unreachable, in lease durations. */
 const settleLeases = 8
 
-/** Writes the outcome, also when the call was reported as UNKNOWN meanwhile. Returns the call as it is then. */
+/** Writes the outcome, even if the call was reported as UNKNOWN meanwhile. Returns the call as written. */
 async function settleSurely(
   services: Services,
   held: Held,
@@ -93,12 +96,12 @@ async function settleSurely(
   return loadCall(services.db, call.id)
 }
 
-/** What writing an outcome needs. */
+/** The services that writing an outcome needs. */
 export type Settler = Pick<Services, 'db' | 'leaseDb' | 'pubsub'>
 
 /**
- * Writes the outcome if the call is still ours, with its event and audit entry, in one statement. Safe to repeat. Returns
- * the call as it is.
+ * Writes the outcome with its event and audit entry in one statement, if the lease still holds. Idempotent. Returns
+ * the call as it is afterwards.
  */
 export async function settleOnce(
   services: Settler,
@@ -118,7 +121,9 @@ export async function settleOnce(
   return toolCallOf(row)
 }
 
-/** Voids the approval and asks again in the same statement, or settles the call when it cannot be asked any more. */
+/**
+ * Voids the approval and asks for a new one in the same statement, or settles the call when it cannot be asked about.
+ */
 async function voidAndAskAgain(services: Services, held: Held, call: ToolCall, drift: Drift): Promise<void> {
   const { again, reason, masks } = drift
   const proof = underLease(held)

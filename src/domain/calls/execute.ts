@@ -1,4 +1,4 @@
-/** Executes a tool call, inside a generation or outside: the one way in which a call is started, sent and settled. */
+/** Executes tool calls, inside a generation and outside: the only code that starts, sends and settles a call. */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
@@ -31,42 +31,45 @@ import {
 import type { InputRequired } from '../upstream/index.ts'
 
 /**
- * Where an execution writes: each write is committed, with its events and audit entry, under the proof of whoever holds
- * the call, before the next act. `Settled` is what the caller of `execute` gets.
+ * The writes of an execution. Each is committed with its events and audit entry, under the epoch of the row's owner,
+ * before the next step. `Settled` is what `execute` returns.
  */
 export interface CallStore<Settled> {
-  /** Commits EXECUTING with one more attempt. Null when the call is not ours any more. */
+  /** Commits EXECUTING with one more attempt. Returns null when this process may not write the call any more. */
   start(call: ToolCall): Promise<ToolCall | null>
   settle(call: ToolCall, finished: Finished): Promise<Settled>
-  /** Voids the approval and asks once more, or settles the call when nothing can be asked. */
+  /** Voids the approval and asks for a new one, or settles the call when nothing can be asked. */
   askAgain(call: ToolCall, drift: Drift): Promise<void>
-  /** A limit of the tool or agent holds the call back: it stays as it is, and is due after so many milliseconds. */
+  /** A rate limit of the tool or agent delays the call: its status stays, and it is due in `waitMs` milliseconds. */
   holdBack(call: ToolCall, waitMs: number): Promise<void>
-  /** The request leaves now: from here on its outcome may be unknown. */
+  /** The request is sent now: from here on its outcome may be unknown. */
   onSend(call: ToolCall): void
-  /** The call was surely not sent, for this reason. */
+  /** The call was certainly not sent, for this reason. */
   notSent(call: ToolCall, reason: unknown): Promise<Settled>
-  /** Starts the run of another agent that the call asks for, and leaves the call to it. Missing where calls have no runs. */
+  /**
+   * Starts the child run that the call asks for, which settles the call later. Missing for calls that cannot have
+   * child runs.
+   */
   startChild?(call: ToolCall): Promise<void>
-  /** Parks a call whose upstream asks its caller something first. Missing where nobody can be asked. */
+  /** Parks a call whose upstream requires input from the caller. Missing when there is no caller to ask. */
   askCaller?(call: ToolCall, asked: InputRequired): Promise<Settled>
 }
 
 export interface Execution<Settled> {
   store: CallStore<Settled>
-  /** Of the row that stands for the call: its own, or its generation's. */
+  /** The lease of the work row: the call's own, or its generation's. */
   lease: Lease
-  /** Cuts off an idempotent call. One that may take effect is waited for: its outcome must be known. */
+  /** Aborts an idempotent call. A call that may have effects is waited for, because its outcome must be known. */
   signal: AbortSignal
-  /** The call was committed as EXECUTING by this process and has not been sent. */
+  /** True when this process has just committed the call as EXECUTING and has not sent it. */
   isFresh: boolean
-  /** What a fresh call was prepared to, when that is known here. */
+  /** What a fresh call was prepared to, if this process has it. */
   prepared?: Prepared
-  /** Gates that hold beside the tool's own. */
+  /** Gates that apply beside the tool's own. */
   gates: readonly GatePolicy[]
-  /** Who is told of progress and can be asked; null for nobody. */
+  /** Receives progress and can be asked for input; null when there is no caller. */
   caller?: CallerChannel | null
-  /** After an abort: the call stays EXECUTING for whoever takes the row next, who repeats it. */
+  /** After an abort: true when the call stays EXECUTING, and the next owner of the row repeats it. */
   isLeftToNext(): boolean
 }
 
@@ -77,11 +80,11 @@ export interface Prepared {
 }
 
 /**
- * Executes a call that is fresh, PROPOSED, APPROVED or EXECUTING. An APPROVED one whose tool has changed is asked about
- * again; one whose tool is used as often as its limits allow is held back. EXECUTING and not fresh means that its worker
+ * Executes a call that is fresh, PROPOSED, APPROVED or EXECUTING. An APPROVED call whose tool has changed is asked
+ * about again; a call whose tool has reached its rate limit is delayed. EXECUTING and not fresh means that its worker
  * was lost: an idempotent call is sent again under the same key, a bounded number of times; any other becomes UNKNOWN
- * and is never sent twice. Returns what `settle` returned, or null when the call was left open. Throws what the database
- * throws, and LeaseLostError.
+ * and is never sent twice. Returns what `settle` returned, or null when the call was left open. Throws database
+ * errors and LeaseLostError.
  */
 export async function execute<Settled>(
   services: Services,
@@ -102,12 +105,12 @@ export async function execute<Settled>(
     if (!callable || !isIdempotent(callable)) return store.settle(call, lostOutcome)
     if (isGivenUp(call)) return store.settle(call, known(givenUpResult()))
   }
-  // A cancel leaves what was not sent unsent.
+  // After a cancel, a call that was not sent is not sent any more.
   if (how.signal.aborted && !isFresh) return null
   const prepared = callable && prepareCall(callable, call.arguments)
   if (!callable || !prepared?.ok) return store.settle(call, known(callable ? misfit : goneResult()))
   if (!isFresh) {
-    // Of a fresh call this was checked when it was proposed, a moment ago.
+    // A fresh call was checked a moment ago, when it was proposed.
     if (!(await mayStillRun(services, call))) return store.settle(call, known(notValidResult()))
     if (!isLost && (await isHeldBack(services, call, store))) return null
   }
@@ -155,7 +158,7 @@ async function send<Settled>(
   }
   let ran
   try {
-    // This process may have been suspended since the commit: then the lease may be another's.
+    // This process may have been suspended since the commit, and another worker may hold the lease by now.
     await lease.confirm()
     ran = store.askCaller ? await runToolFor(services, run, caller) : await runTool(services, run)
   } catch (error) {

@@ -1,4 +1,4 @@
-/** An outcome that became known after the call was reported as UNKNOWN: its sender was slower than its lease. */
+/** An outcome that arrives after the call was reported as UNKNOWN, because its sender was slower than its lease. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
@@ -12,11 +12,11 @@ import { executedEntry, isOpen, settleCalls, toolCallOf, type ToolCall } from '.
 import { known, type Finished } from '../tools/index.ts'
 import { publishNews } from './news.ts'
 
-/** How long whoever has taken the row over may need to say that the outcome is unknown, in leases. */
+/** How long the worker that took the row over may need to write UNKNOWN, in lease durations. */
 const patienceLeases = 3
 const everyMs = 250
 
-/** For an attempt that surely was not sent. */
+/** The outcome of an attempt that was certainly not sent. */
 export const notSent = known(
   errorResult(
     'not_sent',
@@ -24,13 +24,13 @@ export const notSent = known(
   ),
 )
 
-/** An attempt of a call: the first has the number 1. */
+/** One attempt of a call; attempts count from 1. */
 type Attempt = Pick<ToolCall, 'id' | 'attempt'>
 
 /**
- * Settles the attempt when it stands as UNKNOWN, with event and audit entry, in one statement. Waits for that while
- * another worker has the call. Nothing happens when the call was settled otherwise, was sent again, or a person has said
- * what became of it. Never throws.
+ * Settles this attempt if the call is UNKNOWN, with event and audit entry, in one statement; waits for UNKNOWN while
+ * another worker holds the call. Does nothing when the call was settled otherwise or sent again, or a person has
+ * resolved it. Never throws.
  */
 export async function settleLate(
   services: Services,
@@ -47,7 +47,7 @@ export async function settleLate(
       if (call.status === 'UNKNOWN') return void (await settleUnknown(services, call, finished))
       if (!isOpen(call)) return
     } catch (error) {
-      services.log.warn({ err: error, callId: id }, 'a late outcome could not be written; it is tried again')
+      services.log.warn({ err: error, callId: id }, 'writing a late outcome failed; it is tried again')
     }
     await pause(everyMs, undefined, { ref: false })
   }

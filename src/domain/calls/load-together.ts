@@ -1,4 +1,4 @@
-/** Calls that several ask for in the same moment, read by one statement. */
+/** Reads calls that several requests ask for at the same moment in one statement. */
 import type { Services } from '../access/index.ts'
 import { loadCalls, type ToolCall } from '../tool-calls/index.ts'
 
@@ -10,7 +10,10 @@ interface Asking {
 
 const asking = new WeakMap<object, Asking[]>()
 
-/** A call that is known to exist. Those who ask before the process comes to other work share a statement. Checks nothing. */
+/**
+ * A call that is known to exist. Requests made in the same tick of the event loop share one statement. Checks no
+ * permission.
+ */
 export function loadTogether({ db }: Pick<Services, 'db'>, id: string): Promise<ToolCall> {
   return new Promise((resolve, reject) => {
     const others = asking.get(db)

@@ -1,4 +1,4 @@
-/** The hint that a project's log has grown, for whoever waits for a call outside generations. */
+/** The hint that a project's log has grown, for requests that wait for a call outside generations. */
 import type { Services } from '../access/index.ts'
 
 export function publishNews({ pubsub }: Pick<Services, 'pubsub'>, projectId: string): void {

@@ -1,4 +1,7 @@
-/** A call at the gate: sent at once, let through by a grant, stopped with an approval, or found to wait there already. */
+/**
+ * A new call at the gate: it is sent at once, let through by a grant, stopped with an approval, or joined with a
+ * waiting one.
+ */
 import { and, desc, eq, sql } from 'drizzle-orm'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
@@ -10,15 +13,18 @@ import { callStarted, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import type { Requirement } from '../tools/index.ts'
 import { gateArguments, requestHash, requirementOf, type CallRequest, type Via } from './request.ts'
 
-/** How the row of a new call begins. */
+/** The first state of a new call's row. */
 export interface GatedRow {
   row: Values<typeof toolCalls>
-  /** It is EXECUTING, and whoever creates it sends it. */
+  /** True when the call is EXECUTING, and the process that creates it sends it. */
   isSent: boolean
   event: GenerationEvent
 }
 
-/** How the call's row begins, with an approval or the use of a grant written in the transaction; or the call that waits already. */
+/**
+ * The first state of the call's row, with its approval or the use of a grant written in the transaction; or the
+ * waiting call that this request joins.
+ */
 export async function passGate(
   tx: Database,
   ctx: Ctx,
@@ -81,10 +87,10 @@ async function takeGrant(
   )
 }
 
-/** How long an outcome that was not fetched is what the same request gets, counted from the moment it was settled. */
+/** How long an outcome that was not fetched is returned to the same request, in milliseconds since it was settled. */
 const awaitedMs = 24 * 60 * 60 * 1000
 
-/** The caller's same request that still waits, or whose outcome it has not fetched within a day. */
+/** A call of the same caller with the same request that still waits, or whose outcome was not fetched within a day. */
 async function findAwaited(tx: Database, ctx: Ctx, request: CallRequest, via: Via): Promise<ToolCall | null> {
   const t = toolCalls
   const hash = requestHash(request, via)

@@ -1,4 +1,4 @@
-/** A call that was checked and is allowed, before it has a row: what its gates judge and what makes a repeat. */
+/** A validated and permitted call without a row yet: the input of its gates, and the identity of a repeat. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Attachment } from '../files/index.ts'
 import {
@@ -12,28 +12,28 @@ import {
   type Requirement,
 } from '../tools/index.ts'
 
-/** Through which agent a call came over the bridge. */
+/** The agent through which a call came over the bridge. */
 export interface Via {
   agentId: string
-  /** It can only make the tool's own gate stricter. */
+  /** Can only make the tool's own gate stricter. */
   agentGate: GatePolicy | null
   threadId: string | null
 }
 
-/** A call that was checked and is allowed. */
+/** A validated and permitted call. */
 export interface CallRequest {
   tool: Callable
   prepared: Extract<Prepared, { ok: true }>
   attachments: readonly Attachment[] | null
-  /** A repeat with the same key and request joins; with another request it is a conflict. */
+  /** A repeat with the same key and request joins the first call; with another request it is CONFLICT. */
   idempotency: { operation: string; key: string; request: unknown } | null
   /** Null for a direct call. */
   via: Via | null
-  /** Who is told of its progress and can be asked while it runs. */
+  /** Receives progress and can be asked for input while the call runs. */
   caller?: CallerChannel | null | undefined
 }
 
-/** What makes another request of the same caller over the bridge the same one. */
+/** Hash by which two requests of the same caller over the bridge count as the same one. */
 export function requestHash(
   { tool, prepared, attachments }: CallRequest,
   { agentId, threadId }: Via,
@@ -41,12 +41,12 @@ export function requestHash(
   return hashJson([agentId, threadId, tool.runtimeName, prepared.arguments, attachments ?? []])
 }
 
-/** The arguments that gates judge and people approve, with the attached files. */
+/** The arguments that gates evaluate and people approve, including the attached files. */
 export function gateArguments({ prepared, attachments }: CallRequest): JsonObject {
   return withAttachments(prepared.merged, attachments)
 }
 
-/** What the gates require before it may run; null when nothing stops it. */
+/** What the gates require before the call may run; null when nothing stops it. */
 export function requirementOf(request: CallRequest): Requirement | null {
   const { tool, via } = request
   const policies = via?.agentGate ? [gateOf(tool), via.agentGate] : [gateOf(tool)]

@@ -1,4 +1,4 @@
-/** What a person says of a call whose outcome nobody could know. */
+/** Resolving a call whose outcome is unknown: a person says what happened. */
 import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
@@ -29,10 +29,10 @@ export interface ResolveUnknownCallInput {
 }
 
 /**
- * Settles an UNKNOWN call by what a person found out. Action `toolCalls:Resolve` on the tool. SUCCEEDED and FAILED take
- * the output or error text; RUN_AGAIN sends the call once more under the same Idempotency-Key. The run that made the
- * call has gone on meanwhile: later steps and threads see the new result. CONFLICT when the call is not UNKNOWN, or
- * somebody was faster.
+ * Settles an UNKNOWN call by what a person found out. Action `toolCalls:Resolve` on the tool. SUCCEEDED and FAILED
+ * take the output or error text; RUN_AGAIN sends the call once more under the same Idempotency-Key. The generation of
+ * the call has continued meanwhile: its later steps, and other generations of the thread, see the new result.
+ * CONFLICT when the call is not UNKNOWN or was resolved by somebody else.
  */
 export async function resolveUnknownCall(ctx: Ctx, input: ResolveUnknownCallInput): Promise<ToolCall> {
   const given = check(shape, input)
@@ -69,12 +69,11 @@ export async function resolveUnknownCall(ctx: Ctx, input: ResolveUnknownCallInpu
   return call
 }
 
-/** The result that the person gives; null for RUN_AGAIN. */
+/** The result that the person states; null for RUN_AGAIN. */
 function resultOf(given: z.output<typeof shape>): ToolResult | null {
   const output = (given.output ?? null) as Json
   if (given.outcome === 'RUN_AGAIN') {
-    if (output !== null)
-      throw invalidAt(['input', 'output'], 'comes from the tool with the outcome RUN_AGAIN')
+    if (output !== null) throw invalidAt(['input', 'output'], 'must be left out with the outcome RUN_AGAIN')
     return null
   }
   const tooBig = jsonTooBig(output, outputLimits)

@@ -1,24 +1,27 @@
 /**
- * The rows that requests of this process wait for: one look for all of them, at most every 25 ms, however many wait. News
- * of a project is a reason to look at its rows; without any they are looked at every second.
+ * The rows that requests of this process wait for: one poll for all of them, at most every 25 ms. A hint about a
+ * project polls its rows; without hints they are polled every second.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { jsonb, query } from '../../store/db/database.ts'
 import type { Services } from '../access/index.ts'
 
-/** Between two looks, in milliseconds. */
+/** Minimum time between two polls, in milliseconds. */
 const calmMs = 25
-/** How often to look when no hint comes, in milliseconds. */
+/** Time between polls without a hint, in milliseconds. */
 const lookMs = 1000
 
-/** A row of tool_calls or generations that somebody waits for. */
+/** A row of tool_calls or generations that a request waits for. */
 export interface WatchedRow {
   id: string
   projectId: string
 }
 
-/** Calls back with each version that a look finds, until it is ended. The first comes soon. */
+/**
+ * Calls `seen` with each version that a poll finds, the first soon after the start. Returns the function that ends
+ * the watch.
+ */
 type Watch = (row: WatchedRow, seen: (version: string) => void) => () => void
 
 const watches = new WeakMap<object, Watch>()
@@ -38,7 +41,7 @@ interface Waiter extends WatchedRow {
 
 function makeWatch({ db, pubsub }: Pick<Services, 'db' | 'pubsub'>): Watch {
   const waiters = new Set<Waiter>()
-  /** Ids to look at next. */
+  /** Ids to read in the next poll. */
   const due = new Set<string>()
   let looking = false
   let end: (() => void) | null = null
@@ -52,7 +55,7 @@ function makeWatch({ db, pubsub }: Pick<Services, 'db' | 'pubsub'>): Watch {
     while (due.size > 0 && waiters.size > 0) {
       const ids = [...due]
       due.clear()
-      // A look that fails is made up for by the next.
+      // A failed poll needs no retry: the next poll reads the rows again.
       const versions = await readVersions(db, ids).catch(() => new Map<string, string>())
       for (const waiter of waiters) {
         const version = versions.get(waiter.id)
@@ -89,7 +92,7 @@ function makeWatch({ db, pubsub }: Pick<Services, 'db' | 'pubsub'>): Watch {
   }
 }
 
-/** What changes with everything that somebody may wait for. */
+/** A text for each row that changes whenever something changes that a request can wait for. */
 async function readVersions(db: Services['db'], ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await query<{ id: string; version: string }>(
     db,

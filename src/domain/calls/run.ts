@@ -1,4 +1,7 @@
-/** Running a call for a caller who waits: it is settled, or parked while its upstream asks the caller something. */
+/**
+ * Runs a call for a caller who waits, until it is settled, or parked while its upstream requires input from the
+ * caller.
+ */
 import type { JsonObject } from '../../core/json.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import type { Ctx } from '../access/index.ts'
@@ -11,9 +14,9 @@ import { execute, type Prepared } from './execute.ts'
 import type { CallRequest } from './request.ts'
 
 /**
- * Sends a call that was just created. When its caller asks for the end meanwhile, an idempotent one is cut off; one that
- * may take effect is waited for, because its outcome must be known. Returns the call as it is then: settled, or
- * AWAITING_CLIENT with what its upstream asks, which only a `caller` can answer.
+ * Sends a call that this process has just created. When its caller cancels meanwhile, an idempotent call is aborted;
+ * one that may have effects is waited for, because its outcome must be known. Returns the call as it is then:
+ * settled, or AWAITING_CLIENT with the upstream's questions, which only happens with a `caller`.
  */
 export function runCreated(
   ctx: Ctx,
@@ -24,8 +27,9 @@ export function runCreated(
 }
 
 /**
- * Gives the caller's answers to what the upstream of a call asks, and goes on when none is missing. Returns null when
- * some are missing, or somebody else has given them: nothing runs twice. Keys that were not asked for are ignored.
+ * Passes the caller's responses on to the upstream of a call, and continues the call when none is missing. Returns
+ * null when some are missing or another request has given them: nothing runs twice. Ignores keys that were not asked
+ * for.
  */
 export async function answerCall(
   ctx: Ctx,

@@ -1,4 +1,7 @@
-/** Waiting for what somebody else runs: hints make it fast, looking at the rows makes it certain. */
+/**
+ * Waiting for a call or generation that another process may run: hints make it fast, polling the rows makes it
+ * certain.
+ */
 import { onAbort } from '../../core/abort.ts'
 import type { Services } from '../access/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
@@ -8,16 +11,16 @@ import { rowWatch, type WatchedRow } from './row-watch.ts'
 export interface Patience<T> {
   maxMs: number
   signal?: AbortSignal | null | undefined
-  /** Whether this is what was waited for. */
+  /** Whether the state is the one waited for. */
   enough(seen: T): boolean
 }
 
-/** Whether the call is settled, or waits for a person or its caller. */
+/** Whether the call is settled, or waits for an approval or for its caller. */
 export function isAnswered(call: ToolCall): boolean {
   return !isOpen(call) || call.status.startsWith('AWAITING')
 }
 
-/** Looks at a call until it is enough, the time is over or the signal says so; answers the call as it stands then. */
+/** Reads the call until `enough` is true, the time is over or the signal fires. Returns the call as last read. */
 export function waitForCall(
   services: Pick<Services, 'db' | 'pubsub'>,
   call: ToolCall,
@@ -27,8 +30,8 @@ export function waitForCall(
 }
 
 /**
- * The same for anything that changes with a row of tool_calls or generations. It is read at the beginning, when the row
- * has changed, and at the end; in between all who wait in this process share the looks at their rows.
+ * The same for anything that changes with a row of tool_calls or generations. Reads at the beginning, when the row
+ * has changed, and at the end; all waiting requests of this process share the polls of their rows.
  */
 export async function waitFor<T>(
   services: Pick<Services, 'db' | 'pubsub'>,
@@ -52,13 +55,13 @@ export async function waitFor<T>(
   }
 }
 
-/** `next` resolves when the row has another version than at the last time, when the signal fires, or at that moment. */
+/** `next` resolves when the row's version differs from the last one, when the signal fires, or at the given time. */
 function changesOf(services: Pick<Services, 'db' | 'pubsub'>, row: WatchedRow, signal: AbortSignal | null) {
   let version: string | null = null
   let changed = false
   let wake = () => {}
   const stop = rowWatch(services)({ id: row.id, projectId: row.projectId }, (now) => {
-    // The first version may be newer than what was read before it.
+    // The first version may be newer than the state that was read before it.
     if (now === version) return
     version = now
     changed = true

@@ -1,4 +1,4 @@
-/** Taking a call back: its caller does not want it any more, or has gone away. */
+/** Withdrawing a call: its caller cancels it, or has disconnected. */
 import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
@@ -22,9 +22,9 @@ import {
 } from '../tool-calls/index.ts'
 
 /**
- * Ends a call that its caller does not want any more. Action `tools:Call`, and only for who asked for it; anybody
- * else's does not exist. One that waits for a person is withdrawn and never runs. One that runs is told to stop: an
- * idempotent call is cut off, any other is heard out, and its row tells what became of it. Idempotent.
+ * Cancels a call. Action `tools:Call`, and only for the key that requested it; calls of other keys are NOT_FOUND. A
+ * call that waits for an approval is withdrawn and never runs. A running call is asked to stop: an idempotent one is
+ * aborted, any other is allowed to finish, and its row has its outcome. Idempotent.
  */
 export async function cancelCall(ctx: Ctx, input: { toolCallId: string }): Promise<ToolCall> {
   const call = await findDirectCall(ctx, input.toolCallId)
@@ -45,30 +45,36 @@ export async function cancelCall(ctx: Ctx, input: { toolCallId: string }): Promi
   return loadCall(ctx.db, call.id)
 }
 
-/** Withdraws a call whose caller hung up and did not come back. Nothing when it did, or when somebody has decided. */
+/**
+ * Withdraws a call whose caller disconnected and did not reconnect. Does nothing when the caller is back or the
+ * approval was decided.
+ */
 export async function withdrawAbandoned(services: Services, call: ToolCall): Promise<void> {
   const hints = await atomically(services.db, (tx) => withdraw(tx, call, true))
   if (hints) services.pubsub.publish(hints)
 }
 
-/** Notes that the caller hung up while it waited for a person: the call is withdrawn after so many milliseconds. */
+/**
+ * Records that the caller disconnected while the call waits for an approval: the call is withdrawn after `afterMs`
+ * milliseconds.
+ */
 export async function noteGone(ctx: Ctx, call: Pick<ToolCall, 'id'>, afterMs: number): Promise<void> {
   await query(ctx.db, noteCallerGone(call.id, afterMs))
 }
 
-/** Notes that the caller is back, and waits. */
+/** Records that the caller has reconnected and waits. */
 export async function noteBack(ctx: Ctx, call: Pick<ToolCall, 'id'>): Promise<void> {
   await query(ctx.db, noteCallerBack(call.id))
 }
 
-/** Notes that the caller has the outcome: the same request is a new call from now on. */
+/** Records that the caller has the outcome: the same request is a new call from now on. */
 export async function noteFetched(ctx: Ctx, call: Pick<ToolCall, 'id'>): Promise<void> {
   await query(ctx.db, markFetched(call.id))
 }
 
 const withdrawnResult = errorResult('cancelled', 'The caller withdrew this call; it was not run.')
 
-/** Returns the hints to publish, or null when the call does not wait any more. */
+/** Withdraws the call and returns the hints to publish; null when the call does not wait any more. */
 async function withdraw(tx: Database, call: ToolCall, onlyGone: boolean): Promise<Hint[] | null> {
   const owner = ownerOf(call)
   await lockOwners(tx, [owner])

@@ -1,4 +1,7 @@
-/** What a worker does with a call that is its own work row: executes it, or settles what nobody came back for. */
+/**
+ * A worker's step for a call that is its own work row: executes it, or settles it when its caller did not come back
+ * in time.
+ */
 import { errorResult } from '../../core/content.ts'
 import { query } from '../../store/db/database.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'
@@ -15,14 +18,15 @@ const executable: readonly ToolCall['status'][] = ['PROPOSED', 'APPROVED', 'EXEC
 const noAnswers = errorResult('client_timeout', 'The caller gave no answer to what the tool asked in time.')
 
 /**
- * Works on a claimed call. PROPOSED, APPROVED and EXECUTING ones are executed; one that waits for a person is due when
- * its caller hung up, and is withdrawn; one that waits for its caller's answers is due when their time is over.
+ * Works on a claimed call. Executes PROPOSED, APPROVED and EXECUTING ones. A call that waits for an approval is due
+ * when its caller disconnected, and is withdrawn; a call that waits for its caller's responses is due when their time
+ * is over.
  */
 export async function workOnCall(services: Services, held: Held, control: WorkControl): Promise<void> {
   const { lease, signal } = control
   const call = await whenAnswered(() => loadCall(services.db, held.id), services.limits.leaseMs, true)
   if (executable.includes(call.status)) {
-    // A process that stops begins nothing new.
+    // A draining process starts nothing new.
     if (control.isDraining()) return release(services.leaseDb, 'tool_calls', [held])
     await execute(services, call, {
       store: directStore(services, lease),
@@ -40,7 +44,7 @@ export async function workOnCall(services: Services, held: Held, control: WorkCo
   await query(services.db, forgetWake(call.id, underLease(held)))
 }
 
-/** Settles a call as UNKNOWN whose worker was lost, if it is still ours. */
+/** Settles a call whose worker was lost as UNKNOWN, if the lease still holds. */
 export async function settleLost(services: Settler, held: Held, call: ToolCall): Promise<void> {
   await settleOnce(services, held, call, { result: unknownResult(), outcome: 'unknown' })
 }

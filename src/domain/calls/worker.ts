@@ -1,10 +1,10 @@
-/** The worker of calls outside generations in this process: approved ones, and those whose worker was lost. */
+/** This process's worker of calls outside generations: approved ones, and those whose worker was lost. */
 import { claim } from '../../store/work/work.ts'
 import { startWorker, type Worker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
 import { workOnCall } from './work.ts'
 
-/** `slots`: calls that run at once. `sweepMs`: how often to poll without a hint, in milliseconds. */
+/** `slots`: how many calls run at once. `sweepMs`: time between polls without a hint, in milliseconds. */
 export function startCallWorker(
   services: Services,
   { slots, sweepMs }: { slots: number; sweepMs: number },

@@ -1,4 +1,7 @@
-/** After a restore nobody knows what became of the calls that were under way when the backup was made: they are told so. */
+/**
+ * After a restore, the outcome of calls that were running at the time of the backup is unknown: settles them as
+ * UNKNOWN.
+ */
 import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -10,7 +13,7 @@ import { endLeases, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { parentLinkOf, commit, type HeldRun } from './transaction/commit.ts'
 import { outcomeOf } from './transaction/settle-call.ts'
 
-/** What is needed to settle calls without a server. */
+/** The services that settle calls without a running server. */
 type Settler = Pick<Services, 'db' | 'leaseDb' | 'pubsub' | 'actions'> & {
   limits: Pick<Services['limits'], 'leaseMs'>
 }
@@ -18,9 +21,10 @@ type Settler = Pick<Services, 'db' | 'leaseDb' | 'pubsub' | 'actions'> & {
 const batch = 100
 
 /**
- * Makes every EXECUTING call that is not idempotent UNKNOWN, with its event and audit entry, and answers how many. Each is
- * settled in a statement of its own under the proof of its epoch, so a repetition goes on where it was cut and settles none
- * twice. Idempotent ones and calls of agents are left to the workers, which repeat or follow them. No server may run.
+ * Makes every EXECUTING call that is not idempotent UNKNOWN, with its event and audit entry, and returns how many.
+ * Each is settled in a statement of its own under its epoch, so a repeat after an interruption continues and settles
+ * none twice. Idempotent calls and calls of agents are left to the workers, which repeat or follow them. No server
+ * may run meanwhile.
  */
 export async function settleInterruptedCalls(services: Settler): Promise<number> {
   let settled = 0
@@ -55,7 +59,7 @@ async function settleInRun(services: Settler, generationId: string, call: ToolCa
   })
 }
 
-/** Takes every row from whoever held it when the backup was made: its lease is over and its epoch is another. */
+/** Ends every lease that a process held at the time of the backup, by raising the epoch of every row. */
 export async function endAllLeases(db: Database): Promise<void> {
   await query(
     db,

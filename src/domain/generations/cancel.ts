@@ -1,4 +1,4 @@
-/** Cancels a generation: at once when nobody works on it, else as soon as the worker has heard. */
+/** Cancels a generation: at once when no worker holds it, else its worker does it. */
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
@@ -15,10 +15,10 @@ import { findGeneration, loadGenerations } from './read.ts'
 const shape = z.object({ generationId: z.string(), reason: text(1000).nullish() })
 
 /**
- * Asks for the end of a generation. Action `generations:Cancel`. Idempotent; one that has ended stays as it is. A
- * running one ends when its worker has heard: the model's answer is cut off, a server call that may take effect is
- * heard out so that its outcome is known. Runs under it are asked to end too, and it ends after them. Open client calls
- * are settled as CANCELLED.
+ * Cancels a generation. Action `generations:Cancel`. Idempotent; an ended generation stays as it is. A running one
+ * ends when its worker reads the request: the model request is aborted, a server call that may have effects is
+ * allowed to finish, so that its outcome is known. Its child runs are cancelled too, and it ends after them. Open
+ * client calls are settled as CANCELLED.
  */
 export async function cancelGeneration(
   ctx: Ctx,
@@ -38,8 +38,8 @@ export async function cancelGeneration(
 }
 
 /**
- * Asks one generation to end, in a transaction: at once when nobody works on it and no run stands under it, else it is
- * written down and its worker does it. Idempotent; `news` says whether it was the first to ask.
+ * Cancels one generation, in a transaction: at once when no worker holds it and no child run is open; else it records
+ * the request, and the worker ends the generation. Idempotent; `news` says whether this was the first request.
  */
 export async function askToEnd(
   tx: Database,
@@ -61,7 +61,7 @@ export async function askToEnd(
   const set = [sql`cancel_requested_at = now()`, sql`cancel_reason = ${reason}::text`]
   const calls = status === 'RUNNING' ? [] : await loadCallsOf(tx, [id])
   const waits = calls.some(waitsForChild)
-  // A worker that holds the row is fenced by nothing here: it keeps the row and ends it itself.
+  // The epoch is not bumped: a running worker keeps its lease and performs the cancellation itself.
   if (status === 'RUNNING' || waits) {
     const wake = waits ? sql`, status = 'QUEUED', wake_at = now()` : sql``
     await query(tx, sql`update generations set ${sql.join(set, sql`, `)} ${wake} where id = ${id}`)

@@ -1,4 +1,4 @@
-/** Decides what happens next to a generation, from what is known. Pure: no I/O, no clock of its own. */
+/** Decides the next act of a generation from its state. Pure: no I/O and no clock. */
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
 import type { NextStep, StopReason } from './generation.ts'
@@ -8,17 +8,20 @@ export interface Situation {
   settings: AgentSettings
   stepCount: number
   cancelRequested: boolean
-  /** The database's time, in milliseconds since 1970. */
+  /** Time of the database, in milliseconds since 1970. */
   now: number
   deadlineAt: number
   /** All calls of the generation, in step and call order. */
   calls: ToolCall[]
   nextStep: NextStep | null
   usedTokens: number
-  /** For each generation of its chain that limits them: the tokens of that generation and all runs under it. */
+  /**
+   * For each generation of the chain that has a token budget: tokens used by it and all its descendants, and the
+   * limit.
+   */
   chainBudgets: readonly { used: number; limit: number }[]
   usedTokensToday: number
-  /** Calls that this worker has run, sent or queued since before it read the others of these facts. */
+  /** Calls that this worker has run, sent or queued since before it read the rest of this state. */
   inFlight: ReadonlySet<string>
 }
 
@@ -26,7 +29,7 @@ export interface Situation {
 export interface StepPlan {
   stepIndex: number
   toolChoice: ToolChoiceRule
-  /** Null means all tools of the agent. */
+  /** Null: all tools of the agent. */
   activeToolIds: string[] | null
   notice: string | null
   repair: boolean
@@ -36,34 +39,37 @@ export interface StepPlan {
 export type Decision =
   | { do: 'cancel' }
   | { do: 'expire' }
-  /** Server calls that are due and that this worker does not run yet. */
+  /** Run these server calls: they are due and this worker does not run them yet. */
   | { do: 'run'; calls: ToolCall[] }
-  /** It is over; the runs that these calls wait for end first. */
+  /** The generation is over, but these calls wait for child runs: cancel those first. */
   | { do: 'cancelChildren'; calls: ToolCall[] }
-  /** Client calls whose time is over. */
+  /** Time out these client calls: their outputs are overdue. */
   | { do: 'timeOut'; calls: ToolCall[] }
-  /** Calls are in hand; a decision may come first, or a deadline after so many milliseconds. Null: only they count. */
+  /**
+   * Wait for the calls in flight, for a verdict, or at most `forMs` milliseconds. Null: for the calls in flight only.
+   */
   | { do: 'waitForCalls'; forMs: number | null }
-  /** Nothing can be done before an answer comes or this moment, in milliseconds since 1970. */
+  /** Nothing can be done before an output or verdict arrives, or before this time in milliseconds since 1970. */
   | { do: 'wait'; until: number }
   | { do: 'complete'; stopReason: StopReason; truncated: boolean; stopCall: ToolCall | null }
   | { do: 'fail'; code: 'MODEL_BAD_REQUEST'; message: string }
   | { do: 'model'; plan: StepPlan }
 
-/** Steps in a row in which every call was refused, before the generation fails. */
+/** Consecutive steps in which every call was refused, after which the generation fails. */
 const maxInvalidSteps = 3
 
 /**
- * The next act. Order of the rules: what was sent is heard out, runs under it end, cancel, deadline, open calls of the step (due ones run,
- * late ones are given up, the rest is waited for), stop conditions, refused steps, budget, maximum of steps, and else
- * the model. Nothing waits for anything else: an approved call runs while others of its step run or wait.
+ * The next act. The rules in order: calls that were sent are allowed to finish, child runs end, cancellation,
+ * deadline, open calls of the step (due ones run, late ones time out, the rest is waited for), stop conditions,
+ * refused steps, budget, maximum of steps; else the model is called. Calls of a step do not wait for each other: an
+ * approved one runs while others run or wait.
  */
 export function decide(s: Situation): Decision {
   const calls = s.calls.filter((call) => call.stepIndex === s.stepCount)
   const open = calls.filter(isOpen)
   const { sent, due } = toRun(open, s.inFlight, s.settings, s.now)
   const over = s.cancelRequested || s.now >= s.deadlineAt
-  // What was sent is heard out first: its outcome must not be lost to a cancel.
+  // Calls that were sent are allowed to finish first: a cancel must not lose their outcome.
   if (sent.length > 0 || (due.length > 0 && !over))
     return { do: 'run', calls: over ? sent : [...sent, ...due] }
   if (over && s.inFlight.size > 0) return { do: 'waitForCalls', forMs: null }
@@ -78,8 +84,8 @@ export function decide(s: Situation): Decision {
 }
 
 /**
- * The calls that a worker would run now beside those in hand: sent and left behind by another, and what may start. What
- * a limit holds back may not.
+ * The calls that a worker would run now beside those in flight: those that a lost worker had sent, and those that may
+ * start. Calls that a rate limit delays are not among them.
  */
 export function toRun(
   open: ToolCall[],
@@ -97,17 +103,20 @@ function isDue({ status }: ToolCall): boolean {
   return status === 'PROPOSED' || status === 'APPROVED'
 }
 
-/** Until when a limit holds the call back, in milliseconds since 1970; 0 when none does. */
+/** Until when a rate limit delays the call, in milliseconds since 1970; 0: not delayed. */
 function heldUntil(call: ToolCall): number {
   return call.notBefore?.getTime() ?? 0
 }
 
-/** When the output of a client call is given up, in milliseconds since 1970; never for any other call. */
+/** When the output of a client call times out, in milliseconds since 1970; Infinity for any other call. */
 function outputDeadline(call: ToolCall): number {
   return call.status === 'AWAITING_CLIENT' && call.deadlineAt ? call.deadlineAt.getTime() : Infinity
 }
 
-/** The nearest deadline that the generation itself keeps, or the end of a limit. Approvals keep their own, and wake it. */
+/**
+ * The nearest time at which the generation's worker must act: a deadline, or the end of a delay. Approvals have
+ * workers of their own, which wake the generation.
+ */
 export function nextDeadline(open: ToolCall[], deadlineAt: number): number {
   const held = open.filter((call) => isDue(call) && call.notBefore).map(heldUntil)
   return Math.min(deadlineAt, ...open.map(outputDeadline), ...held)
@@ -121,7 +130,7 @@ function afterStep(s: Situation, calls: ToolCall[]): Decision {
     const message = `The model called tools with invalid arguments in ${maxInvalidSteps} steps in a row.`
     return { do: 'fail', code: 'MODEL_BAD_REQUEST', message }
   }
-  // A repair belongs to the step that it repairs.
+  // A repair belongs to the step that it repairs and is not a step of its own.
   if (s.stepCount >= s.settings.maxSteps && !s.nextStep?.repair) {
     if (!s.settings.finalAnswerOnLimit)
       return { do: 'complete', stopReason: 'MAX_STEPS', truncated: true, stopCall: null }
@@ -160,7 +169,10 @@ const refusals = new Set([
   'too_many_runs',
 ])
 
-/** Whether the call passed its checks and the gate: a refused one is no stop, the model gets the error instead. */
+/**
+ * Whether the call passed its checks and the gate. A refused call does not stop the generation: the model gets its
+ * error.
+ */
 function wasValid(call: ToolCall): boolean {
   const refused = ['INVALID', 'REJECTED', 'EXPIRED'].includes(call.status)
   return !refused && !refusals.has(call.errorCode ?? '')
@@ -176,9 +188,9 @@ function refusedSteps(s: Situation): number {
 }
 
 /**
- * Tool choice and tools of the coming step. What came with submitted outputs wins, then the first step rule that fits,
- * then the agent's own. What came with outputs only narrows: it brings in no tool that the step would not have, and takes
- * back no NONE. A tool forced by the agent is forced once, in the first step.
+ * Tool choice and tools of the next step. Settings that came with submitted outputs win, then the first matching step
+ * rule, then the agent's settings. Submitted settings only restrict: they add no tool to the step and do not override
+ * NONE. A tool that the agent forces is forced in the first step only.
  */
 export function planOf(s: Pick<Situation, 'settings' | 'stepCount' | 'nextStep'>): StepPlan {
   const stepIndex = s.stepCount + 1

@@ -1,4 +1,4 @@
-/** Reading and following the events of a generation. */
+/** Reads and follows the events of a generation. */
 import { assertMay, untilRevoked, type Ctx } from '../access/index.ts'
 import {
   followGeneration,
@@ -10,8 +10,8 @@ import { findGeneration } from './read.ts'
 import type { Generation } from './generation.ts'
 
 /**
- * At most `first` events of a generation after a cursor, for callers that poll. Action `generations:Get`. CURSOR_EXPIRED
- * when the event of the cursor is not in the log any more.
+ * At most `first` events of a generation after a cursor, for clients that poll. Action `generations:Get`.
+ * CURSOR_EXPIRED when the event of the cursor is not in the log any more.
  */
 export async function readEvents(
   ctx: Ctx,
@@ -24,9 +24,10 @@ export async function readEvents(
 }
 
 /**
- * Every event of a generation after the cursor (null: from the beginning), then live with the text on its way, until
- * its last event; at once when the cursor is that of the last one. Action `events:Subscribe` on the generation, checked
- * before the stream opens. CURSOR_EXPIRED, also before, when the event of the cursor is not in the log any more.
+ * Every event of a generation after the cursor (null: from the beginning), then live with text deltas, until its last
+ * event. Ends at once when the cursor is that of the last event. Action `events:Subscribe` on the generation, checked
+ * before the stream opens. CURSOR_EXPIRED, also before the stream opens, when the event of the cursor is not in the
+ * log any more.
  */
 export async function watchGeneration(
   ctx: Ctx,

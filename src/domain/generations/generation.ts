@@ -1,4 +1,4 @@
-/** What a generation is: its states, its reasons and its row as the domain sees it. Pure. */
+/** A generation: its statuses, its stop reasons and its row as the domain sees it. Pure. */
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { generations, steps } from '../../store/db/tables/generations.ts'
 import type { Requester } from '../access/index.ts'
@@ -8,10 +8,10 @@ import type { AssistantPart, Message } from './model/message.ts'
 import type { Usage } from './model/port.ts'
 import { waitsForChild } from './nesting/limits.ts'
 
-/** As stored. The last four are terminal: nothing changes them. */
+/** The stored status. The last four are terminal and never change. */
 export type StoredStatus = 'QUEUED' | 'RUNNING' | 'WAITING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'EXPIRED'
 
-/** As shown: WAITING tells what it waits for. */
+/** The status in the API, where WAITING is replaced by what the generation waits for. */
 export const generationStatuses = [
   'QUEUED',
   'RUNNING',
@@ -48,8 +48,9 @@ export const failureCodes = [
 export type FailureCode = (typeof failureCodes)[number]
 
 /**
- * What a generation shows as: WAITING is told by its open calls and those of the runs under it. A client call comes
- * before an approval; one that waits for runs and for nobody else is RUNNING.
+ * The status in the API. WAITING is derived from the open calls of the generation and its descendants:
+ * REQUIRES_ACTION for a client call, else AWAITING_APPROVAL for an approval, else RUNNING when only child runs are
+ * open.
  */
 export function shownStatus(stored: StoredStatus, calls: readonly ToolCall[]): GenerationStatus {
   if (stored !== 'WAITING') return stored
@@ -66,16 +67,16 @@ export function isTerminal(status: StoredStatus): boolean {
   return terminal.has(status)
 }
 
-/** What holds for the next step only. */
+/** Settings for the next step only. */
 export interface NextStep {
-  /** Given with submitted outputs. */
+  /** Came with submitted outputs. */
   toolChoice?: ToolChoiceRule
   activeToolIds?: string[]
-  /** Told to the model at the end of its instructions. */
+  /** Appended to the instructions of the step. */
   notice?: string
-  /** The step is the one repair that a faulty answer gets. */
+  /** The step is the one repair of an invalid answer. */
   repair?: true
-  /** The step is the last answer, without tools, because of this limit. */
+  /** The step is the final answer, without tools, because of this limit. */
   final?: 'MAX_STEPS'
 }
 
@@ -89,13 +90,13 @@ export interface Generation {
   settings: AgentSettings
   input: Message[]
   requestedBy: string
-  /** With which rights, when it was a person with a token: frozen with the run. Null for a key. */
+  /** Rights of a person with a token, frozen when the generation was created; null for a key. */
   requester: Requester | null
-  /** Of a run that another run asked for: that run, its call that waits, and the first of the chain. */
+  /** For a child run: its parent, the parent's call that waits for it, and the root of the chain. Null otherwise. */
   parentId: string | null
   parentCallId: string | null
   rootId: string | null
-  /** Runs above it. */
+  /** Number of ancestors. */
   depth: number
   stepCount: number
   attempt: number
@@ -110,7 +111,7 @@ export interface Generation {
   lastSeq: number
   cancelRequestedAt: Date | null
   cancelReason: string | null
-  /** Time that it waits for a person does not count: see clock.ts. */
+  /** The time while a person is asked is added to it, see nesting/deadline.ts. */
   deadlineAt: Date
   createdAt: Date
   startedAt: Date | null
@@ -158,28 +159,31 @@ export function generationOf(row: typeof generations.$inferSelect): Generation {
   }
 }
 
-/** The thread that a generation begins: it tells by its id that nothing came before. */
+/**
+ * The id of the thread that a generation without `threadId` begins: derived from the generation's id, so it has no
+ * history.
+ */
 export function ownThreadId(generationId: string): string {
   return generationId.replace(/^gen_/, 'thr_')
 }
 
-/** One model answer, as committed. */
+/** One committed model response. */
 export interface Step {
   id: string
   projectId: string
   generationId: string
   /** Counts from 1. */
   stepIndex: number
-  /** The attempt that succeeded, from 1. */
+  /** The attempt that succeeded; attempts count from 1. */
   attempt: number
   model: { name: string; kind: string }
   parts: AssistantPart[]
-  /** The tools as they were sent. */
+  /** The tools as sent to the model. */
   surface: StepTool[]
   toolChoice: JsonObject
   finishReason: string
   usage: Usage
-  /** What the loop told the model before this step. */
+  /** The notice that was appended to the instructions of this step. */
   notice: string | null
   elided: JsonObject | null
   createdAt: Date

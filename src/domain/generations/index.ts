@@ -1,4 +1,4 @@
-/** The front door of generations. */
+/** The entry point of generations. */
 export { endAllLeases, settleInterruptedCalls } from './after-restore.ts'
 export { cancelGeneration } from './cancel.ts'
 export {

@@ -1,4 +1,4 @@
-/** Reading generations and their steps. */
+/** Reads generations and their steps. */
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
@@ -29,7 +29,7 @@ export async function listGenerations(
     agentId?: string | null | undefined
     threadId?: string | null | undefined
     status?: GenerationStatus | null | undefined
-    /** Only runs that this generation asked for. */
+    /** Only child runs of this generation. */
     parentId?: string | null | undefined
     page: Page
   },
@@ -46,7 +46,7 @@ export async function listGenerations(
   return (await listPage(ctx.db, g, projectId, input.page, where)).map(generationOf)
 }
 
-/** The rows that show as this status (see shownStatus), by their own open calls and those of the runs under them. */
+/** The rows with this status in the API (see `shownStatus`), by their own open calls and those of their descendants. */
 function hasStatus(status: GenerationStatus): SQL {
   const { id, status: stored } = generations
   if (!['RUNNING', 'REQUIRES_ACTION', 'AWAITING_APPROVAL'].includes(status)) return eq(stored, status)
@@ -66,13 +66,13 @@ function hasStatus(status: GenerationStatus): SQL {
     : sql`(${stored} = 'WAITING' and not ${client} and ${gate})`
 }
 
-/** Rows by id, in no order. Checks nothing. */
+/** Generations by id, in no order. Checks no permission. */
 export async function loadGenerations(db: Database, ids: readonly string[]): Promise<Generation[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, generations, sql`where id in ${[...ids]}`)).map(generationOf)
 }
 
-/** The generation when it exists for the caller, else NOT_FOUND. Checks no permission. */
+/** The generation if it exists for the caller, else NOT_FOUND. Checks no permission. */
 export async function findGeneration(ctx: Ctx, id: string): Promise<Generation> {
   const [generation] = await loadGenerations(ctx.db, [id])
   return reachable(ctx, generation, 'generation', id)

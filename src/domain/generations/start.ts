@@ -1,4 +1,4 @@
-/** Starts a generation: one row that is state, queue entry and timer, with its first event. */
+/** Starts a generation: one row, which is state, queue entry and timer, with its first event. */
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
@@ -45,21 +45,22 @@ const shape = z
   )
 
 export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & {
-  /** Files that go with the last message. */
+  /** Files for the last message. */
   attachments?: AttachmentsInput | null | undefined
 } & SettingsOverrides
 
 /**
- * Starts a run of an agent and answers at once; the loop works on it from now on, here or on another replica. Action
- * `generations:Start` on the agent, and `agents:Update` for another model than its own. Overrides only tighten what the
- * agent says (see withOverrides). The settings are frozen here, so a later change of the agent does not reach this run, and
- * so are the rights of a person with a token. With `threadId` it continues that thread. With `idempotencyKey` a repeat answers the first generation; `memory`
- * lets the key share its memory with other operations of the same face.
+ * Starts a generation of an agent and returns at once; a worker of any replica runs it. Action `generations:Start` on
+ * the agent, and `agents:Update` for another model than the agent's own. Overrides can only restrict the agent's
+ * settings (see `withOverrides`). The settings are frozen here, so later changes of the agent do not affect this
+ * generation; so are the rights of a person with a token. With `threadId` it continues that thread. With
+ * `idempotencyKey` a repeat returns the first generation; `idempotency` names the operation under which the key is stored,
+ * so that operations of the same API can share it.
  */
 export async function startGeneration(
   ctx: Ctx,
   input: StartGenerationInput,
-  memory?: { operation: string; request: unknown },
+  idempotency?: { operation: string; request: unknown },
 ): Promise<Generation> {
   const row = await prepareStart(ctx, input)
   const { agent } = row
@@ -70,9 +71,9 @@ export async function startGeneration(
         const who = {
           projectId: agent.projectId,
           principalId: ctx.principal.id,
-          operation: memory?.operation ?? 'generations:Start',
+          operation: idempotency?.operation ?? 'generations:Start',
         }
-        const asked = memory?.request ?? request
+        const asked = idempotency?.request ?? request
         const earlier = await rememberRequest(tx, { ...who, key: idempotencyKey, request: asked }, row.id)
         return earlier === null ? insert(tx, ctx, row) : (await loadGenerations(tx, [earlier]))[0]!
       })
@@ -85,12 +86,12 @@ export async function startGeneration(
   return made
 }
 
-/** Everything that a new run needs, checked: input, permission, overrides, thread and files. Writes nothing. */
+/** Checks everything that a new generation needs: input, permission, overrides, thread and files. Writes nothing. */
 export async function prepareStart(ctx: Ctx, input: StartGenerationInput): Promise<NewGeneration> {
   const given = check(shape, input)
   const agent = await findAgent(ctx, given.agentId)
   await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`, { agentId: agent.id })
-  // Another model may be dearer, and goes to another company: it is chosen by who may change the agent.
+  // Another model may cost more and sends data to another company, so it needs the right to change the agent.
   if (input.model && input.model !== agent.model)
     await assertMay(ctx, 'agents:Update', agent.projectId, `agent/${agent.id}`)
   const settings = withOverrides(settingsOf(agent), input)
@@ -111,7 +112,7 @@ function settingsOf(agent: Agent): AgentSettings {
   return settings
 }
 
-/** The files as the model will get them; their bytes are read when it is asked. */
+/** The files as the model will get them; their bytes are read when the model is called. */
 async function filesOf(
   ctx: Ctx,
   agent: Agent,
@@ -136,7 +137,7 @@ function messagesOf(given: z.output<typeof shape>, files: FilePart[]): Message[]
   )
 }
 
-/** A run that is about to be made. */
+/** A generation to be inserted. */
 export interface NewGeneration {
   id: string
   agent: Agent
@@ -145,7 +146,7 @@ export interface NewGeneration {
   threadId: string | null
 }
 
-/** Thread (when new), generation and first event in one statement. Answers the generation as it was written. */
+/** Inserts thread (if new), generation and first event in one statement. Returns the generation as written. */
 async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<Generation> {
   const { agent, settings } = row
   const requester = requesterOf(ctx.principal)
@@ -182,7 +183,7 @@ async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<Gener
   }
 }
 
-/** The rest of a generation that was just made. */
+/** The other fields of a new generation. */
 const nothingYet = {
   storedStatus: 'QUEUED',
   stepCount: 0,

@@ -1,4 +1,4 @@
-/** Takes the outputs of client tools: partial, repeatable, and the last one resumes the loop exactly once. */
+/** Accepts outputs of client tools: partial and repeatable; the last one resumes the loop exactly once. */
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
@@ -47,7 +47,7 @@ const shape = z.object({
 
 export type SubmitToolOutputsInput = z.input<typeof shape>
 
-/** What became of one output. `UNCHANGED`: the same output was submitted before. */
+/** The result for one output. `UNCHANGED`: the same output was submitted before. */
 export interface OutputOutcome {
   toolCallId: string
   status: 'ACCEPTED' | 'UNCHANGED' | 'REFUSED'
@@ -60,12 +60,12 @@ export interface Submission {
 }
 
 /**
- * Submits outputs of open client calls of a generation or of the runs under it. Action
- * `generations:SubmitToolOutputs` on the generation that is named. Each output is judged by itself: an
- * unknown id, a late one or a value that differs from an earlier one is refused for that id alone; with `atomic` one
- * refusal refuses all. Results, events and the wake of the loop are one transaction under the generation's lock, so of
- * two submissions at the same instant exactly one resumes it. Submitting to a generation that has ended changes
- * nothing: GENERATION_TERMINAL, unless all outputs are identical repeats.
+ * Submits outputs for open client calls of a generation or its descendants. Action `generations:SubmitToolOutputs` on
+ * the named generation. Each output is checked by itself: one with an unknown id, a late one, or one that differs
+ * from an earlier output is refused alone; with `atomic` one refusal refuses all. Results, events and the loop's
+ * wake-up are written in one transaction under the generation's lock, so of two concurrent submissions exactly one
+ * resumes it. Submitting to an ended generation changes nothing: GENERATION_TERMINAL, unless all outputs are
+ * identical repeats.
  */
 export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput): Promise<Submission> {
   const given = check(shape, input)
@@ -86,21 +86,24 @@ export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput)
 }
 
 interface Applied {
-  /** The generation that was named, as it stands when this is committed. */
+  /** The named generation, as it is after the commit. */
   generation: Generation
   outcomes: OutputOutcome[]
   /** What was written in each generation that owns a call. */
   written: { id: string; seq: number; resumes: boolean }[]
 }
 
-/** The same for outputs of which some belong to no call of the generation itself, but perhaps to runs under it. */
+/** The same for outputs of which some belong to no call of the generation itself, but perhaps to a descendant's. */
 async function submitUnder(db: Database, id: string, given: z.output<typeof shape>): Promise<Applied> {
   const ids = given.outputs.map((one) => one.toolCallId)
   const owners = new Set((await ownersUnder(db, id, ids)).values())
   return (await atomically(db, (tx) => apply(tx, id, [...owners], given)))!
 }
 
-/** Null, with nothing written, when `owners` were not looked up and an output belongs to none of its own calls. */
+/**
+ * Null, with nothing written, when `owners` were not looked up and an output belongs to none of the generation's own
+ * calls.
+ */
 async function apply(
   tx: Database,
   id: string,
@@ -111,7 +114,7 @@ async function apply(
   const rows = await selectRows<typeof generations, { now: number }>(
     tx,
     generations,
-    // From the bottom of the chain up, as everywhere.
+    // From the bottom of the chain up, as in every writer.
     sql`where id in ${ids} order by depth desc, id for update`,
     sql`, (extract(epoch from now()) * 1000)::float8 as now`,
   )
@@ -187,7 +190,10 @@ async function judgeAll(
       })
     const known = twin?.hash ?? call?.outputHash ?? null
     if (!call)
-      refuse('NOT_FOUND', 'Neither this generation nor a run under it has a client tool call with this id.')
+      refuse(
+        'NOT_FOUND',
+        'Neither this generation nor one of its child runs has a client tool call with this id.',
+      )
     else if (tooBig) refuse('INVALID', `output ${tooBig}`)
     else if (known === hash)
       judged.push({ outcome: { toolCallId, status: 'UNCHANGED', error: null }, call, result: null, hash })
@@ -241,7 +247,7 @@ function nextStepOf(given: z.output<typeof shape>): NextStep | null {
   return isJsonObject(next) && Object.keys(next).length > 0 ? next : null
 }
 
-/** Settles the calls with their events, and wakes the row when nothing is open any more and no worker holds it. */
+/** Settles the calls with their events, and wakes the row when no call is open any more and no worker holds it. */
 async function settleAccepted(
   tx: Database,
   id: string,

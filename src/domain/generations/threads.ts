@@ -1,4 +1,4 @@
-/** Threads that somebody else names: a conversation that is open before its first run. */
+/** Threads with ids that a client chose: opened before their first generation, and closed. */
 import { sql } from 'drizzle-orm'
 import { invalidAt, notFound } from '../../core/errors.ts'
 import { query } from '../../store/db/database.ts'
@@ -10,7 +10,7 @@ interface Place {
   threadId: string
 }
 
-/** The thread exists from now on; idempotent. Action `generations:Start` on the agent. NOT_FOUND when it was closed. */
+/** Creates the thread. Idempotent. Action `generations:Start` on the agent. NOT_FOUND when it was closed. */
 export async function openThread(ctx: Ctx, { agent, threadId }: Place): Promise<void> {
   await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`, { agentId: agent.id })
   await query(
@@ -21,7 +21,9 @@ export async function openThread(ctx: Ctx, { agent, threadId }: Place): Promise<
   await assertThread(ctx, agent, threadId)
 }
 
-/** Nothing is added to the thread any more; what runs goes on. Idempotent. Action `generations:Start` on the agent. */
+/**
+ * Closes the thread for new generations; running ones continue. Idempotent. Action `generations:Start` on the agent.
+ */
 export async function closeThread(ctx: Ctx, { agent, threadId }: Place): Promise<void> {
   await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`, { agentId: agent.id })
   await query(
@@ -33,7 +35,7 @@ export async function closeThread(ctx: Ctx, { agent, threadId }: Place): Promise
   )
 }
 
-/** Whether the thread was closed; one that nobody has used is open. Checks nothing. */
+/** Whether the thread was closed; false for a thread that does not exist. Checks no permission. */
 export async function isThreadClosed(ctx: Pick<Ctx, 'db'>, threadId: string): Promise<boolean> {
   const rows = await query(
     ctx.db,
@@ -43,8 +45,9 @@ export async function isThreadClosed(ctx: Pick<Ctx, 'db'>, threadId: string): Pr
 }
 
 /**
- * Throws NOT_FOUND when it does not exist for the caller or was closed, INVALID when it is another agent's. Whoever goes on
- * with a conversation can have it told: what others said there needs the action `generations:Get` on their newest run.
+ * Throws NOT_FOUND when the thread does not exist for the caller or was closed, INVALID when it belongs to another
+ * agent. A caller who continues a thread can make the model repeat its history, so a thread with generations of other
+ * keys requires the action `generations:Get` on the newest of them.
  */
 export async function assertThread(ctx: Ctx, agent: Agent, threadId: string): Promise<void> {
   const rows = await query<{ agent: string; foreign: string | null; by: string | null }>(

@@ -1,22 +1,22 @@
-/** The attempts of a call, as SQL over its row `t`: what is written when it is sent and when its outcome is known. */
+/** The attempts of a call, as SQL over its row `t`: written when the call is sent and when its outcome is known. */
 import { sql, type SQL } from 'drizzle-orm'
 
-/** An attempt that begins now, as JSON. The key is the call's id, the same each time. */
+/** An attempt that starts now, as JSON. Its Idempotency-Key is the call's id, the same for each attempt. */
 export function newAttempt(number: SQL, callId: SQL): SQL {
   return sql`jsonb_build_object('attempt', ${number}, 'idempotencyKey', ${callId}, 'startedAt', now())`
 }
 
-/** `attempts` with one more, which begins now. */
+/** `attempts` with one more, which starts now. */
 export const attemptBegins = sql`t.attempts || jsonb_build_array(${newAttempt(sql`t.attempt + 1`, sql`t.id`)})`
 
-/** `attempts` with the newest one ended; as it is when the call was never sent. */
+/** `attempts` with the newest one ended; unchanged when the call was never sent. */
 export function attemptEnds(status: SQL, errorCode: SQL): SQL {
   return sql`case
     when jsonb_array_length(t.attempts) = 0 or t.attempts->-1 ? 'endedAt' then t.attempts
     else ${attemptEndsLate(status, errorCode)} end`
 }
 
-/** `attempts` with another outcome of the newest one, which is known better now. */
+/** `attempts` with a corrected outcome of the newest one. */
 export function attemptEndsLate(status: SQL, errorCode: SQL): SQL {
   const end = sql`jsonb_build_object('endedAt', now(), 'outcome', ${status}, 'errorCode', ${errorCode})`
   return sql`(t.attempts - -1) || jsonb_build_array((t.attempts->-1) || ${end})`

@@ -1,4 +1,4 @@
-/** The entry point of tool calls: their states, their rows, and the only writers of them. */
+/** The entry point of tool calls: their states, their rows and the only writers of them. */
 export { callProposed, callSettled, callStarted, executedEntry, factsOfCall } from './records.ts'
 export {
   callsAsJson,

@@ -1,4 +1,4 @@
-/** Reading tool calls: for the API with permissions, for the domain without. */
+/** Reads of tool calls: those of the API with permissions, those of the domain without. */
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
@@ -34,7 +34,7 @@ export async function listToolCalls(
 ): Promise<ToolCall[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'toolCalls:List', projectId, 'toolCall/*')
-  // The status stands in the text so that the planner can use the partial index on UNKNOWN.
+  // The status is a literal, not a parameter, so that the planner can use the partial index on UNKNOWN.
   const where = and(
     input.status === 'UNKNOWN'
       ? sql`status = 'UNKNOWN'`
@@ -46,25 +46,25 @@ export async function listToolCalls(
   return (await listPage(ctx.db, toolCalls, projectId, input.page, where)).map(toolCallOf)
 }
 
-/** A call that is known to exist. Checks nothing. */
+/** A call that is known to exist. Checks no permission. */
 export async function loadCall(db: Database, id: string): Promise<ToolCall> {
   const [row] = await selectRows(db, toolCalls, sql`where id = ${id}`)
   return toolCallOf(row!)
 }
 
-/** Calls by id, in no order. Checks nothing. */
+/** Calls by id, in no order. Checks no permission. */
 export async function loadCalls(db: Database, ids: readonly string[]): Promise<ToolCall[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, toolCalls, sql`where id in ${[...ids]}`)).map(toolCallOf)
 }
 
-/** The calls of some generations in step and call order. Checks nothing. */
+/** The calls of these generations in step and call order. Checks no permission. */
 export async function loadCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
   if (generationIds.length === 0) return []
   return (await selectRows(db, toolCalls, ofGenerations(generationIds))).map(toolCallOf)
 }
 
-/** Those of them that are not settled, which somebody may be waited for. */
+/** Those calls of these generations that are not settled, in the same order. Checks no permission. */
 export async function loadOpenCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
   if (generationIds.length === 0) return []
   const open = sql`where generation_id in ${[...generationIds]} and settled_at is null
@@ -72,7 +72,7 @@ export async function loadOpenCallsOf(db: Database, generationIds: readonly stri
   return (await selectRows(db, toolCalls, open)).map(toolCallOf)
 }
 
-/** The same for people who look: RESPONSE_TOO_LARGE when they have more than `maxWholeBytes`. */
+/** The calls of these generations for the API: RESPONSE_TOO_LARGE when they have more than `maxWholeBytes`. */
 export async function showCallsOf(db: Database, generationIds: readonly string[]): Promise<ToolCall[]> {
   const rows = await selectRowsWithin(db, toolCalls, ofGenerations(generationIds), maxWholeBytes)
   return rows.map(toolCallOf)
@@ -82,7 +82,7 @@ function ofGenerations(ids: readonly string[]): SQL {
   return sql`where generation_id in ${[...ids]} order by generation_id, step_index, call_index`
 }
 
-/** The same calls of one generation as a value of a larger statement, in its snapshot. Read it with `callsOfJson`. */
+/** The calls of one generation as a value of a larger statement, in its snapshot. Parse it with `callsOfJson`. */
 export function callsAsJson(generationId: string): SQL {
   return rowsAsJson(toolCalls, ofGenerations([generationId]))
 }
@@ -92,8 +92,8 @@ export function callsOfJson(value: readonly object[]): ToolCall[] {
 }
 
 /**
- * A call that is its own work row, when it exists for the caller; else NOT_FOUND. Calls of a generation are not found
- * here. Checks no permission.
+ * A call that is its own work row, if it exists for the caller, else NOT_FOUND; calls of a generation are NOT_FOUND.
+ * Checks no permission.
  */
 export async function findDirectCall(ctx: Ctx, id: string): Promise<ToolCall> {
   const [row] = await selectRows(ctx.db, toolCalls, sql`where id = ${id}`)

@@ -1,4 +1,4 @@
-/** What is recorded of a call beside its row: its events, and the audit entry of each outcome. */
+/** What is recorded of a call beside its row: its events, and an audit entry for each outcome. */
 import type { JsonObject } from '../../core/json.ts'
 import type { NewAuditEntry } from '../audit/index.ts'
 import {
@@ -14,7 +14,7 @@ import type { ToolCall } from './tool-call.ts'
 
 type Named = Pick<ToolCall, 'id' | 'runtimeName' | 'stepIndex'>
 
-/** The facts that every event about a call carries. The step is missing outside generations. */
+/** The fields that every event of a call carries. The step is missing outside generations. */
 export function factsOfCall({ id, runtimeName, stepIndex }: Named) {
   return { toolCallId: id, name: runtimeName, ...(stepIndex === null ? {} : { stepIndex }) }
 }
@@ -34,7 +34,7 @@ export function callSettled(call: Named, status: SettledStatus): GenerationEvent
 
 type Executed = Pick<ToolCall, 'id' | 'projectId' | 'requestedBy' | 'toolId' | 'attempt'>
 
-/** The audit entry of an outcome. */
+/** The audit entry for an outcome. */
 export function executedEntry(call: Executed, status: ToolCallStatus, more: JsonObject = {}): NewAuditEntry {
   return {
     projectId: call.projectId,

@@ -1,7 +1,7 @@
 /**
- * The only statements that write tool_calls. Each update proves the status that it leaves (`transitions`) and who may
- * write (`Proof`); a call that has moved on stays as it is. Most are parts of a larger statement, whose relations they
- * name. Every update calls the row `t`.
+ * The only statements that write tool_calls. Each update proves the status before the change (`transitions`) and the right
+ * of its writer (`Proof`); a call that has moved on meanwhile stays unchanged. Most are parts of a larger statement
+ * and name its relations. Every update calls the row `t`.
  */
 import { sql, SQL } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
@@ -15,10 +15,10 @@ import { transitions, type To, type ToolCallStatus, type TransitionName } from '
 import type { AskedBack, Resolution } from './tool-call.ts'
 import type { CallOutcome, EditedCall, ProposedCall, Settling } from './writes.ts'
 
-/** A condition on `t`: that its writer may write it. */
+/** A condition on `t`: its writer may write it. */
 export type Proof = SQL
 
-/** In the commit of its generation, whose row is the relation `g(id)`. What is settled stays as it is. */
+/** Within the commit of the call's generation, whose row is the relation `g(id)`. Settled calls stay unchanged. */
 export const inGeneration: Proof = sql`t.generation_id in (select id from g) and t.settled_at is null`
 
 /** The writer holds the lease of the call's own row. */
@@ -26,19 +26,22 @@ export function underLease({ epoch }: Held): Proof {
   return sql`t.epoch = ${epoch}::int`
 }
 
-/** The transaction has locked the call or the row that it belongs to. */
+/** The transaction has locked the call, or the row that owns it. */
 export const underLock: Proof = sql`true`
 
 const nothing = sql``
 const onlyId = sql`t.id`
-/** What an update returns for `writtenRows`: every column. By default it is the id alone. */
+/** Returns every column, for `writtenRows`. By default an update returns the id alone. */
 export const wholeRow = sql`t.*`
 
 type CallValues = Values<typeof toolCalls>
-/** The calls that are meant: ids, or a condition on `t`. */
+/** The calls to update: ids, or a condition on `t`. */
 type Which = readonly string[] | SQL
 
-/** Part over the generation's row `g(id, project_id, requested_by, requester)`: the calls of a step. EXECUTING ones are sent next. */
+/**
+ * Part over the generation's row `g(id, project_id, requested_by, requester)`: inserts the calls of a step. EXECUTING
+ * ones are sent next.
+ */
 export function insertCalls(calls: readonly ProposedCall[]): SQL {
   const rows = calls.map((call) => ({
     id: call.id,
@@ -83,7 +86,7 @@ export function insertCalls(calls: readonly ProposedCall[]): SQL {
   )
 }
 
-/** One call outside any generation; `leaseMs` when it is sent at once by whoever inserts it. */
+/** Inserts a call outside any generation. `leaseMs`: the lease of the process that sends it at once; null: it waits. */
 export function insertCall(id: string, values: CallValues, leaseMs: number | null): SQL {
   const sent = {
     status: 'EXECUTING',
@@ -98,7 +101,9 @@ export function insertCall(id: string, values: CallValues, leaseMs: number | nul
   })} returning *`
 }
 
-/** EXECUTING with one more attempt, committed before the call is sent. `childId`: the run that it waits for from now on. */
+/**
+ * Commits EXECUTING with one more attempt, before the call is sent. `childId`: the child run that the call waits for.
+ */
 export function startCall(
   id: string,
   proof: Proof,
@@ -117,13 +122,13 @@ export function startCall(
   return move('start', [id], proof, values, nothing, returning)
 }
 
-/** A condition on a statement: none of these calls is settled or waits for a run, so none starts twice. */
+/** A condition: none of these calls is settled or waits for a child run. It keeps a call from starting twice. */
 export function mayStart(ids: readonly string[]): SQL {
   return sql`not exists (
     select 1 from tool_calls as t where t.id in ${[...ids]} and (t.settled_at is not null or t.child_id is not null))`
 }
 
-/** Settles calls with their results. A late or personal outcome leaves the time at which the call was settled. */
+/** Settles calls with their results. A late outcome, or one that a person states, does not change `settled_at`. */
 export function settleCalls<Name extends Settling>(
   name: Name,
   outcomes: readonly CallOutcome<Name>[],
@@ -164,7 +169,7 @@ export function settleCalls<Name extends Settling>(
   )
 }
 
-/** Part over `a(tool_call_id, status)`, approvals that were settled: what nobody decided in time is EXPIRED. */
+/** Part over `a(tool_call_id, status)`, approvals that were settled: calls whose approval expired become EXPIRED. */
 export function expireCalls(result: ToolResult): SQL {
   return move(
     'expire',
@@ -180,12 +185,12 @@ export function editOf(edit: EditedCall | null): CallValues {
   return edit ? { arguments: edit.own, editedKeys: edit.keys, masked: edit.masked } : {}
 }
 
-/** An edit that leaves the call at the gate. */
+/** Edits the arguments of calls that keep waiting for their approval. */
 export function editCall(which: Which, edit: EditedCall): SQL {
   return touch(which, transitions.approve.from, underLock, editOf(edit))
 }
 
-/** Lets the call run, or hands it to the client, who has `waitMs`. `wakes`: its own row is due now. */
+/** Lets the calls run, or passes them to the client, which has `waitMs`. `wakes`: the call's own row is due now. */
 export function approveCall(
   which: Which,
   to: Exclude<To<'approve'>, 'SKIPPED'>,
@@ -199,7 +204,10 @@ export function approveCall(
   })
 }
 
-/** Stops an approved call once more: its tool has changed, and `approvalId` asks about what it is now. */
+/**
+ * Stops an approved call again, because its tool has changed. `approvalId`: the approval that covers the changed
+ * tool.
+ */
 export function askAgain(
   id: string,
   asked: { approvalId: string; toolVersion: number; definitionHash: string | null; masked?: string[][] },
@@ -213,7 +221,10 @@ export function askAgain(
   })
 }
 
-/** Its upstream asks the caller, who has `waitMs`. Not when the caller has asked for its end meanwhile. */
+/**
+ * Parks a call whose upstream requires input; the caller has `waitMs`. Does nothing when the caller has cancelled the
+ * call.
+ */
 export function askCaller(id: string, asked: AskedBack, waitMs: number, proof: Proof): SQL {
   return move('askCaller', [id], sql`${proof} and t.cancel_requested_at is null`, {
     status: 'AWAITING_CLIENT',
@@ -224,7 +235,7 @@ export function askCaller(id: string, asked: AskedBack, waitMs: number, proof: P
   })
 }
 
-/** The caller's answers so far. With `leaseMs` none is missing, and whoever writes this sends the call on. */
+/** Stores the caller's responses. With `leaseMs` none is missing: the call is EXECUTING, and the writer sends it on. */
 export function answerCaller(id: string, asked: AskedBack, leaseMs: number | null): SQL {
   if (leaseMs === null) return touch([id], transitions.answerCaller.from, underLock, { asked }, wholeRow)
   return move(
@@ -245,7 +256,10 @@ export function answerCaller(id: string, asked: AskedBack, leaseMs: number | nul
   )
 }
 
-/** A person has found out what became of an UNKNOWN call: settled with `result`, or due to run again without one. */
+/**
+ * Stores what a person says about an UNKNOWN call: settles it with `result`; without one the call is due to run
+ * again.
+ */
 export function resolveCall(
   id: string,
   said: { resolution: Resolution; by: string; result: ToolResult | null },
@@ -265,19 +279,25 @@ export function resolveCall(
   return settleCalls('resolve', [{ id, status, result }], underLock, values, wholeRow)
 }
 
-/** A limit holds the call back for so long. In a generation its owner keeps the time, else its own row is given back. */
+/**
+ * A rate limit delays the call by `ms`. In a generation the owner schedules it; outside, the call's own row is
+ * released.
+ */
 export function holdBack(id: string, ms: number, proof: Proof, isOwnRow: boolean): SQL {
   const values = isOwnRow ? { wakeAt: nowPlus(ms), epoch: sql`t.epoch + 1` } : { notBefore: nowPlus(ms) }
   return touch([id], ['PROPOSED', 'APPROVED'], proof, values)
 }
 
-/** Nobody has to look at the row: it is settled, or its approval wakes it. */
+/** Clears the wake-up of a row that needs none: the call is settled, or its approval wakes it. */
 export function forgetWake(id: string, proof: Proof): SQL {
   const due = list(['PROPOSED', 'APPROVED', 'EXECUTING', 'AWAITING_CLIENT'])
   return touch([id], null, sql`${proof} and t.status not in ${due}`, { wakeAt: null })
 }
 
-/** The caller hung up while a person was asked: the call is withdrawn after `ms`, unless the caller comes back. */
+/**
+ * The caller disconnected while the call waits for an approval: it is withdrawn after `ms`, unless the caller
+ * reconnects.
+ */
 export function noteCallerGone(id: string, ms: number): SQL {
   return touch([id], ['AWAITING_APPROVAL'], underLock, { callerGoneAt: sql`now()`, wakeAt: nowPlus(ms) })
 }
@@ -292,13 +312,13 @@ export function noteFetched(id: string): SQL {
   return touch([id], null, underLock, { awaited: false })
 }
 
-/** The caller asks a call that runs to end. */
+/** The caller asks a running call to stop. */
 export function noteCancelRequested(id: string): SQL {
   const values = { cancelRequestedAt: sql`coalesce(t.cancel_requested_at, now())`, awaited: false }
   return touch([id], null, sql`t.settled_at is null`, values)
 }
 
-/** Takes every open row from whoever held it: what was sent outside a generation is due now. */
+/** Ends every lease by raising the epoch of all open rows. Calls outside generations that were sent become due now. */
 export function endLeases(): SQL {
   const due = sql`case when t.status = 'EXECUTING' and t.generation_id is null then now() else t.wake_at end`
   return touch(sql`true`, null, sql`t.settled_at is null`, { epoch: sql`t.epoch + 1`, wakeAt: due })
@@ -315,7 +335,7 @@ function move(
   return touch(which, transitions[name].from, proof, values, returning, from)
 }
 
-/** The one update. `statuses`: which it leaves; null for any. */
+/** The update that all others use. `statuses`: required status before the change; null for any. */
 function touch(
   which: Which,
   statuses: readonly ToolCallStatus[] | null,
@@ -333,7 +353,7 @@ function touch(
     returning ${returning}`
 }
 
-/** Statuses as a literal: the planner can use partial indexes by them. */
+/** Statuses as literals, so that the planner can use partial indexes by them. */
 function list(statuses: readonly ToolCallStatus[]): SQL {
   return sql.raw(`(${statuses.map((status) => `'${status}'`).join(', ')})`)
 }

@@ -27,19 +27,19 @@ const openStatuses: readonly ToolCallStatus[] = [
   'AWAITING_CLIENT',
 ]
 
-/** The status of a call that has its outcome. */
+/** Whether this status is an outcome. */
 export function isSettled(status: ToolCallStatus): status is SettledStatus {
   return !openStatuses.includes(status)
 }
 
-/** Whether somebody waits for its outcome. A call that a person lets run again is settled, and runs all the same. */
+/** Whether the call still has no outcome. A call that a person lets run again is settled and yet runs. */
 export function isOpen(call: { status: ToolCallStatus; settledAt: Date | null }): boolean {
   return call.settledAt === null && openStatuses.includes(call.status)
 }
 
 /** Who may make a transition. */
 type Writer =
-  /** Whoever holds the lease of the row and executes the call. */
+  /** The holder of the row's lease, which executes the call. */
   | 'executor'
   /** A verdict or a deadline of an approval, under the lock of the call's owner. */
   | 'approvals'
@@ -51,7 +51,7 @@ type Writer =
   | 'person'
 
 interface Transition {
-  /** Null: the call comes into being. */
+  /** Null: the transition creates the call. */
   from: readonly ToolCallStatus[] | null
   to: readonly ToolCallStatus[]
   writer: Writer
@@ -60,8 +60,8 @@ interface Transition {
 }
 
 /**
- * Every way in which the status of a call changes. `tool-calls/sql.ts` proves `from` in each statement, so that a call
- * that has moved on is left as it is. Printed as the state diagram of docs/architecture.md.
+ * Every way in which the status of a call changes. `tool-calls/sql.ts` proves `from` in each statement, so that a
+ * call that has moved on stays unchanged. Printed as the state diagram of docs/architecture.md.
  */
 export const transitions = {
   propose: {
@@ -175,16 +175,16 @@ export const transitions = {
 } as const satisfies Record<string, Transition>
 
 export type TransitionName = keyof typeof transitions
-/** How the executor ends a call of that status. */
+/** The transition with which the executor ends a call in that status. */
 export function endOf(status: ToolCallStatus): 'refuse' | 'settle' | 'timeOut' {
   if (status === 'EXECUTING') return 'settle'
   return status === 'AWAITING_CLIENT' ? 'timeOut' : 'refuse'
 }
 
-/** What a transition can lead to. */
+/** The statuses that a transition leads to. */
 export type To<Name extends TransitionName> = (typeof transitions)[Name]['to'][number]
 
-/** The table as a Mermaid state diagram: one edge for each pair of states, with its transitions and who writes them. */
+/** The table as a Mermaid state diagram: one edge for each pair of states, with its transitions and their writers. */
 export function stateDiagram(): string {
   const labels = new Map<string, string[]>()
   for (const [name, { from, to, writer }] of Object.entries<Transition>(transitions))

@@ -1,4 +1,4 @@
-/** What a tool call is: one request to run a tool, inside a generation or outside. */
+/** A tool call: one request to run a tool, inside a generation or outside. */
 import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { toolCalls } from '../../store/db/tables/tools.ts'
@@ -7,11 +7,11 @@ import type { Attachment } from '../files/index.ts'
 import type { CallKind, GatePolicy } from '../tools/index.ts'
 import type { ToolCallStatus } from './state.ts'
 
-/** One time that a call was sent. Without an outcome it is under way, or was left behind by a process that went away. */
+/** One time that a call was sent. Without an outcome it is running, or its process was lost. */
 export interface ToolCallAttempt {
   /** Counts from 1. */
   attempt: number
-  /** What the outside world heard as Idempotency-Key. */
+  /** The Idempotency-Key that was sent. */
   idempotencyKey: string
   /** ISO 8601. */
   startedAt: string
@@ -20,19 +20,22 @@ export interface ToolCallAttempt {
   errorCode?: string | null
 }
 
-/** Questions of an upstream to its caller in the middle of a call (MCP 2026-07-28, multi round-trip requests). */
+/**
+ * Input that an upstream requires from the caller in the middle of a call (MCP 2026-07-28, multi round-trip
+ * requests).
+ */
 export interface AskedBack {
-  /** By keys that are never used again within the call. */
+  /** By keys that are unique within the call. */
   inputRequests: JsonObject
-  /** What the upstream wants to have back. */
+  /** The state that the upstream wants back with the responses. */
   requestState: string | null
-  /** Answers so far, by the same keys. */
+  /** Responses so far, by the same keys. */
   answers: JsonObject
-  /** Counts the times it asked. */
+  /** How often the upstream has asked. */
   round: number
 }
 
-/** What a person says of a call whose outcome is unknown. */
+/** What a person can say about a call whose outcome is unknown. */
 export const resolutions = ['SUCCEEDED', 'FAILED', 'RUN_AGAIN'] as const
 export type Resolution = (typeof resolutions)[number]
 
@@ -44,55 +47,55 @@ export interface ToolCall {
   callIndex: number | null
   providerCallId: string | null
   source: 'GENERATION' | 'DIRECT' | 'BRIDGE'
-  /** Of a call of an agent: that agent's id. */
+  /** For a call of an agent: that agent's id. */
   toolId: string | null
   toolVersion: number | null
   runtimeName: string
   kind: CallKind | null
-  /** Which of the tool's actions; null where it has one name. */
+  /** The action of the tool; null for a tool with only one. */
   action: string | null
-  /** What was said of the action when the call was proposed. */
+  /** Hash of the action's definition when the call was proposed. */
   definitionHash: string | null
-  /** The run of another agent that it waits for. */
+  /** The child run that the call waits for. */
   childId: string | null
   status: ToolCallStatus
-  /** Without presets; null when the model wrote no legal JSON. */
+  /** Without presets; null when the model sent no valid JSON. */
   arguments: JsonObject | null
   rawArguments: string | null
-  /** Files that came with it. */
+  /** Attached files. */
   attachments: Attachment[] | null
-  /** Times the call was sent. */
+  /** How often the call was sent. */
   attempt: number
   result: ToolResult | null
   isError: boolean | null
   errorCode: string | null
   outputHash: string | null
   requestedBy: string
-  /** With which rights, when it was a person with a token; null for a key. */
+  /** The rights of a person with a token; null for a key. */
   requester: Requester | null
-  /** For a call over the bridge: through which agent, its gate then, and in which conversation. */
+  /** For a call over the bridge: its agent, the agent's gate at that time, and the conversation. */
   agentId: string | null
   agentGate: GatePolicy | null
   threadId: string | null
   requestHash: string | null
-  /** It was stopped at the gate, and its caller has not fetched the outcome yet. */
+  /** The call was stopped at the gate, and its caller has not fetched the outcome yet. */
   awaited: boolean
   callerGoneAt: Date | null
   cancelRequestedAt: Date | null
-  /** What an upstream wants to know from the caller before it goes on; null when it asks nothing. */
+  /** Input that an upstream requires from the caller before it continues; null for none. */
   asked: AskedBack | null
-  /** Each time it was sent, oldest first. */
+  /** Every attempt, oldest first. */
   attempts: ToolCallAttempt[]
   approvalId: string | null
   grantId: string | null
-  /** Arguments that an approver changed, by name. */
+  /** Names of the arguments that an approver changed. */
   editedKeys: string[] | null
-  /** Places in the arguments that are never shown. */
+  /** Argument paths that are never shown. */
   masked: string[][] | null
   resolution: Resolution | null
   resolvedBy: string | null
   resolvedAt: Date | null
-  /** A limit holds it back until then; it waits by itself. */
+  /** A rate limit delays the call until then. */
   notBefore: Date | null
   deadlineAt: Date | null
   startedAt: Date | null

@@ -1,4 +1,4 @@
-/** What is written of a call: the shapes that tool-calls/sql.ts takes. */
+/** The inputs of the statements in sql.ts. */
 import type { ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { To, TransitionName } from './state.ts'
@@ -25,11 +25,11 @@ export interface ProposedCall {
   errorCode: string | null
   approvalId: string | null
   grantId: string | null
-  /** For AWAITING_CLIENT: how long its output is waited for, in milliseconds. */
+  /** For AWAITING_CLIENT: how long the client has for the output, in milliseconds. */
   waitMs: number | null
 }
 
-/** What an approver put in place of the arguments. */
+/** The arguments with which an approver replaced the original ones. */
 export interface EditedCall {
   own: JsonObject
   keys: string[]
@@ -56,8 +56,8 @@ export interface CallOutcome<Name extends Settling = Settling> {
   id: string
   status: To<Name>
   result: ToolResult
-  /** Tells an identical repeat of a submitted output from a conflict. */
+  /** Hash of a submitted output: distinguishes an identical repeat from a conflict. */
   outputHash?: string
-  /** Places in the arguments that are not shown from now on. */
+  /** Argument paths to hide from now on. */
   masked?: string[][]
 }

@@ -32,7 +32,7 @@ export function postgresPubSub(url: string): Promise<PubSub> {
 async function listenOn(url: string, onText: (text: string) => void): Promise<Session> {
   const session = await openSession({
     url,
-    applicationName: 'gatehouse bell',
+    applicationName: 'gatehouse pubsub',
     settings: { statement_timeout: '5000' },
     connectMs,
     silenceMs,

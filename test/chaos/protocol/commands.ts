@@ -1,4 +1,7 @@
-/** What happens in the protocol model: people act, replicas are cut off and come back, the upstream is slow, time passes. */
+/**
+ * The commands of the protocol model: people act, replicas are cut off and reconnect, the upstream is slow, time
+ * passes.
+ */
 import fc from 'fast-check'
 import { checkNow } from './invariants.ts'
 import type { Model } from './model.ts'
@@ -14,7 +17,7 @@ interface Act {
   run(model: Model, world: World): Promise<unknown>
 }
 
-/** A command that is followed by a check of everything that must hold. */
+/** A command that is followed by a check of every invariant. */
 function command({ name, may, run }: Act): Command {
   return {
     check: async (model) => may(model),
@@ -27,7 +30,7 @@ function command({ name, may, run }: Act): Command {
   }
 }
 
-/** Steps of a run; `#` stands for what makes its calls different from all others. */
+/** Steps of a run; `#` is replaced by a text that makes its calls unique. */
 const stories = {
   charge: 'call charge {"n":"#","amount":1}\nthen\nsay done',
   refund: 'call refund {"n":"#","amount":5}\nthen\nsay done',
@@ -45,7 +48,7 @@ const start = (replica: number, story: Story): Act => ({
   async run(model, world) {
     const prompt = stories[story].replaceAll('#', `${model.since}/${++model.begun}`)
     const input = { agentId: world.agentId, prompt, idempotencyKey: `${model.since}/${model.begun}` }
-    // A start without an answer is repeated with the same key, as clients do.
+    // A start without a response is repeated with the same key, as clients do.
     for (const at of [replica, replica + 1]) {
       const answer = await world.request(
         world.reachable(at),
@@ -68,7 +71,7 @@ const callDirect = (replica: number, tool: 'charge' | 'refund'): Act => ({
     const asked = [replica, replica + 1].map((at) =>
       world.request(world.reachable(at), 'operator', 'callTool', input, 'toolCall { id status }'),
     )
-    // What nothing holds back is answered when it has run.
+    // A call that nothing stops has a response when it has run.
     if (tool === 'refund') await Promise.all(asked)
   },
 })
@@ -103,7 +106,7 @@ const cancel = (replica: number, pick: number): Act => ({
   },
 })
 
-/** The same output on both replicas at once, and then another: the first that was acknowledged stands. */
+/** The same output on both replicas at once, and then another: the first that was acknowledged is kept. */
 const submit = (replica: number, value: 'one' | 'two', twice: boolean): Act => ({
   name: `submit ${value}${twice ? ' twice' : ''}@${replica}`,
   may: (model) => model.begun > 0,
@@ -145,7 +148,7 @@ const thaw: Act = {
   },
 }
 
-/** The others take over what a replica that stands still has in hand, and go on with it. */
+/** The others take over what a paused replica holds, and continue it. */
 export const takeOver: Act = {
   name: 'takeOver',
   may: (model) => model.cut !== null,
@@ -179,7 +182,7 @@ export const releaseNames: Act = {
   may: (model) => model.namesHeld,
   async run(model, world) {
     model.namesHeld = false
-    // What was settled until now must not arrive any more.
+    // A call that was settled until now must not arrive any more.
     await checkNow(world, model)
     world.upstream.releaseNames()
   },
@@ -209,7 +212,7 @@ export const changeTool = (tool: 'pay' | 'refund'): Act => ({
   run: (_model, world) => world.changeTool(tool),
 })
 
-/** Time goes by until somebody writes something, or a moment. */
+/** Waits until an event is written, or a short time. */
 const pass: Act = {
   name: 'pass',
   may: (model) => model.begun > 0,
@@ -257,7 +260,7 @@ const decideTwo = fc
       run: (model, world) => decideTogether(model, world, at, which, [one, two]),
     }),
   )
-/** As many as it takes agree, one after the other. */
+/** As many people as the quorum needs approve, one after the other. */
 const agree = fc.tuple(replica, pick).map(([at, which]) =>
   command({
     name: `agree ${which}@${at}`,
@@ -279,7 +282,7 @@ const cuts = fc
   )
   .map(([at, point]) => command(cutOff(at, point)))
 
-/** Those that matter most stand here more than once. */
+/** The most important commands are listed more than once, to be chosen more often. */
 export const anyCommand: fc.Arbitrary<Command>[] = [
   starts,
   starts,

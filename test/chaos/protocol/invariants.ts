@@ -1,4 +1,4 @@
-/** What holds at every moment, and what holds when everything has come to rest, read from the tables and the upstream. */
+/** What must hold at every moment, and what must hold at rest, read from the tables and the upstream. */
 import { expect } from 'vitest'
 import type { Person, World } from './world.ts'
 import type { Model, Reading } from './model.ts'
@@ -60,10 +60,10 @@ const neverRan = new Set([
   'INVALID',
 ])
 
-/** Fails unless every safety rule holds now. Answers the calls as they stand. */
+/** Fails unless every safety rule holds now. Returns the current calls. */
 export async function checkNow(world: World, model: Model): Promise<CallRow[]> {
   const { upstream } = world
-  // Before the rows: what arrives after they were read says nothing about them.
+  // Read before the rows: an arrival after the rows were read says nothing about them.
   const arrivals = [...upstream.arrivals]
   const [now] = await world.rows<{ calls: CallRow[]; approvals: ApprovalRow[]; gaps: object[] }>(
     snapshot(model.since),
@@ -117,11 +117,11 @@ function checkCall(
     ).toBe(true)
 }
 
-/** Votes come from different people who may, and who read what stands there. */
+/** Votes come from different people who may vote, and who read the current arguments. */
 function checkVotes(world: World, model: Model, approval: ApprovalRow): void {
   const { votes, requirement, status } = approval
   const agreed = votes.filter((vote) => vote.verdict === 'APPROVE')
-  // Whoever has agreed may still reject.
+  // A person who has approved may still reject.
   expect(new Set(agreed.map((vote) => vote.by)).size, 'approvals by different people').toBe(agreed.length)
   for (const vote of votes) {
     const [person, key] = Object.entries(world.keys).find(([, one]) => one.id === vote.by)!
@@ -153,7 +153,7 @@ function covers(reading: Reading, vote: Vote, approval: ApprovalRow): boolean {
     : reading.amount === approval.args.amount
 }
 
-/** What was voided was told once, and never ran: its call has a new question, or is settled. */
+/** A voided approval was reported once, and its call did not run under it: it has a new approval, or is settled. */
 function checkVoided(approval: ApprovalRow, call: CallRow, ran: ReadonlySet<string>): void {
   const { reason, voidsTold } = approval
   const what = JSON.stringify({ approval, call })
@@ -162,7 +162,7 @@ function checkVoided(approval: ApprovalRow, call: CallRow, ran: ReadonlySet<stri
   expect(ran.has(call.id), `it ran although its approval is void: ${what}`).toBe(false)
 }
 
-/** Nothing is left that nobody looks after: a run has ended, or waits for an open question with a deadline. */
+/** Rows that no worker would ever take. A run must have ended, or wait for an open call with a deadline. */
 const unattended = (
   since: string,
 ) => `select g.id, g.status, g.epoch, g.wake_at, now() as now from generations g
@@ -174,11 +174,11 @@ const unattended = (
   where t.generation_id is null and t.created_at >= '${since}' and t.settled_at is null
     and not (t.status = 'AWAITING_APPROVAL' and a.status = 'PENDING' and a.wake_at is not null)`
 
-/** Waits until each run has ended or waits for somebody, and judges the outcomes. All replicas are reachable. */
+/** Waits until each run has ended or waits for a person, and checks the outcomes. All replicas must be reachable. */
 export async function checkAtRest(world: World, model: Model): Promise<void> {
   const patience = { timeout: 20_000, interval: 40 }
   await expect.poll(() => world.rows(unattended(model.since)), patience).toEqual([])
-  // What is not known, or not known to be unsent, is corrected soon after the replica is back.
+  // An outcome that is unknown, or not known to be unsent, is corrected soon after the replica is back.
   const doubtful = async () => {
     const { arrivals } = world.upstream
     const answered = new Map(arrivals.map((one) => [one.key, one.answer]))
@@ -209,7 +209,7 @@ export async function checkAtRest(world: World, model: Model): Promise<void> {
   }
 }
 
-/** What was told on the feeds of all replicas is the log, in its order. Answers how many events that were. */
+/** The feeds of all replicas contain exactly the log, in its order. Returns the number of events. */
 export async function checkFeeds(world: World): Promise<number> {
   const missing = async () => {
     const [log] = await world.rows<{ n: number }>('select count(*)::int as n from events')

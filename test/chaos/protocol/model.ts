@@ -1,6 +1,6 @@
-/** The state of the protocol model: what people did and were told, and what stands still. Pure. */
+/** The state of the protocol model: requests, their responses, and which replica is cut off. Pure. */
 
-/** What somebody read before giving a verdict. */
+/** What a person read before giving a verdict. */
 export interface Reading {
   verdict: 'APPROVE' | 'REJECT'
   /** Null: the request may have met a later edit, which the server counts as read. */
@@ -10,9 +10,9 @@ export interface Reading {
 }
 
 export interface Model {
-  /** The database's time at the beginning: rows before it belong to other models. */
+  /** The database's time at the beginning: older rows belong to other models. */
   since: string
-  /** Runs and direct calls that were asked for. */
+  /** How many runs and direct calls were requested. */
   begun: number
   /** The replica that is cut off, or will be at its next statement of a kind. */
   cut: number | null
@@ -22,7 +22,7 @@ export interface Model {
   read: Map<string, Reading[]>
   /** Verdicts that were acknowledged and closed the approval. */
   acknowledged: Map<string, 'APPROVE' | 'REJECT'>
-  /** Verdicts that have no answer yet. */
+  /** Verdicts without a response yet. */
   openVerdicts: number
   /** Outputs that were acknowledged, by call. */
   outputs: Map<string, string>

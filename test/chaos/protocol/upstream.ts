@@ -1,8 +1,8 @@
-/** The upstream of the protocol model: it remembers each arrival, and answers and is found when it is told to. */
+/** The upstream of the protocol model: it records each arrival, and its responses and DNS lookups can be held back. */
 import { isJsonObject, tryParseJson, type JsonObject } from '../../../src/core/json.ts'
 import { startLoopback } from '../../support/loopback.ts'
 
-/** `cut`: the request is carried out, and its answer is lost. */
+/** `cut`: the request is executed, and its response is lost. */
 export type AnswerKind = 'ok' | 'fail' | 'cut'
 
 export interface Arrival {
@@ -12,27 +12,27 @@ export interface Arrival {
   name: string
   version: number
   body: JsonObject
-  /** What it was answered; null while it waits. */
+  /** The response; null while it is held. */
   answer: AnswerKind | null
-  /** Whether its call was settled already, as far as anybody had read. */
+  /** Whether the test had already read its call as settled. */
   late: boolean
 }
 
 export interface ModelUpstream {
   arrivals: Arrival[]
-  /** Calls that were read as settled: nothing of them may arrive any more. */
+  /** Calls that were read as settled: no request of them may arrive any more. */
   settled: Set<string>
-  /** The base of its address, under a name that is found by `lookup` only. */
+  /** The base of its address, with a name that only `lookup` resolves. */
   url: string
   lookup: (replica: number) => Promise<string[]>
-  /** Told of each replica that looks for the address. */
+  /** Called with each replica that looks up the address. */
   onLookup: ((replica: number) => void) | null
-  /** While held, nobody finds the address: calls wait between their commit and the wire. */
+  /** While held, no lookup completes: calls wait between their commit and the request. */
   holdNames(): void
   releaseNames(): void
-  /** While held, arrivals wait for their answers. */
+  /** While held, arrivals wait for their responses. */
   holdAnswers(): void
-  /** Answers what waits in this way, and what comes with `ok`. */
+  /** Responds in this way to what waits, and with `ok` from then on. */
   answer(how: AnswerKind): void
   close(): Promise<void>
 }
@@ -58,7 +58,7 @@ export async function startModelUpstream(): Promise<ModelUpstream> {
     const answer = (how: AnswerKind) => {
       arrival.answer = how
       if (how === 'cut') return void response.destroy()
-      // Each request asks for the address anew.
+      // Each request looks the address up again.
       const headers = { 'content-type': 'application/json', connection: 'close' }
       response.writeHead(how === 'ok' ? 200 : 422, headers).end('{}')
     }

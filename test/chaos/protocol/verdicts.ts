@@ -1,4 +1,4 @@
-/** Verdicts in the protocol model: one person, or two at the same instant, each with what was read before. */
+/** Verdicts in the protocol model: by one person, or by two at the same instant, each with what was read before. */
 import { holdRow } from '../../support/held-row.ts'
 import { note, type Model, type Reading } from './model.ts'
 import type { Answer, Person, World } from './world.ts'
@@ -6,7 +6,7 @@ import type { Answer, Person, World } from './world.ts'
 export interface Verdict {
   by: Person
   what: 'APPROVE' | 'EDIT_SMALL' | 'EDIT_LARGE' | 'REJECT'
-  /** Whether the person says which digest it read. */
+  /** Whether the person sends the digest that it read. */
   saysDigest: boolean
 }
 
@@ -48,7 +48,7 @@ function prepare(model: Model, question: Question, { by, what, saysDigest }: Ver
   return { input, told, by }
 }
 
-/** What a promise becomes, however it ends. */
+/** Maps a promise to a value whether it resolves or rejects. */
 const both = <T>(value: T) => [() => value, () => value] as const
 
 const fields = 'approval { status }'
@@ -62,7 +62,7 @@ export async function decide(
 ): Promise<void> {
   const question = await findQuestion(model, world, pick)
   if (!question) return
-  // A request that is under way still may write its edit before this one is read.
+  // An earlier request may still write its edit before this one is read.
   const exact = model.cut === null && model.openVerdicts === 0
   const { input, told, by } = prepare(model, question, verdict, exact)
   model.openVerdicts++
@@ -70,7 +70,7 @@ export async function decide(
 }
 
 /**
- * Two verdicts that have both read before either is written. On PostgreSQL the row of the owner is held until both wait
+ * Two verdicts that are both read before either is written. On PostgreSQL the owner's row is locked until both wait
  * for it, in this order.
  */
 export async function decideTogether(
@@ -80,12 +80,12 @@ export async function decideTogether(
   pick: number,
   verdicts: [Verdict, Verdict],
 ): Promise<void> {
-  // Those of two approvals stay open after the first.
+  // Approvals with a quorum of two stay open after the first.
   const question = await findQuestion(model, world, pick % 2, `runtime_name = 'pay' desc,`)
   if (!question) return
   const { generationId, callId } = question
   const owner: [string, string] = generationId ? ['generations', generationId] : ['tool_calls', callId]
-  // Without a held row the second may be read after the first is written.
+  // Without the locked row the second may be read after the first is written.
   const holds = world.databaseUrl !== null && model.cut === null && model.openVerdicts === 0
   const held = holds ? await holdRow(world.databaseUrl!, ...owner) : null
   const asked: Promise<Answer | null>[] = []
@@ -97,7 +97,7 @@ export async function decideTogether(
     asked.push(answer)
     if (!held) continue
     const waits = held.waiting(before + 1, 'select 1 from%for update').then(...both('waits' as const))
-    // One that is refused at once does not wait.
+    // A request that is refused at once does not wait.
     if ((await Promise.race([waits, answer])) === 'waits') before++
   }
   await held?.release()

@@ -20,8 +20,8 @@ export type Person = (typeof persons)[number]
 export const gatedTools = ['pay', 'refund'] as const
 
 /**
- * Where a replica is cut off: at once, at its next statement of that kind, or, whichever replica it is, between the commit of a
- * call and the wire, or between its last looks at an approval and its tool.
+ * Where a replica is cut off: at once, at its next statement of that kind, or, whichever replica it is, between the
+ * commit of a call and its request, or between its last reads of an approval and its tool.
  */
 export const cutPoints = [
   'atOnce',
@@ -52,11 +52,11 @@ export interface World {
   databaseUrl: string | null
   readers: FeedReader[]
   rows<Row = Record<string, any>>(text: string): Promise<Row[]>
-  /** The replica that people reach now: never one that stands still. */
+  /** The replica that people reach now: never one that is cut off. */
   reachable(wanted: number): number
   /**
-   * A mutation by that person; its answer, or its code. Null when the replica stands still before it answers: then `told`
-   * gets the answer later.
+   * A mutation by that person; returns its response, or its error code. Null when the replica is cut off before it
+   * responds: then `told` gets the response later.
    */
   request(
     replica: number,
@@ -69,7 +69,7 @@ export interface World {
   cutOff(replica: number, point: CutPoint): void
   standing(): number | null
   thaw(): void
-  /** Requests that have no answer yet. */
+  /** Resolves when every request has its response. */
   idle(): Promise<void>
   changeTool(name: 'pay' | 'refund'): Promise<void>
   close(): Promise<void>
@@ -148,7 +148,7 @@ export async function openWorld(kind: Kind): Promise<World> {
   }
 }
 
-/** At most one replica is cut off at a time, and not for ever. */
+/** At most one replica is cut off at a time, and for a limited time. */
 function makeCuts(proxies: DatabaseProxy[], upstream: ModelUpstream) {
   let cut: number | null = null
   let timer: NodeJS.Timeout | undefined
@@ -224,7 +224,7 @@ function toolConfig(base: string, name: string, version: number) {
   return { http: { url: `${base}/${name}/${version}`, method: 'POST', inputSchema: schema } }
 }
 
-/** From this amount on the agent's gate wants an admin. */
+/** From this amount on the agent's gate requires an admin. */
 export const largeAmount = 1000
 
 async function makeThings(url: string, base: string): Promise<Pick<World, 'tools' | 'agentId'>> {

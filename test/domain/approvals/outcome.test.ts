@@ -1,4 +1,7 @@
-/** What votes make of an approval: one rejection settles, a quorum approves, and what follows depends on the call. */
+/**
+ * The outcome of votes on an approval: one rejection settles, a quorum approves, and what follows depends on the
+ * call.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Approval, Vote } from '../../../src/domain/approvals/approval.ts'
@@ -25,7 +28,7 @@ const approval = (more: object = {}, quorum = 1): Approval =>
   }) as Approval
 const types = (outcome: { events: { type: string }[] }) => outcome.events.map((event) => event.type)
 
-test('one rejection settles it, however many had agreed, and the model is told why and nothing else', () => {
+test('one rejection settles it despite earlier approvals, and the model gets the reason and nothing else', () => {
   const outcome = outcomeOf(approval({}, 5), [vote('APPROVE'), vote('REJECT', 'key_b', 'too much')])
   expect(outcome).toMatchObject({
     status: 'REJECTED',
@@ -41,13 +44,13 @@ test('one rejection settles it, however many had agreed, and the model is told w
   expect(told).not.toContain('for colleagues')
 })
 
-test('a rejection without a reason says so by silence', () => {
+test('a rejection without a reason has no reason in its result', () => {
   expect(rejectedResult(null).structuredContent).toEqual({
     error: { code: 'approval_rejected', message: 'A person denied this call; it was not run.' },
   })
 })
 
-test('approvals settle exactly when they are as many as the quorum', () => {
+test('approvals settle exactly when their number reaches the quorum', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 10 }), fc.integer({ min: 1, max: 10 }), (quorum, given) => {
       const votes = Array.from({ length: given }, (_, i) => vote('APPROVE', `key_${i}`))
@@ -61,7 +64,7 @@ test('approvals settle exactly when they are as many as the quorum', () => {
   )
 })
 
-test('an approved call runs here, or is handed to the client, or was the answer itself', () => {
+test('an approved call runs here, or is passed to the client, or was the final answer itself', () => {
   const run = outcomeOf(approval(), [vote('APPROVE')])
   expect(run).toMatchObject({ wake: 'now' })
   expect(run.call).toEqual({ status: 'APPROVED', waitMs: null })

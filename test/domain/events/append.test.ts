@@ -1,4 +1,4 @@
-/** Events that a statement builds in SQL are those that the constructors make. */
+/** Events that a statement builds in SQL equal those that the constructors make. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {

@@ -43,7 +43,7 @@ function selection(types: readonly string[]): string {
   return `__typename type cursor at ${fragments.join('\n')}`
 }
 
-/** What GraphQL must show of an event: its data field by field, and nothing of the rows that the samples do not have. */
+/** What GraphQL returns of an event: its data field by field, and null for rows that the samples do not have. */
 function expected(type: keyof typeof samples, data: Record<string, unknown>) {
   const shown = fieldsOf(type).map((field) => {
     if (isRelation(field)) return [field.name, field.name === 'toolCalls' ? [] : null]

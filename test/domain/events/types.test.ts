@@ -1,4 +1,4 @@
-/** What does not compile, and vocabularies that must be those of the modules above. Checked by `npm run check:types`. */
+/** What does not compile, and names that must equal those of other modules. Checked by `npm run check:types`. */
 import { expect, expectTypeOf, test } from 'vitest'
 import type { Verdict, voidReasons } from '../../../src/domain/approvals/index.ts'
 import {
@@ -61,7 +61,7 @@ test('the type of a recorded event narrows its data', () => {
   expect(read(event as RecordedEvent)).toBe('gen_1')
 })
 
-test('the vocabularies of events are those of the modules that write them', () => {
+test('the names in events are those of the modules that write them', () => {
   expectTypeOf<EventData['APPROVAL_VOTED']['verdict']>().toEqualTypeOf<Verdict>()
   expectTypeOf(approvalVoided)
     .parameter(0)

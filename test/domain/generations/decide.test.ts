@@ -1,4 +1,4 @@
-/** The pure decision: what is next, whatever the situation. */
+/** The pure decision: which act is next, in every situation. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checkSettings } from '../../../src/domain/agents/agent.ts'
@@ -34,7 +34,7 @@ const situation = (more: Partial<Situation> = {}): Situation => ({
   ...more,
 })
 
-test('what was sent is heard out before a cancel, and nothing new is sent', () => {
+test('calls that were sent are allowed to finish before a cancel, and nothing new is sent', () => {
   const calls = [call({ id: 'a', status: 'EXECUTING' }), call({ id: 'b', status: 'PROPOSED' })]
   expect(decide(situation({ calls, cancelRequested: true }))).toMatchObject({
     do: 'run',
@@ -58,7 +58,7 @@ test('a wait ends at the nearest deadline', () => {
   expect(decide(situation({ calls }))).toEqual({ do: 'wait', until: 3000 })
 })
 
-test('a budget with the reserve of an answer ends before a stop condition is looked at', () => {
+test('a budget that includes the reserve for a response is checked before a stop condition', () => {
   const settings = checkSettings({
     budget: { tokensPerGeneration: 100 },
     maxOutputTokens: 30,
@@ -71,7 +71,7 @@ test('a budget with the reserve of an answer ends before a stop condition is loo
   expect(decide(situation({ settings, calls, usedTokens: 71 }))).toMatchObject({ stopReason: 'BUDGET' })
 })
 
-test('a rule for the step wins over the agent, what came with outputs wins over both, and a forced tool is forced once', () => {
+test('a step rule wins over the agent, submitted settings win over both, and a forced tool is forced once', () => {
   const settings = checkSettings({
     toolIds: ['t1', 't2'],
     toolChoice: { tool: 'look' },
@@ -94,7 +94,7 @@ test('a rule for the step wins over the agent, what came with outputs wins over 
   })
 })
 
-test('no situation is without a next act, and the model is asked only when nothing of the step is open', () => {
+test('every situation has a next act, and the model is called only when no call of the step is open', () => {
   const anyCall = fc.record({
     status: fc.constantFrom(...toolCallStatuses),
     deadline: fc.option(fc.integer({ min: 0, max: 20_000 })),
@@ -137,7 +137,7 @@ test('no situation is without a next act, and the model is asked only when nothi
 
 const hand = (...ids: string[]) => new Set(ids)
 
-test('an approved call runs while a sibling is in hand, waits for its verdict or for its client', () => {
+test('an approved call runs while a sibling is in flight, waits for its verdict or for its client', () => {
   const calls = [
     call({ id: 'slow', status: 'EXECUTING' }),
     call({ id: 'approved', status: 'APPROVED' }),
@@ -151,7 +151,7 @@ test('an approved call runs while a sibling is in hand, waits for its verdict or
   })
 })
 
-test('what is in hand is not run twice, and is heard out before a cancel or the deadline', () => {
+test('a call in flight is not run twice, and is allowed to finish before a cancel or the deadline', () => {
   const calls = [call({ id: 'a', status: 'EXECUTING' }), call({ id: 'b', status: 'PROPOSED' })]
   expect(decide(situation({ calls, inFlight: hand('a', 'b') }))).toMatchObject({ do: 'waitForCalls' })
   for (const over of [{ cancelRequested: true }, { now: 20_000 }]) {
@@ -165,7 +165,7 @@ test('what is in hand is not run twice, and is heard out before a cancel or the 
   }
 })
 
-test('a late client call is given up also while a sibling is in hand', () => {
+test('a late client call times out also while a sibling is in flight', () => {
   const calls = [
     call({ id: 'slow', status: 'EXECUTING' }),
     call({ id: 'late', status: 'AWAITING_CLIENT', deadlineAt: new Date(900) }),
@@ -173,12 +173,12 @@ test('a late client call is given up also while a sibling is in hand', () => {
   expect(decide(situation({ calls, inFlight: hand('slow') }))).toEqual({ do: 'timeOut', calls: [calls[1]] })
 })
 
-test('an approval alone is waited for until the end of the generation: it keeps its own deadline', () => {
+test('an approval alone is waited for until the end of the generation, because it has a deadline of its own', () => {
   const calls = [call({ status: 'AWAITING_APPROVAL' })]
   expect(decide(situation({ calls }))).toEqual({ do: 'wait', until: 10_000 })
 })
 
-test('a call that a person lets run again is settled: it holds nobody up, whatever it does', () => {
+test('a call that a person lets run again is settled: nothing waits for it, whatever its status', () => {
   for (const status of ['PROPOSED', 'EXECUTING'] as const)
     expect(decide(situation({ calls: [call({ status, settledAt: new Date(1) })] }))).toMatchObject({
       do: 'model',

@@ -1,4 +1,4 @@
-/** The transition table of tool calls, held against the statuses and against a real database. */
+/** The transition table of tool calls, compared with the statuses and with a real database. */
 import { expect, test } from 'vitest'
 import {
   isOpen,

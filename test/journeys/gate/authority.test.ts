@@ -1,4 +1,4 @@
-/** What a verdict counts for: what its author read, with the rights its author has when it is written. */
+/** A verdict counts for the arguments that its author read, with the rights its author has when it is written. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
@@ -43,7 +43,7 @@ const decide = (input: object, key: string): Promise<Attempt> =>
     key,
   )
 
-/** Runs these one behind the other at the lock of the call: each has checked what can be checked before it. */
+/** Runs these requests one after the other at the lock of the call: each has passed the checks before the lock. */
 async function queued(callId: string, steps: (() => Promise<Attempt>)[], meanwhile?: () => Promise<unknown>) {
   const held = await holdRow(database.url, 'tool_calls', callId)
   const under: Promise<Attempt>[] = []
@@ -69,7 +69,7 @@ describe.skipIf(!hasPostgres)('an admin edits 10 into 1,000,000 while an approve
   const edit = (approvalId: string) => () =>
     decide({ approvalId, verdict: 'APPROVE', arguments: { amount: 1_000_000 } }, keys.admin.secret)
 
-  test('agrees to 10: the vote does not count for 1,000,000, and says to read again', async () => {
+  test('agrees to 10: the vote does not count for 1,000,000, and the error says to read again', async () => {
     const { tool, callId, approvalId } = await asked({ quorum: 2 })
     const [edited, agreed] = await queued(callId, [
       edit(approvalId),
@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgres)('an admin edits 10 into 1,000,000 while an approve
     expect((await gate.approval(second.approvalId))['votes']).toEqual([])
   })
 
-  test('edits it too: the later edit is one of what is not there any more', async () => {
+  test('edits it too: the later edit is refused, because the arguments have changed', async () => {
     const { callId, approvalId } = await asked({ quorum: 2 })
     const [, second] = await queued(callId, [
       edit(approvalId),
@@ -124,7 +124,7 @@ describe.skipIf(!hasPostgres)('an admin edits 10 into 1,000,000 while an approve
     expect(gate.paid(tool.name)).toEqual([])
   })
 
-  test('may decide about 10 only: then not even a no counts', async () => {
+  test('may decide about 10 only: then not even a REJECT counts', async () => {
     const policy = { quorum: 2 }
     const tool = await gate.gated(policy)
     const strict = {

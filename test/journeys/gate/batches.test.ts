@@ -1,4 +1,4 @@
-/** Several verdicts at once: all or none, in their order, each fault told by its place. */
+/** Several verdicts in one request: all or none, in their order, each fault with its index. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -18,7 +18,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-/** A stopped direct call behind this gate; answers the id of its approval. */
+/** A stopped direct call behind this gate. Returns the ids of its approval and call. */
 async function asked(policy: object): Promise<{ id: string; callId: string; name: string }> {
   const tool = await gate.gated(policy)
   const call = await gate.call(tool.id, { amount: 1 })
@@ -54,7 +54,7 @@ test('one that was decided refuses all others', async () => {
   expect(gate.paid(good.name)).toEqual([])
 })
 
-test('a faulty one is told by its place, and refuses all others', async () => {
+test('a faulty one is named by its index, and refuses all others', async () => {
   const [good, bad] = [await asked({}), await asked({ quorum: 2 })]
   const grant = { scope: 'TOOL', holder: 'CALLER', expiresInSeconds: 60, maxUses: 1 }
   for (const [fault, path] of [

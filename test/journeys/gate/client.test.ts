@@ -1,4 +1,7 @@
-/** Client tools behind the gate: first the approval, then the client; and a gated stop tool, whose arguments are the answer. */
+/**
+ * Client tools behind the gate: first the approval, then the client; and a gated stop tool, whose arguments are the
+ * answer.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -42,7 +45,7 @@ test('a client call waits for its approval first, then for its client, and only 
     arguments: { amount: 5, pin: '[masked]' },
     deadlineAt: null,
   })
-  // Nobody may run it yet.
+  // The client may not run the call yet.
   const early = await submit(id, call.id)
   expect(early['outcomes']).toMatchObject([{ status: 'REFUSED', error: { code: 'CONFLICT' } }])
   expect((await gate.approval(approvals[0].id))['status']).toBe('PENDING')
@@ -63,7 +66,7 @@ test('a client call waits for its approval first, then for its client, and only 
     { id },
     (all) => all.some((event) => event.type === 'REQUIRES_ACTION'),
   )
-  // The shape of S4: the call's id, its name and its arguments.
+  // A client that runs the tool needs the call's id, its name and its arguments.
   expect(events.at(-1)).toEqual({
     type: 'REQUIRES_ACTION',
     toolCalls: [{ id: call.id, name: tool.name, arguments: { amount: 5, pin: '1234' } }],
@@ -84,7 +87,7 @@ test('the time for the output is counted from the approval', async () => {
   expect(Math.abs(waits - 60_000)).toBeLessThan(1000)
 })
 
-test('a client call whose output never comes is given up after the approval, too', async () => {
+test('a client call without an output times out after the approval, too', async () => {
   const tool = await gate.gatedClient(stopped)
   const id = await gate.ask(tool, { amount: 1 }, { clientTimeoutMs: 1000 })
   const [approval] = await gate.pending(id)

@@ -1,4 +1,4 @@
-/** A generation's own time does not run while it, or a run under it, waits for a person. */
+/** The time while a generation or one of its descendants waits for a person does not count for its deadline. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
@@ -23,7 +23,10 @@ afterAll(async () => {
 
 const rows = <Row>(statement: ReturnType<typeof sql>) => query<Row>(h.app.services.db, statement)
 
-/** As if it all had begun so many hours ago: the question was asked then, and the generation's time ended so long ago. */
+/**
+ * Moves the start back by so many hours: the approval was requested then, and the generation's deadline passed so
+ * long ago.
+ */
 async function longAgo(id: string, hours: { asked: number; over: number }) {
   const ago = (n: number) => sql`now() - ${n}::float8 * interval '1 hour'`
   const family = sql`(select id from generations where id = ${id} or root_id = ${id})`
@@ -31,7 +34,7 @@ async function longAgo(id: string, hours: { asked: number; over: number }) {
   await rows(sql`update generations set deadline_at = ${ago(hours.over)} where id in ${family}`)
 }
 
-/** Has the workers look at these now, and waits until they have. */
+/** Makes the workers take these generations now, and waits until they have. */
 async function lookAt(...ids: string[]) {
   const before = await rows<{ n: number }>(
     sql`update generations set wake_at = now() where id in ${ids} returning epoch as n`,
@@ -50,7 +53,7 @@ async function lookAt(...ids: string[]) {
 
 const slowGate = { timeoutSeconds: 7 * 24 * 3600 }
 
-test('a generation whose day is over while it waits for a person goes on when the person has decided', async () => {
+test('a generation whose deadline passes while it waits for a person continues after the verdict', async () => {
   const tool = await gate.gated(slowGate)
   const id = await gate.ask(tool)
   const [approval] = await gate.pending(id)
@@ -62,7 +65,7 @@ test('a generation whose day is over while it waits for a person goes on when th
   expect(gate.paid(tool.name)).toHaveLength(1)
 })
 
-test('it is woken while it waits, but not without end', async () => {
+test('it is woken while it waits, but not endlessly', async () => {
   const tool = await gate.gated(slowGate)
   const id = await gate.ask(tool)
   await gate.pending(id)
@@ -74,7 +77,7 @@ test('it is woken while it waits, but not without end', async () => {
   expect(row!.hours).toBeGreaterThan(23)
 })
 
-test('time before and after the question counts', async () => {
+test('time before the request and after the verdict counts', async () => {
   const tool = await gate.gated(slowGate)
   const other = await gate.gated(slowGate)
   const agentId = await cast.agent({ toolIds: [tool.id, other.id, cast.tools.ask] })
@@ -84,7 +87,7 @@ test('time before and after the question counts', async () => {
   await gate.decide(approval!['id'], 'APPROVE')
   await h.until(id, ['REQUIRES_ACTION'], 'toolCalls { status }')
   while (gate.paid(tool.name).length === 0) await new Promise((resolve) => setImmediate(resolve))
-  // Asked 30 hours ago, decided an hour after that; the time ended 6 hours ago.
+  // Requested 30 hours ago, decided an hour later; the deadline passed 6 hours ago.
   await longAgo(id, { asked: 30, over: 6 })
   await rows(
     sql`update approvals set settled_at = created_at + interval '1 hour' where generation_id = ${id}`,
@@ -93,7 +96,7 @@ test('time before and after the question counts', async () => {
   expect(await h.until(id, ['EXPIRED', 'COMPLETED'])).toMatchObject({ status: 'EXPIRED' })
 })
 
-test('a question of a run three levels down stops the time of all above it', async () => {
+test('a request three levels down stops the time of all ancestors', async () => {
   const tool = await gate.gated(slowGate)
   const chain = await makeChain(h, 3, (level) => (level === 3 ? { toolIds: [tool.id] } : {}))
   const id = await cast.start(
@@ -109,7 +112,7 @@ test('a question of a run three levels down stops the time of all above it', asy
   expect(gate.paid(tool.name)).toHaveLength(1)
 })
 
-test('a run that is asked after the wait has time of its own', async () => {
+test('a run that is started after the wait has its full time', async () => {
   const tool = await gate.gated(slowGate)
   const helper = await makeAgent(h, { name: 'helper' })
   const agentId = await cast.agent({ toolIds: [tool.id], agentIds: [helper] })
@@ -125,7 +128,7 @@ test('a run that is asked after the wait has time of its own', async () => {
   expect(end['toolCalls'].map((call: { status: string }) => call.status)).toEqual(['SUCCEEDED', 'SUCCEEDED'])
 })
 
-test('a run that waits for a person ends with the run above it, though its own day is over', async () => {
+test('a run that waits for a person ends with its parent, though its own deadline has passed', async () => {
   const tool = await gate.gated(slowGate)
   const chain = await makeChain(h, 2, (level) => (level === 2 ? { toolIds: [tool.id] } : {}))
   const id = await cast.start(chain.agents[0]!.id, chain.prompt(`call ${tool.name} {"amount":1}`))

@@ -1,4 +1,4 @@
-/** Direct calls at the gate: answered as pending, remembered by their key, run once after the verdict. */
+/** Direct calls at the gate: returned as pending, found again by their key, run once after the verdict. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const stopped = { autoApprove: false }
 
-test('a stopped call is answered as pending and runs after the approval, for which nobody has to stay', async () => {
+test('a stopped call is returned as pending and runs after the approval, without a connected caller', async () => {
   const tool = await gate.gated(stopped)
   const call = await gate.call(tool.id)
   expect(call).toMatchObject({
@@ -54,7 +54,7 @@ test('a rejected and an expired one are settled calls with isError, never sent',
   expect(gate.paid(tool.name)).toEqual([])
 })
 
-test('a repeat with the same key joins the call, while it waits and when it is done, and asks nobody again', async () => {
+test('a repeat with the same key joins the call, pending or settled, and requests no second approval', async () => {
   const tool = await gate.gated(stopped)
   const key = { idempotencyKey: 'order-7' }
   const first = await gate.call(tool.id, { amount: 7 }, key)
@@ -69,13 +69,13 @@ test('a repeat with the same key joins the call, while it waits and when it is d
   const { data } = await h.gql('query($id: ID) { approvals(toolId: $id) { nodes { id } } }', { id: tool.id })
   expect(data['approvals'].nodes).toHaveLength(1)
   await gate.decide(first['approval'].id, 'APPROVE')
-  // Joins it under way or done, and answers its result.
+  // Joins the call, running or settled, and returns its result.
   expect(await gate.call(tool.id, { amount: 7 }, key)).toMatchObject({ id: first['id'], status: 'SUCCEEDED' })
   expect(await gate.call(tool.id, { amount: 7 }, key)).toMatchObject({ id: first['id'], attempt: 1 })
   expect(gate.paid(tool.name)).toHaveLength(1)
 })
 
-test('so does one whose call was rejected: the answer stays, and nothing is asked anew', async () => {
+test('a repeat of a rejected call returns the rejection, and requests no second approval', async () => {
   const tool = await gate.gated(stopped)
   const key = { idempotencyKey: 'order-8' }
   const first = await gate.call(tool.id, { amount: 7 }, key)
@@ -83,7 +83,7 @@ test('so does one whose call was rejected: the answer stays, and nothing is aske
   expect(await gate.call(tool.id, { amount: 7 }, key)).toMatchObject({ id: first['id'], status: 'REJECTED' })
 })
 
-test('another key of the same name asks for itself', async () => {
+test('another caller with the same idempotency key gets a call of its own', async () => {
   const tool = await gate.gated(stopped)
   const { secret } = await gate.key({ role: 'DEVELOPER' })
   const first = await gate.call(tool.id, { amount: 7 }, { idempotencyKey: 'mine' })

@@ -1,4 +1,4 @@
-/** An argument that a tool marks as secret from now on is hidden in what was asked before, too. */
+/** An argument that a tool marks as secret is hidden from then on, also in earlier approvals and calls. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'

@@ -1,4 +1,4 @@
-/** Drift: what was changed between the question and the run was agreed to by nobody. */
+/** Drift: an approval does not cover what was changed between the request and the run. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callFields, gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -81,7 +81,7 @@ describe('a call of a model', () => {
     expect([gate.paid(tool.name).length, gate.paid(`${tool.name}_moved`).length]).toEqual([0, 1])
   })
 
-  test('is asked about again also when the new gate would let it pass, and by the new rule when it is stricter', async () => {
+  test('is asked about again even if the new gate would let it pass, and by the new rule when it is stricter', async () => {
     for (const [changed, quorum] of [
       [{ autoApprove: true }, 1],
       [{ quorum: 2 }, 2],
@@ -99,7 +99,7 @@ describe('a call of a model', () => {
     }
   })
 
-  test('is told as changed when its arguments no longer fit, and not sent', async () => {
+  test('becomes an error that says "changed" when its arguments no longer fit, and is not sent', async () => {
     const tool = await gate.gated(stopped)
     const id = await gate.ask(tool)
     const [first] = await gate.pending(id)
@@ -118,7 +118,7 @@ describe('a call of a model', () => {
     expect(gate.paid(tool.name)).toEqual([])
   })
 
-  test('is told as deleted when its tool is gone', async () => {
+  test('becomes an error that says "deleted" when its tool was deleted', async () => {
     const tool = await gate.gated(stopped)
     const id = await gate.ask(tool)
     const [first] = await gate.pending(id)
@@ -150,7 +150,7 @@ describe('a call of a model', () => {
   })
 })
 
-test('a client call is asked about again, too, before the client hears of it', async () => {
+test('a client call is asked about again, too, before it is passed to the client', async () => {
   const tool = await gate.gatedClient(stopped)
   const id = await gate.ask(tool)
   const [first] = await gate.pending(id)
@@ -195,7 +195,7 @@ describe('a direct call', () => {
     expect([gate.paid(tool.name).length, gate.paid(`${tool.name}_moved`).length]).toEqual([0, 1])
   })
 
-  test('is told as changed or deleted when it cannot be asked any more', async () => {
+  test('becomes an error that says "changed" or "deleted" when it cannot be asked about again', async () => {
     const changed = await asked()
     await moveTo(changed.tool, changed.tool.name, { amount: { type: 'string' } })
     await gate.decide(changed.approvalId, 'APPROVE')

@@ -1,4 +1,4 @@
-/** Edit, then approve: what runs is what the approver wrote, and the model is told. */
+/** Edit, then approve: the call runs with the approver's arguments, and the model is informed. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callFields, gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const stopped = { autoApprove: false }
 
-test('what the approver wrote runs, and call and approval tell what was asked and what was changed', async () => {
+test("the approver's arguments run, and call and approval show the original arguments and the changes", async () => {
   const tool = await gate.gated(stopped)
   const id = await gate.ask(tool, { amount: 500, to: 'mallory' })
   const [approval] = await gate.pending(id)
@@ -39,7 +39,7 @@ test('what the approver wrote runs, and call and approval tell what was asked an
   expect(gate.paid(tool.name).map((one) => one.body)).toEqual([edited])
 })
 
-test('arguments that are taken away and added are told by name, too', async () => {
+test('arguments that were removed and added are named, too', async () => {
   const tool = await gate.gated(stopped)
   const call = await gate.call(tool.id, { amount: 1, to: 'a' })
   await gate.decide(call['approval'].id, 'APPROVE', { arguments: { amount: 1, pin: '1234' } })
@@ -90,7 +90,7 @@ test('arguments and grants go with APPROVE only', async () => {
   expect(await gate.approval(approval.id)).toMatchObject({ status: 'PENDING', votes: [] })
 })
 
-test('whoever read other arguments is refused by the digest', async () => {
+test('a verdict on other arguments is refused by the digest', async () => {
   const tool = await gate.gated({ quorum: 2 })
   const { approval } = await gate.call(tool.id, { amount: 100 })
   const { digest: read } = await gate.approval(approval.id)
@@ -108,7 +108,7 @@ test('whoever read other arguments is refused by the digest', async () => {
   expect(agreed['approval'].status).toBe('APPROVED')
 })
 
-test('an edit starts the votes anew, also one that puts the first arguments back', async () => {
+test('an edit discards earlier votes, also one that restores the original arguments', async () => {
   const tool = await gate.gated({ quorum: 2 })
   const asked = await gate.call(tool.id, { amount: 100 })
   const id = asked['approval'].id
@@ -120,7 +120,7 @@ test('an edit starts the votes anew, also one that puts the first arguments back
   const back = await gate.decide(id, 'APPROVE', { arguments: { amount: 100 } }, first!.secret)
   expect([back['approval'].status, votes(back)]).toEqual(['PENDING', [first!.id]])
   expect(back['approval'].arguments).toEqual({ amount: 100 })
-  // Whoever writes what stands there already agrees to it.
+  // Sending the current arguments is not an edit.
   const same = await gate.decide(id, 'APPROVE', { arguments: { amount: 100 } }, third!.secret)
   expect([same['approval'].status, votes(same)]).toEqual(['APPROVED', [first!.id, third!.id]])
   const done = await gate.untilCall(asked['id'], ['SUCCEEDED'])
@@ -128,7 +128,7 @@ test('an edit starts the votes anew, also one that puts the first arguments back
   expect(gate.paid(tool.name).map((one) => one.body)).toEqual([{ amount: 100 }])
 })
 
-test('nobody edits a call to where the gates ask for more, and agrees alone', async () => {
+test('an editor cannot agree alone to a call for which the gates require more', async () => {
   const tool = await gate.gated({ mode: 'ALWAYS' })
   const over1000 = { properties: { amount: { exclusiveMinimum: 1000 } }, required: ['amount'] }
   const strict = { when: over1000, quorum: 2, approvers: ['ADMIN'] }

@@ -1,4 +1,7 @@
-/** What reviewers hear: every question with its arguments, on one stream, resumed by its cursor; and on the run's own log. */
+/**
+ * What reviewers receive: every approval request with its arguments, on one stream that resumes by its cursor; and
+ * the run's own log.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -33,7 +36,7 @@ const inbox = `subscription($after: String) { projectEvents(after: $after, types
   ... on ApprovalExpiredEvent { approval { id } } ... on ApprovalEscalatedEvent { approval { id } }
   ... on ApprovalVoidedEvent { reason approval { id } } } }`
 
-test('a reviewer hears of a question while it is open, with everything that is needed to decide', async () => {
+test('a reviewer receives a request while it is open, with everything that the decision needs', async () => {
   const { secret, id: reviewer } = await gate.key({ role: 'APPROVER' })
   const tool = await gate.gated({ quorum: 1 })
   const id = await gate.ask(tool, { amount: 42, pin: 'x' })
@@ -50,7 +53,7 @@ test('a reviewer hears of a question while it is open, with everything that is n
       generation: { id },
     },
   })
-  // What was left at a cursor goes on behind it: nothing twice, nothing lost.
+  // A stream that resumes at a cursor continues after it: nothing twice, nothing lost.
   await gate.decide(told.approval.id, 'APPROVE', { expectedDigest: told.approval.digest }, secret)
   const rest = await h.collect(inbox, { after: told.cursor }, (events) => events.length === 1, secret)
   expect(rest).toMatchObject([
@@ -58,7 +61,7 @@ test('a reviewer hears of a question while it is open, with everything that is n
   ])
 })
 
-test('a stream that is open hears of a direct call as it is stopped', async () => {
+test('an open stream receives a direct call when it is stopped', async () => {
   const tool = await gate.gated({ timeoutSeconds: 60 })
   const before = await h.collect(inbox, { after: '0' }, (events) => events.length > 0)
   const live = h.collect(inbox, { after: before.at(-1).cursor }, (events) =>
@@ -73,7 +76,7 @@ test('a stream that is open hears of a direct call as it is stopped', async () =
   })
 })
 
-test('the whole life of approvals stands on the feed in order, each with its cursor', async () => {
+test('the whole life of approvals is on the feed in order, each event with its cursor', async () => {
   const tool = await gate.gated({ quorum: 2, escalateAfterSeconds: 10 })
   const { secret } = await gate.key({ role: 'APPROVER' })
   const all = await h.collect(inbox, { after: '0' }, (events) => events.length > 0)
@@ -103,7 +106,7 @@ test('the whole life of approvals stands on the feed in order, each with its cur
   expect(new Set(told.map((event) => event.cursor)).size).toBe(told.length)
 })
 
-test("the same stands in the run's own log, without a gap, between the step and what follows", async () => {
+test("the run's own log has the same events, without a gap, between the step and what follows", async () => {
   const tool = await gate.gated({ autoApprove: false })
   const id = await gate.ask(tool)
   const [approval] = await gate.pending(id)
@@ -129,7 +132,7 @@ test("the same stands in the run's own log, without a gap, between the step and 
   expect(end['events'].nodes[5]).toMatchObject({ verdict: 'REJECT', approval: { id: approval!['id'] } })
 })
 
-test('a key that may follow events but not see approvals hears that there is one, and no more', async () => {
+test('a key that may follow events but not see approvals receives the event without the approval', async () => {
   const statement = [{ effect: 'Allow', action: ['events:Subscribe'], resource: ['*'] }]
   const { secret } = await gate.key({ policy: { statement } })
   await gate.call((await gate.gated({})).id)

@@ -1,4 +1,6 @@
-/** The gate: a call stops, a human decides, and it runs in place, once; over GraphQL, as reviewers and agents see it. */
+/**
+ * The gate: a call stops, a person decides, and it runs in place, once; over GraphQL, as reviewers and agents see it.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callFields, gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -20,7 +22,7 @@ afterAll(async () => {
 
 const stopped = { autoApprove: false }
 
-test('an approved call runs in place, once, and its generation goes on', async () => {
+test('an approved call runs in place, once, and its generation continues', async () => {
   const tool = await gate.gated(stopped)
   const id = await gate.ask(tool)
   const [approval] = await gate.pending(id)
@@ -45,7 +47,7 @@ test('an approved call runs in place, once, and its generation goes on', async (
     { status: 'SUCCEEDED', attempts: [{ attempt: 1, outcome: 'SUCCEEDED', idempotencyKey: callId }] },
   ])
   expect(gate.paid(tool.name)).toEqual([{ key: callId, body: { amount: 5 } }])
-  // The approval leads to the execution.
+  // The approval links to the execution.
   expect((await gate.approval(approval!['id']))['toolCall']).toMatchObject({
     id: callId,
     status: 'SUCCEEDED',
@@ -53,7 +55,7 @@ test('an approved call runs in place, once, and its generation goes on', async (
   })
 })
 
-test('a rejected call reaches the model as an error with the reason, its sibling is untouched, and the model goes on', async () => {
+test('a rejected call reaches the model as an error with the reason, its sibling is untouched, and the model continues', async () => {
   const tool = await gate.gated({ mode: 'ALWAYS' })
   const agent = await cast.agent({ toolIds: [tool.id, cast.tools.look] })
   const id = await cast.start(
@@ -74,7 +76,7 @@ test('a rejected call reaches the model as an error with the reason, its sibling
   expect(gate.paid(tool.name)).toEqual([])
 })
 
-test('a call that nobody answers is rejected as expired, the model is told, and a late verdict is refused', async () => {
+test('a call without a verdict is rejected as expired, the model is informed, and a late verdict is refused', async () => {
   const tool = await gate.gated(stopped)
   const id = await gate.ask(tool)
   const [approval] = await gate.pending(id)
@@ -100,7 +102,7 @@ test('a call that nobody answers is rejected as expired, the model is told, and 
   expect(gate.paid(tool.name)).toEqual([])
 })
 
-test('a verdict after the deadline is refused although nobody has looked yet', async () => {
+test('a verdict after the deadline is refused although no process has expired the approval yet', async () => {
   const tool = await gate.gated(stopped)
   const [approval] = await gate.pending(await gate.ask(tool))
   await gate.bringForward(approval!['id'], 'expiry')
@@ -108,7 +110,7 @@ test('a verdict after the deadline is refused although nobody has looked yet', a
   expect(gate.paid(tool.name)).toEqual([])
 })
 
-test('the second verdict is told who was faster, with the approval as it stands', async () => {
+test('the second verdict gets an error that names the first one, with the current approval', async () => {
   const tool = await gate.gated(stopped)
   const [approval] = await gate.pending(await gate.ask(tool))
   await gate.decide(approval!['id'], 'REJECT', { reason: 'first' })

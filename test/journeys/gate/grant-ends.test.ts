@@ -34,7 +34,7 @@ async function grantsOf(tool: Tool, active?: boolean): Promise<Record<string, an
   return data['grants'].nodes
 }
 
-/** Approves a direct call with this grant; answers the grant. */
+/** Approves a direct call with this grant and returns the grant. */
 async function granted(tool: Tool, grant: object, args: object = { amount: 5 }, key?: string) {
   const call = await gate.call(tool.id, args, {}, key)
   const decided = await gate.decide(call['approval'].id, 'APPROVE', { grant: { ...plain, ...grant } })

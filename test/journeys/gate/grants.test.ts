@@ -1,4 +1,4 @@
-/** Grants: a verdict that lets some next calls pass, never without an end and a number. */
+/** Grants: a verdict that lets some later calls pass, always with an end and a maximum number of uses. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -31,7 +31,7 @@ async function grantsOf(tool: Tool): Promise<Record<string, any>[]> {
   return data['grants'].nodes
 }
 
-/** Approves a direct call with this grant; answers the grant. */
+/** Approves a direct call with this grant and returns the grant. */
 async function granted(tool: Tool, grant: object, args: object = { amount: 5 }, key?: string) {
   const call = await gate.call(tool.id, args, {}, key)
   const decided = await gate.decide(call['approval'].id, 'APPROVE', { grant: { ...plain, ...grant } })
@@ -46,7 +46,7 @@ const passes = async (tool: Tool, args: object = { amount: 5 }, key?: string): P
 const newTool = (more: object = {}) => gate.gated({ autoApprove: false }, more)
 
 describe('the scope', () => {
-  test('EXACT covers the same arguments only, in whatever order they are written', async () => {
+  test('EXACT covers the same arguments only, in any order of keys', async () => {
     const tool = await newTool()
     await granted(tool, { scope: 'EXACT' }, { amount: 5, to: 'a' })
     expect(await passes(tool, { to: 'a', amount: 5 })).toBe(true)
@@ -72,7 +72,7 @@ describe('the scope', () => {
     expect([await passes(tool, { amount: 9000 }), await passes(other)]).toEqual([true, false])
   })
 
-  test('EXACT of an edited call covers what ran, not what was asked', async () => {
+  test('EXACT of an edited call covers the arguments that ran, not the original ones', async () => {
     const tool = await newTool()
     const call = await gate.call(tool.id, { amount: 500 })
     const grant = { ...plain, scope: 'EXACT' }
@@ -164,7 +164,7 @@ test('a grant lets client calls pass to their client, and a stop tool to the end
   })
 })
 
-test('a grant agrees to no more than those did who gave it', async () => {
+test('a grant fulfils no more than its approval did', async () => {
   const tool = await newTool()
   await granted(tool, {})
   expect(await passes(tool, { amount: 5000 })).toBe(true)
@@ -183,7 +183,7 @@ test('a grant agrees to no more than those did who gave it', async () => {
   }
 })
 
-test('a grant of the stricter gate lets pass what the laxer one asks for', async () => {
+test('a grant of a stricter gate lets calls of a less strict one pass', async () => {
   const tool = await newTool()
   const agentId = await cast.agent({
     toolIds: [tool.id],
@@ -221,7 +221,7 @@ test.each([
   expect([await grantsOf(tool), gate.paid(tool.name)]).toEqual([[], []])
 })
 
-test('a grant goes with the vote that reaches the quorum', async () => {
+test('a grant must be sent with the vote that reaches the quorum', async () => {
   const tool = await gate.gated({ quorum: 2 })
   const { approval } = await gate.call(tool.id)
   const early = await gate.decide(approval.id, 'APPROVE', { grant: plain })

@@ -1,4 +1,7 @@
-/** What a schema marks as writeOnly or a password runs, and is shown nowhere: approvals, calls, events, audit, logs. */
+/**
+ * Arguments that a schema marks as writeOnly or as a password are sent to the tool, and shown nowhere: approvals,
+ * calls, events, audit, logs.
+ */
 import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Log } from '../../../src/core/log.ts'
@@ -24,7 +27,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-/** Stands in every value that must not be seen. */
+/** Part of every value that must not be visible. */
 const secret = 'hunter2'
 
 const inputSchema = {
@@ -62,7 +65,7 @@ function furnished(): Promise<{ id: string; name: string }> {
   return gate.gated({ autoApprove: false }, { config, presetParameters: { key: `${secret}-preset` } })
 }
 
-/** Everything that anybody may read of approvals, calls, runs, events and audits, as text. */
+/** Everything that a user can read of approvals, calls, runs, events and audit entries, as text. */
 async function everything(): Promise<string> {
   const { data, errors } = await h.gql(`{
     approvals(first: 20) { nodes { ${approvalFields} } }
@@ -96,7 +99,7 @@ test('a direct call is asked about and shown masked, and runs with the real valu
   expect(gate.paid(name).map((one) => one.body)).toEqual([{ ...args, key: `${secret}-preset` }])
 })
 
-test('so is a call of a model, on the feed of the reviewers too', async () => {
+test('a call of a model is masked too, also on the feed of the reviewers', async () => {
   const tool = await furnished()
   const id = await gate.ask(tool, args)
   const [approval] = await gate.pending(id)
@@ -115,7 +118,7 @@ test('so is a call of a model, on the feed of the reviewers too', async () => {
   expect(end['toolCalls'][0].arguments).toEqual(shown)
 })
 
-test('what an approver writes is masked as well', async () => {
+test("an approver's arguments are masked as well", async () => {
   const { id, name } = await furnished()
   const call = await gate.call(id, args)
   const edited = { amount: 1, pin: `${secret}-edited` }
@@ -126,7 +129,7 @@ test('what an approver writes is masked as well', async () => {
   expect(gate.paid(name).map((one) => one.body)).toEqual([{ ...edited, key: `${secret}-preset` }])
 })
 
-test('arguments that a model got wrong are not shown in the raw', async () => {
+test('invalid arguments of a model are not shown in raw form', async () => {
   const tool = await furnished()
   const id = await gate.ask(tool, { ...args, amount: 'seven' })
   const end = await h.until(id, ['COMPLETED'], 'toolCalls { status arguments rawArguments errorCode }')
@@ -134,7 +137,7 @@ test('arguments that a model got wrong are not shown in the raw', async () => {
   expect(JSON.parse(end['toolCalls'][0].rawArguments)).toEqual({ ...shown, amount: 'seven' })
 })
 
-test('arguments that a caller or an approver got wrong are not echoed', async () => {
+test('invalid arguments of a caller or an approver are not repeated in the error', async () => {
   const { id } = await furnished()
   const { approval } = await gate.call(id, args)
   const faulty = { ...args, pin: 7, amount: `${secret}-amount`, card: `${secret}-card` }
@@ -153,7 +156,7 @@ test('arguments that a caller or an approver got wrong are not echoed', async ()
   expect(JSON.stringify(answers)).not.toContain(secret)
 })
 
-test('a preset alone is masked in what is asked, and an edit cannot bring it to light', async () => {
+test('a preset is masked in the approval, and an edit cannot reveal it', async () => {
   const { id, name } = await furnished()
   const call = await gate.call(id, {})
   expect(await gate.approval(call['approval'].id)).toMatchObject({ arguments: { key: '[masked]' } })

@@ -1,4 +1,7 @@
-/** Server, client and gated calls in one step: nothing waits for anything else, and the end voids what is still asked. */
+/**
+ * Server, client and gated calls in one step: none waits for another, and the end of the generation voids open
+ * approvals.
+ */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
@@ -11,7 +14,7 @@ let h: Harness
 let cast: Cast
 let gate: GateStory
 let slow: Loopback
-/** Lets the requests that hang be answered. */
+/** Releases the pending responses of the upstream. */
 let release: () => void
 
 beforeAll(async () => {
@@ -37,7 +40,7 @@ async function slowTool(): Promise<{ id: string; name: string }> {
   return { id: (await h.mutate('createTool', { name, config }, 'tool { id }'))['tool'].id, name }
 }
 
-/** Events of a generation until there is one of this kind (about this tool); with the approvals they tell of. */
+/** Events of a generation until there is one of this kind (about this tool), with their approvals. */
 const events = (id: string, enough: (all: any[]) => boolean) =>
   h.collect(
     `subscription($id: ID!) { generationEvents(generationId: $id) { type
@@ -50,7 +53,7 @@ const has = (type: string, name?: string) => (all: any[]) =>
   all.some((event) => event.type === type && (!name || event.name === name))
 const askedIn = (all: any[]): string => all.find((event) => event.type === 'APPROVAL_REQUESTED').approval.id
 
-test('an approved call runs while a slow sibling still runs, and so does what the client answers', async () => {
+test('an approved call runs while a slow sibling still runs, and so does a client call', async () => {
   const [paid, late] = [await gate.gated(stopped), await slowTool()]
   const agentId = await cast.agent({ toolIds: [paid.id, late.id, cast.tools.ask] })
   const id = await cast.start(
@@ -102,7 +105,7 @@ test('without parallelToolCalls an approved call takes its turn behind the one t
   ])
 })
 
-test('a cancelled generation voids what it asked, and a later verdict is refused', async () => {
+test('a cancelled generation voids its approvals, and a later verdict is refused', async () => {
   const tool = await gate.gated(stopped)
   const id = await gate.ask(tool)
   const [approval] = await gate.pending(id)
@@ -124,7 +127,7 @@ test('a cancelled generation voids what it asked, and a later verdict is refused
   expect(gate.paid(tool.name)).toEqual([])
 })
 
-test('so does one that is cancelled while a sibling runs, which is heard out', async () => {
+test('a generation that is cancelled while a sibling runs does so too, and the sibling is allowed to finish', async () => {
   const [paid, late] = [await gate.gated(stopped), await slowTool()]
   const agentId = await cast.agent({ toolIds: [paid.id, late.id] })
   const id = await cast.start(agentId, `call ${late.name} {}\ncall ${paid.name} {"amount": 1}`)
@@ -142,11 +145,11 @@ test('so does one that is cancelled while a sibling runs, which is heard out', a
   expect(await gate.approval(approvalId)).toMatchObject({ status: 'VOIDED' })
 })
 
-test('a generation whose time is over voids what it asked', async () => {
+test('a generation whose deadline has passed voids its approvals', async () => {
   const tool = await gate.gated(stopped)
   const id = await gate.ask(tool)
   const [approval] = await gate.pending(id)
-  // The time that it waits for a person does not count, so its own must have been over before.
+  // The time that it waits for a person does not count, so the deadline must have passed before.
   await query(
     h.app.services.db,
     sql`update generations set deadline_at = now() - interval '1 minute', wake_at = now()
@@ -162,7 +165,7 @@ test('a generation whose time is over voids what it asked', async () => {
   expect(await gate.decide(approval!['id'], 'APPROVE')).toMatchObject({ code: 'CONFLICT' })
 })
 
-test('silence rejects a call while a sibling still runs', async () => {
+test('an approval expires while a sibling still runs', async () => {
   const [paid, late] = [await gate.gated(stopped), await slowTool()]
   const agentId = await cast.agent({ toolIds: [paid.id, late.id] })
   const id = await cast.start(
@@ -183,7 +186,7 @@ test('silence rejects a call while a sibling still runs', async () => {
   ])
 })
 
-test('a client that is late may end the run, and then the open question is void', async () => {
+test('a late client may end the run, and then the open approval is void', async () => {
   const paid = await gate.gated(stopped)
   const settings = { clientTimeoutMs: 1000, onClientTimeout: 'EXPIRE' }
   const agentId = await cast.agent({ toolIds: [paid.id, cast.tools.ask], ...settings })

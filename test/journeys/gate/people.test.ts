@@ -1,4 +1,4 @@
-/** Who decides: quorums, the requester, roles, escalation, and what is kept of every verdict. */
+/** Who may decide: quorums, the requester, roles, escalation, and what is recorded of every verdict. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
@@ -28,7 +28,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-/** A stopped direct call behind this gate; answers the id of its approval. */
+/** A stopped direct call behind this gate. Returns the ids of its approval and call. */
 async function asked(policy: object, key?: string): Promise<{ id: string; callId: string; name: string }> {
   const tool = await gate.gated(policy)
   const call = await gate.call(tool.id, { amount: 1 }, {}, key)
@@ -97,7 +97,7 @@ describe('a quorum of two', () => {
   })
 })
 
-test('whoever asked may not decide when the gate says so, neither way; another key may', async () => {
+test('the requester may neither approve nor reject when the gate excludes it; another key may', async () => {
   const { id, callId } = await asked({ excludeRequester: true }, keys.admin.secret)
   for (const verdict of ['APPROVE', 'REJECT'] as const)
     expect(await refusal(id, keys.admin.secret, verdict)).toMatchObject({
@@ -130,7 +130,7 @@ test('a policy may allow verdicts about one tool only', async () => {
 })
 
 describe('roles', () => {
-  test('only keys of the roles decide; a policy of its own is no role', async () => {
+  test('only keys with the roles decide; a policy of its own is no role', async () => {
     const { id } = await asked({ approvers: ['APPROVER'] })
     for (const key of [keys.admin.secret, keys.custom.secret, adminKey])
       expect(await refusal(id, key)).toMatchObject({
@@ -140,7 +140,7 @@ describe('roles', () => {
     expect((await gate.decide(id, 'APPROVE', {}, keys.two.secret))['approval'].status).toBe('APPROVED')
   })
 
-  test('without roles everyone with approvals:Decide does, a policy of its own as well', async () => {
+  test('without roles every key with approvals:Decide may decide, also one with a policy of its own', async () => {
     const { id } = await asked({})
     expect((await gate.decide(id, 'APPROVE', {}, keys.custom.secret))['approval'].status).toBe('APPROVED')
   })
@@ -156,7 +156,7 @@ describe('roles', () => {
     )
   })
 
-  test('a denial leaves a trace in the audit', async () => {
+  test('a denial is written to the audit', async () => {
     const { id } = await asked({ approvers: ['APPROVER'] })
     await refusal(id, keys.admin.secret)
     const { toolId } = await toolOf(id)
@@ -172,7 +172,7 @@ describe('roles', () => {
   })
 })
 
-test('nobody answered for a while: an event tells it, admins may decide from then on, and the deadline still stands', async () => {
+test('without a verdict for a while: an event reports it, admins may decide from then on, and the deadline is unchanged', async () => {
   const { id } = await asked({ approvers: ['APPROVER'], escalateAfterSeconds: 100 })
   expect(await refusal(id, keys.admin.secret)).toMatchObject(forbidden)
   await gate.bringForward(id, 'escalation')
@@ -195,7 +195,7 @@ test('nobody answered for a while: an event tells it, admins may decide from the
   expect(await gate.untilCall(other.callId, ['EXPIRED'])).toMatchObject({ errorCode: 'approval_expired' })
 })
 
-test('every verdict keeps who, when, from where and why, and stands in the audit', async () => {
+test('every verdict records who, when, from where and why, and is in the audit', async () => {
   const { id, callId } = await asked({})
   const before = Date.now()
   const said = { reason: 'seen the invoice', note: 'ask Ada next time' }

@@ -1,4 +1,4 @@
-/** Many at the same instant: cancels and verdicts, and the uses of a grant; on both databases. */
+/** Many requests at the same instant: cancels and verdicts, and the uses of a grant; on both databases. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../../support/databases.ts'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
@@ -82,7 +82,7 @@ describe.each([
   )
 
   test.skipIf(!answers)(
-    'fifty calls on a grant of seven uses: seven pass, the others are asked',
+    'fifty calls on a grant of seven uses: seven pass, the others need an approval',
     async () => {
       const tool = await gate.gated({ autoApprove: false })
       const first = await gate.call(tool.id)
@@ -103,21 +103,24 @@ describe.each([
     },
   )
 
-  test.skipIf(!answers)('fifty generations on a grant of its agent: never one too many', async () => {
-    const tool = await gate.gated({ autoApprove: false })
-    const agentId = await cast.agent({ toolIds: [tool.id] })
-    const ask = (n: number) => cast.start(agentId, `call ${tool.name} {"amount": ${n}}\nthen\nsay done`)
-    const [approval] = await gate.pending(await ask(0))
-    const grant = { scope: 'TOOL', holder: 'AGENT', expiresInSeconds: 600, maxUses: 9 }
-    await gate.decide(approval!['id'], 'APPROVE', { grant })
-    const ids = await Promise.all(Array.from({ length: 50 }, (_, i) => ask(i + 1)))
-    const ends = await Promise.all(ids.map((id) => h.until(id, ['COMPLETED', 'AWAITING_APPROVAL'])))
-    expect(ends.filter((end) => end['status'] === 'COMPLETED')).toHaveLength(9)
-    expect(gate.paid(tool.name)).toHaveLength(10)
-  })
+  test.skipIf(!answers)(
+    'fifty generations on a grant of their agent: never more uses than allowed',
+    async () => {
+      const tool = await gate.gated({ autoApprove: false })
+      const agentId = await cast.agent({ toolIds: [tool.id] })
+      const ask = (n: number) => cast.start(agentId, `call ${tool.name} {"amount": ${n}}\nthen\nsay done`)
+      const [approval] = await gate.pending(await ask(0))
+      const grant = { scope: 'TOOL', holder: 'AGENT', expiresInSeconds: 600, maxUses: 9 }
+      await gate.decide(approval!['id'], 'APPROVE', { grant })
+      const ids = await Promise.all(Array.from({ length: 50 }, (_, i) => ask(i + 1)))
+      const ends = await Promise.all(ids.map((id) => h.until(id, ['COMPLETED', 'AWAITING_APPROVAL'])))
+      expect(ends.filter((end) => end['status'] === 'COMPLETED')).toHaveLength(9)
+      expect(gate.paid(tool.name)).toHaveLength(10)
+    },
+  )
 
   test.skipIf(!answers)(
-    'verdicts, outputs, silence and slow siblings all at once: every run ends, every approved call ran once',
+    'verdicts, outputs, expiry and slow siblings at the same time: every run ends, every approved call ran once',
     async () => {
       const [one, two, three] = [await gate.gated({}), await gate.gated({}), await gate.gated({})]
       const config = { http: { url: `${cast.upstream.url}/quick`, inputSchema: objectSchema({}) } }

@@ -1,4 +1,4 @@
-/** What a gate may say, which calls it stops, and that the strictest of tool and agent holds. */
+/** What a gate may contain, which calls it stops, and that the stricter of tool and agent applies. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -33,7 +33,7 @@ async function saved(input: object): Promise<Record<string, any>> {
   return changed?.gate ?? refused
 }
 
-describe('a gate as it is written', () => {
+describe('the fields of a gate', () => {
   const plain = {
     timeoutSeconds: 300,
     quorum: 1,
@@ -115,7 +115,7 @@ describe('a gate as it is written', () => {
 describe('a tool that is annotated as destructive', () => {
   const annotations = { destructiveHint: true }
 
-  test('stops every call while nobody set a gate, and not when the operator switched it off by name', async () => {
+  test('stops every call while it has no gate, but not when the operator switched the gate off explicitly', async () => {
     const tool = await gate.gated(null, { annotations })
     expect((await gate.call(tool.id))['status']).toBe('AWAITING_APPROVAL')
     expect(await saved({ annotations })).toMatchObject({ mode: 'ALWAYS', source: 'DESTRUCTIVE_HINT' })
@@ -131,7 +131,7 @@ describe('a tool that is annotated as destructive', () => {
     expect((await gate.call(tool.id))['status']).toBe('AWAITING_APPROVAL')
   })
 
-  test('and one that only says what it is not passes', async () => {
+  test('one with annotations that only deny something passes', async () => {
     const tool = await gate.gated(null, { annotations: { destructiveHint: false, readOnlyHint: false } })
     expect((await gate.call(tool.id))['status']).toBe('SUCCEEDED')
   })
@@ -145,7 +145,7 @@ describe('WHEN', () => {
     expect(gate.paid(tool.name).map((one) => one.body)).toEqual([{ amount: 100 }])
   })
 
-  test('looks at the merged arguments: a preset decides, and a caller cannot talk it away', async () => {
+  test('evaluates the merged arguments: a preset decides, and a caller cannot override it', async () => {
     const when = { properties: { to: { const: 'abroad' } }, required: ['to'] }
     const abroad = await gate.gated({ when }, { presetParameters: { to: 'abroad' } })
     expect((await gate.call(abroad.id, { amount: 1, to: 'home' }))['status']).toBe('AWAITING_APPROVAL')
@@ -154,10 +154,10 @@ describe('WHEN', () => {
   })
 })
 
-describe('the strictest of tool and agent', () => {
+describe('the stricter of tool and agent', () => {
   const required = async (id: string) => (await gate.pending(id))[0]!['requirement']
 
-  test('holds in every part', async () => {
+  test('applies in every part', async () => {
     const tool = await gate.gated({
       timeoutSeconds: 600,
       quorum: 1,
@@ -181,7 +181,7 @@ describe('the strictest of tool and agent', () => {
     })
   })
 
-  test('is that of the tool when the agent only says less', async () => {
+  test('is that of the tool when the agent requires less', async () => {
     const tool = await gate.gated({ timeoutSeconds: 60, quorum: 2, escalateAfterSeconds: 10 })
     const lax = { timeoutSeconds: 600, escalateAfterSeconds: 300 }
     const strict = { timeoutSeconds: 60, quorum: 2, escalateAfterSeconds: 10, approvers: [] }
@@ -206,13 +206,13 @@ describe('the strictest of tool and agent', () => {
     expect(small['output'].text).toBe('done')
   })
 
-  test('an escalation that would come after the shorter deadline is none', async () => {
+  test('an escalation that would come after the shorter deadline is dropped', async () => {
     const tool = await gate.gated({ timeoutSeconds: 600, escalateAfterSeconds: 100 })
     const id = await gate.ask(tool, { amount: 1 }, { gate: { timeoutSeconds: 50 } })
     expect(await required(id)).toMatchObject({ timeoutSeconds: 50, escalateAfterSeconds: null })
   })
 
-  test('a run cannot open the gate in passing', async () => {
+  test('a run cannot loosen the gate of its agent', async () => {
     const agentId = await cast.agent({ gate: { mode: 'ALWAYS' } })
     for (const gateOfRun of [{ mode: 'NEVER' }, { autoApprove: true }, null]) {
       const input = { agentId, prompt: 'hi', gate: gateOfRun }

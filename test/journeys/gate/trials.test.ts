@@ -1,4 +1,4 @@
-/** The gate tried dry, and the inbox of the people at it: filters, pages and counts. */
+/** Gates evaluated without side effects, and the approvers' inbox: filters, pages and counts. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
@@ -29,7 +29,7 @@ describe('evaluateGate', () => {
       key,
     )
 
-  test('tells what a call would meet, and calls, asks and uses up nothing', async () => {
+  test('returns what a call would need, and calls, asks and uses up nothing', async () => {
     const tool = await gate.gated({ when: over100, quorum: 2, approvers: ['ADMIN'] })
     expect((await evaluate(tool.id, { amount: 100 })).data['evaluateGate']).toEqual({
       stops: false,
@@ -48,7 +48,7 @@ describe('evaluateGate', () => {
     expect([data['toolCalls'].nodes, data['approvals'].nodes, gate.paid(tool.name)]).toEqual([[], [], []])
   })
 
-  test('names the grant that would let it pass, for the key that asks', async () => {
+  test("names the grant that would let it pass, for the caller's key", async () => {
     const tool = await gate.gated({})
     const { id, approval } = await gate.call(tool.id)
     const grant = { scope: 'EXACT', holder: 'CALLER', expiresInSeconds: 60, maxUses: 1 }
@@ -80,7 +80,7 @@ describe('evaluateGate', () => {
   })
 })
 
-test('arguments and drafts that are too deep are refused, not walked', async () => {
+test('arguments and drafts that are nested too deeply are refused without being traversed', async () => {
   const tool = await gate.gated({})
   const deep = '{"a":'.repeat(500) + '1' + '}'.repeat(500)
   for (const [query, value] of [
@@ -108,7 +108,7 @@ describe('previewGate', () => {
       { id: toolId, gate: draft, last },
     )
 
-  test('replays a draft over the newest calls against the gate of now', async () => {
+  test('replays a draft over the newest calls and compares it with the current gate', async () => {
     const tool = await gate.gated({ when: { properties: { to: { const: 'abroad' } }, required: ['to'] } })
     for (const args of [
       { amount: 50 },
@@ -132,7 +132,7 @@ describe('previewGate', () => {
     expect((await gate.call(tool.id, { amount: 150 }))['status']).toBe('SUCCEEDED')
   })
 
-  test('looks at merged arguments, and leaves out calls that no longer fit', async () => {
+  test('evaluates merged arguments, and skips calls that no longer fit', async () => {
     const tool = await gate.gated(null)
     await gate.call(tool.id, { amount: 1, to: 'home' })
     await h.mutate('updateTool', { id: tool.id, presetParameters: { to: 'abroad' } }, 'tool { version }')
@@ -205,7 +205,7 @@ describe('the inbox', () => {
     expect(await counts(byTool)).toEqual({ pending: 1, approved: 1, rejected: 1, expired: 1 })
   })
 
-  test('has pages that neither lose nor repeat, also while new ones come and old ones go', async () => {
+  test('has pages that neither lose nor repeat, also while approvals are added and settled', async () => {
     const tool = await gate.gated({})
     const made: string[] = []
     for (let i = 0; i < 7; i++) made.unshift((await gate.call(tool.id))['approval'].id)

@@ -1,4 +1,6 @@
-/** What a real wire carries of the gate: denials, silence and edits reach the model, and its history stays legal. */
+/**
+ * The gate over a real provider protocol: rejections, expiry and edits reach the model, and its history stays valid.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../../support/gate-story.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -36,7 +38,7 @@ describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (k
     await h.mutate('setProvider', input, 'provider { name }')
   })
 
-  /** A step with two gated calls; answers the generation and the approvals of both, in call order. */
+  /** A step with two gated calls. Returns the generation and both approvals, in call order. */
   async function twoCalls() {
     const tool = await gate.gated({ autoApprove: false })
     const call = (amount: number) => ({ name: tool.name, arguments: JSON.stringify({ amount }) })
@@ -50,7 +52,7 @@ describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (k
     return { id, tool, of }
   }
 
-  /** The last request as text, and that the provider had nothing to say against it. */
+  /** The last request as text; checks that the provider accepted it. */
   async function told(id: string): Promise<string> {
     expect(await h.until(id, ['COMPLETED', 'FAILED'])).toMatchObject({
       status: 'COMPLETED',
@@ -61,7 +63,7 @@ describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (k
     return JSON.stringify(body).replaceAll('\\', '')
   }
 
-  test('a denial and a silence are error results with their code, the reason among them', async () => {
+  test('a rejection and an expiry are error results with their code, including the reason', async () => {
     const { id, of, tool } = await twoCalls()
     await gate.decide(of(1), 'REJECT', { reason: 'the budget is spent', note: 'a secret note' })
     await gate.bringForward(of(2), 'expiry')
@@ -72,7 +74,7 @@ describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (k
     expect(gate.paid(tool.name)).toEqual([])
   })
 
-  test('an edit is told by the names of what was changed', async () => {
+  test('an edit is reported by the names of the changed arguments', async () => {
     const { id, of, tool } = await twoCalls()
     await gate.decide(of(1), 'APPROVE', { arguments: { amount: 7, to: 'x' } })
     await gate.decide(of(2), 'APPROVE')

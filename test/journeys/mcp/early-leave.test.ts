@@ -55,7 +55,7 @@ test('a modern client that disconnects while its call is being committed has it 
   const { url, callerKey } = agent
   const { reached, release } = holdNext()
   const connection = new AbortController()
-  const params = { name: 'pay', arguments: { word: 'hung up' } }
+  const params = { name: 'pay', arguments: { word: 'disconnected' } }
   const call = openModern(url, callerKey, 'tools/call', params, connection.signal).catch(() => null)
   await reached
   connection.abort()
@@ -63,7 +63,7 @@ test('a modern client that disconnects while its call is being committed has it 
   // When another request has its response, the server knows of the closed connection.
   await rpc(url, callerKey, { jsonrpc: '2.0', id: 1, method: 'ping' })
   release()
-  expect(await ended('hung up')).toMatchObject(withdrawn)
+  expect(await ended('disconnected')).toMatchObject(withdrawn)
 })
 
 test('a stream that was refused or has ended is not registered for revocation', async () => {

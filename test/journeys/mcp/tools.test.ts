@@ -115,12 +115,12 @@ describe('the reference server', () => {
 
 describe('presets', () => {
   test('are hidden from the schema of an action that has them, always override, and are left out elsewhere', async () => {
-    const tool = await mcpTool({ url: modern.url }, { presetParameters: { account: 'house' } })
+    const tool = await mcpTool({ url: modern.url }, { presetParameters: { account: 'shared' } })
     const pay = tool['actions'].find((one: any) => one.action === 'pay')
     expect(Object.keys(pay.inputSchema.properties)).toEqual(['amount'])
     const done = await call(tool['id'], 'pay', { amount: 3, account: 'mine' })
-    expect(done).toMatchObject({ content: [{ text: 'paid {"amount":3,"account":"house"}' }] })
-    expect(callsOf('pay').at(-1)!.params.arguments).toEqual({ amount: 3, account: 'house' })
+    expect(done).toMatchObject({ content: [{ text: 'paid {"amount":3,"account":"shared"}' }] })
+    expect(callsOf('pay').at(-1)!.params.arguments).toEqual({ amount: 3, account: 'shared' })
     await call(tool['id'], 'look')
     expect(callsOf('look').at(-1)!.params.arguments).toEqual({})
   })

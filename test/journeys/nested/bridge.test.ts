@@ -1,4 +1,4 @@
-/** Runs within runs behind an MCP client: it talks to one agent, and a person decides about what another one wants. */
+/** Child runs behind an MCP client: it talks to one agent, and a person decides about a call of another one. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callRaw, rpc } from '../../support/bridge.ts'
 import { makeGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
@@ -17,7 +17,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-test('a call at the gate below is pending for the caller, and its approval brings the answer of the whole chain', async () => {
+test('a stopped call of a child run is pending for the caller, and its approval leads to the answer of the whole chain', async () => {
   const front = await makeAgent(h, { name: 'front', agentIds: [agent.agentId], mcp: { enabled: true } })
   const url = `${h.url}/mcp/${front}`
   const listed = await rpc(url, agent.callerKey, { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} })

@@ -1,4 +1,4 @@
-/** How chains end: from the bottom up, all of them, with everything that was open in them. */
+/** How chains end: from the bottom up, completely, with all their open calls. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runtimeName } from '../../../src/domain/tools/index.ts'
@@ -22,7 +22,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-/** A chain of four that waits at its end for a client and at the gate. */
+/** A chain of four whose last run waits for a client and at the gate. */
 async function waiting(top: object = {}) {
   const tool = await gate.gated({ autoApprove: false })
   const chain = await makeChain(h, 4, (level) => ({
@@ -53,7 +53,7 @@ async function expectEnded(root: string, statuses: string[], approvalId: string 
 const all = (status: string) => [status, status, status, status]
 const terminal = ['COMPLETED', 'FAILED', 'CANCELLED', 'EXPIRED']
 
-test('a cancel of the root ends the whole chain, from the bottom up, with its open questions', async () => {
+test('a cancel of the root ends the whole chain, from the bottom up, with its open calls', async () => {
   const { root, approvalId } = await waiting()
   const asked = await h.mutate(
     'cancelGeneration',
@@ -79,7 +79,7 @@ test('a cancel of the root ends the whole chain, from the bottom up, with its op
   expect(types.at(-1)).toBe('GENERATION_CANCELLED')
 })
 
-test('a cancel in the middle ends what is under it; the run above gets an error and goes on', async () => {
+test('a cancel in the middle ends the descendants; the parent gets an error and continues', async () => {
   const { root, approvalId } = await waiting()
   const [, second] = await chainUnder(h, root)
   await h.mutate('cancelGeneration', { generationId: second!['id'] }, 'generation { id }')
@@ -89,7 +89,7 @@ test('a cancel in the middle ends what is under it; the run above gets an error 
   expect(run!['toolCalls']).toMatchObject([{ status: 'ERRORED', errorCode: 'agent_cancelled' }])
 })
 
-test('the deadline of the root bounds all under it: at that moment the whole chain expires', async () => {
+test('the deadline of the root bounds its descendants: at that moment the whole chain expires', async () => {
   const chain = await makeChain(h, 4, (level) => ({
     ...(level === 4 ? { toolIds: [cast.tools.ask] } : {}),
     ...(level === 1 ? { timeoutMs: 3000 } : {}),
@@ -103,7 +103,7 @@ test('the deadline of the root bounds all under it: at that moment the whole cha
   await expectEnded(root, all('EXPIRED'), null)
 })
 
-test('a client that the root gives up on with EXPIRE ends the runs that it waits for as well', async () => {
+test('a client call of the root that times out with EXPIRE ends the child runs as well', async () => {
   const worker = await makeAgent(h, { name: 'patient', toolIds: [cast.tools.ask] })
   const asker = await makeAgent(h, {
     name: 'impatient',
@@ -121,9 +121,9 @@ test('a client that the root gives up on with EXPIRE ends the runs that it waits
   expect((await chainUnder(h, root)).map((run) => run['status'])).toEqual(['EXPIRED', 'CANCELLED'])
 })
 
-test('a run that fails by a fault of the server takes the runs under it with it', async () => {
+test('a run that fails by a server error ends its child runs', async () => {
   const { root, approvalId } = await waiting()
-  // Rows that nobody can read any more: the next look at the root stumbles.
+  // Settings that the server cannot read: the next claim of the root fails.
   await query(
     h.app.services.db,
     sql`update generations set settings = settings - 'budget', status = 'QUEUED', wake_at = now() where id = ${root}`,
@@ -136,7 +136,7 @@ test('a run that fails by a fault of the server takes the runs under it with it'
 })
 
 describe('limits', () => {
-  test('a hundred runs under one root, and the next is a tool error with which the run goes on', async () => {
+  test('after a hundred descendants of a root, the next is a tool error and the run continues', async () => {
     const worker = await makeAgent(h, { name: 'one of many', toolIds: [cast.tools.ask] })
     const name = runtimeName(['one of many'])
     const asker = await makeAgent(h, { name: 'asker of many', agentIds: [worker] })
@@ -144,7 +144,7 @@ describe('limits', () => {
     const one = `call ${name} ${JSON.stringify({ message: inner })}`
     const root = await cast.start(asker, `${one}\nthen\n${one}\n${one}\nthen\nsay went on`)
     await untilAsked(h, root, 1)
-    // As if it had asked ninety-eight others before.
+    // As if it had started ninety-eight others before.
     await query(
       h.app.services.db,
       sql`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input,

@@ -1,4 +1,6 @@
-/** People and clients at the gate of runs within runs: their questions reach the root, their answers the run that asks. */
+/**
+ * Approvals and client calls of child runs: requests appear at the root, and the responses reach the run that asked.
+ */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runtimeName } from '../../../src/domain/tools/index.ts'
@@ -43,7 +45,7 @@ async function chainTo(toolId: string, top: object = {}) {
 
 const requested = (events: any[]) => events.find((event) => event.type === 'APPROVAL_REQUESTED')
 
-test('a gate three levels down stands in the root: its feed, its status, its required action and the list', async () => {
+test('a stopped call three levels down appears at the root: its feed, its status, its required action and the list', async () => {
   const tool = await gate.gated({ autoApprove: false })
   const root = await (await chainTo(tool.id)).start(`call ${tool.name} {"amount":1}\nthen\nsay paid`)
   const heard = await h.collect(feed, { id: root }, (events) => Boolean(requested(events)))
@@ -86,7 +88,7 @@ test('a gate three levels down stands in the root: its feed, its status, its req
   ])
 })
 
-test('an approval that nobody answers expires three levels down, the root hears of it, the chain goes on', async () => {
+test('an approval without a verdict expires three levels down, the root gets the event, the chain continues', async () => {
   const tool = await gate.gated({ autoApprove: false })
   const root = await (await chainTo(tool.id)).start(`call ${tool.name} {"amount":1}\nthen\nsay not paid`)
   const { approval } = requested(await h.collect(feed, { id: root }, (events) => Boolean(requested(events))))
@@ -136,7 +138,7 @@ describe('outputs of client calls three levels down, submitted to the root', () 
 })
 
 describe('rights', () => {
-  test('who may not start the agent gets forbidden, and the run goes on without', async () => {
+  test('a requester who may not start the agent gets forbidden, and the run continues without', async () => {
     const secret = await makeAgent(h, { name: 'secret agent' })
     const asker = await makeAgent(h, { name: 'asker of secrets', agentIds: [secret] })
     const policy = {
@@ -166,12 +168,12 @@ describe('rights', () => {
     })
   })
 
-  test("the gate of the root's agent holds two levels down, also for what an approver edits", async () => {
+  test("the gate of the root's agent applies two levels down, also to an approver's edit", async () => {
     const tool = await gate.gated({ autoApprove: true })
     const strict = { when: { properties: { amount: { minimum: 100 } } }, quorum: 2 }
     const { start } = await chainTo(tool.id, { gate: strict })
     const root = await start(`call ${tool.name} {"amount":500}\nthen\nsay paid`)
-    // The calls of the agents in between have no amount, which fits the schema too: each is asked about.
+    // The calls of the agents in between have no amount, which fits the schema too: each needs an approval.
     const decided: string[] = []
     const ask = async () => {
       const events = await h.collect(feed, { id: root }, (all) => Boolean(open(all)))
@@ -196,7 +198,7 @@ describe('rights', () => {
     expect(gate.paid(tool.name)).toHaveLength(1)
   })
 
-  test('an edit two levels down is judged by the gates of all agents above', async () => {
+  test('an edit two levels down is evaluated by the gates of all ancestors', async () => {
     const tool = await gate.gated({ autoApprove: false })
     const strict = { when: { required: ['amount'], properties: { amount: { minimum: 100 } } }, quorum: 2 }
     const { start } = await chainTo(tool.id, { gate: strict })
@@ -211,7 +213,7 @@ describe('rights', () => {
     await h.until(root, ['COMPLETED'])
   })
 
-  test('a call of an agent at the gate starts its run when it is approved, and is asked again when the agent changed', async () => {
+  test('a stopped call of an agent starts its child run when it is approved, and is asked about again when the agent changed', async () => {
     const worker = await makeAgent(h, { name: 'guarded' })
     const asker = await makeAgent(h, {
       name: 'asker of guarded',

@@ -1,4 +1,4 @@
-/** Agents ask agents: the answer comes back as the result of a call, and nobody goes further than the rules allow. */
+/** Agents call agents: the answer is the result of a call, within the limits of nesting and the requester's rights. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runtimeName } from '../../../src/domain/tools/index.ts'
@@ -19,7 +19,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-test('a chain of five answers, and the sixth run is a tool error with which the fifth goes on', async () => {
+test('a chain of five answers, and the sixth run is a tool error with which the fifth continues', async () => {
   const chain = await makeChain(h, 6)
   const root = await cast.start(chain.agents[0]!.id, chain.prompt('say nobody hears this'))
   const ended = await h.until(root, ['COMPLETED', 'FAILED'])
@@ -41,7 +41,7 @@ test('a chain of five answers, and the sixth run is a tool error with which the 
 })
 
 describe('saving an agent that may ask others', () => {
-  test('refuses what is no agent of the project, and two things of one name, with their places', async () => {
+  test('refuses what is no agent of the project, and two things of one name, with their paths', async () => {
     const name = 'look'
     const twin = await makeAgent(h, { name })
     const create = (input: object) => h.mutate('createAgent', { name: 'asker', ...input }, 'agent { id }')
@@ -89,7 +89,7 @@ describe('saving an agent that may ask others', () => {
   })
 })
 
-test('more than eight runs at once wait for their turn, and the results come in call order', async () => {
+test('more than eight child runs at once wait for their turn, and the results are in call order', async () => {
   const worker = await makeAgent(h, { name: 'worker', toolIds: [cast.tools.ask] })
   const asker = await makeAgent(h, { name: 'asker of ten', agentIds: [worker] })
   const lines = Array.from(
@@ -133,7 +133,7 @@ test('an agent without parallel calls runs them one by one, runs of agents too',
   expect(order).toEqual([`+${name}`, `-${name}`, '+look', '-look', `+${name}`, `-${name}`])
 })
 
-test('a run that fails is an error result with its code, and the run above goes on', async () => {
+test('a run that fails is an error result with its code, and the parent continues', async () => {
   const broken = await makeAgent(h, { name: 'broken', model: 'nowhere/model' })
   const asker = await makeAgent(h, { name: 'asker of broken', agentIds: [broken] })
   const root = await cast.start(asker, asking('broken', 'hello', 'went on'))
@@ -148,7 +148,7 @@ test('a run that fails is an error result with its code, and the run above goes 
   })
 })
 
-test('a platform tool that starts a run is a run within the run, with the arguments of the operation', async () => {
+test('a platform tool that starts a generation starts a child run, with the arguments of the operation', async () => {
   const worker = await makeAgent(h, { name: 'platform worker', maxSteps: 9 })
   const config = { platform: { actions: ['start-generation', 'agent'] } }
   const { tool } = await h.mutate(
@@ -180,7 +180,7 @@ test('a platform tool that starts a run is a run within the run, with the argume
   })
 })
 
-test('files go along with a message, and one that does not exist is an error result', async () => {
+test('attachments are passed on with a message, and one that does not exist is an error result', async () => {
   const reader = await makeAgent(h, { name: 'reader' })
   const asker = await makeAgent(h, { name: 'asker of reader', agentIds: [reader] })
   const { file, uploadUrl } = await h.mutate(
@@ -205,7 +205,7 @@ test('files go along with a message, and one that does not exist is an error res
   expect(rows[0]!.input).toMatchObject([{ parts: [{ text: 'say read' }, { fileId: file.id }] }])
 })
 
-test('a platform tool starts no run for who may not start one', async () => {
+test('a platform tool starts no run for a requester who may not start one', async () => {
   const worker = await makeAgent(h, { name: 'not for callers' })
   const config = { platform: { actions: ['start-generation'] } }
   const { tool } = await h.mutate('createTool', { name: 'starter', config }, 'tool { id }')
@@ -230,7 +230,7 @@ test('a platform tool starts no run for who may not start one', async () => {
   })
 })
 
-test('usage of the root shows its own and the whole, and its budget stops a run two levels down', async () => {
+test('the root has its own usage and the total, and its budget stops a run two levels down', async () => {
   const usage = 'usage 100 100\n'
   const chain = await makeChain(h, 3, (level) =>
     level === 1 ? { budget: { tokensPerGeneration: 700 } } : {},
@@ -244,7 +244,7 @@ test('usage of the root shows its own and the whole, and its budget stops a run 
   )
   const open = await untilAsked(h, root, 1)
   expect(open).toMatchObject({ usage: { totalTokens: 200 }, totalUsage: { totalTokens: 600 } })
-  // As if another run of the chain had spent it meanwhile.
+  // As if another run of the chain had used it meanwhile.
   await h.app.services.db.execute(
     sql`update generations set input_tokens = input_tokens + 100 where id = ${root}`,
   )

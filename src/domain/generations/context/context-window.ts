@@ -1,4 +1,7 @@
-/** What of a conversation is sent when not all of it fits: a view, the stored history never changes. */
+/**
+ * Selects the messages to send when a conversation does not fit the context window. A view: the stored history never
+ * changes.
+ */
 import type { Message, ToolResultPart } from '../model/message.ts'
 import { charactersOf, charactersOfTools, resultCharacters } from '../model/message-size.ts'
 import type { ModelTool } from '../model/port.ts'
@@ -7,15 +10,15 @@ export interface ContextRequest {
   instructions: string | null
   messages: Message[]
   tools: ModelTool[]
-  /** Tokens the input may take; null trims nothing by size. */
+  /** Tokens that the input may use; null: no trimming by size. */
   budgetTokens: number | null
-  /** Most messages to send, rounded down to a whole turn; null sends all. */
+  /** Maximum number of messages to send, rounded down to a whole turn; null: all. */
   maxContextMessages: number | null
-  /** Estimate of the ratio, see `defaultCharsPerToken`. */
+  /** Estimated characters per token, see `defaultCharsPerToken`. */
   charsPerToken: number
 }
 
-/** What was left out of the view, for the step's record. All zero: the view is the whole history. */
+/** What the view leaves out, for the record of the step. All zero: the view is the whole history. */
 export interface Elision {
   toolResults: number
   reasoningParts: number
@@ -28,15 +31,15 @@ export interface ContextView {
   elided: Elision
 }
 
-/** A result shorter than this is not worth replacing by a marker. */
+/** Characters below which a result is not worth replacing by a marker. */
 const worthEliding = 200
 
 /**
- * The messages to send. Always kept: the first user message and the current turn (everything from the last user
- * message on) with its latest results. In this order, and only as far as needed: old tool results become markers
- * (oldest first, the current turn's earlier steps last), reasoning of earlier turns is dropped, whole turns are dropped
- * oldest first. A call is never separated from its results. When that is not enough, the view is over the budget and the
- * caller's attempt will say so.
+ * The messages to send. Always kept: the first user message and the current turn (from the last user message on) with
+ * its latest results. Trims in this order, and only as far as needed: old tool results become markers (oldest first,
+ * earlier steps of the current turn last), reasoning of earlier turns is dropped, whole turns are dropped oldest
+ * first. A call is never separated from its result. If that is not enough, the view stays over the budget and the
+ * provider refuses the request.
  */
 export function viewOfHistory(request: ContextRequest): ContextView {
   const elided: Elision = { toolResults: 0, reasoningParts: 0, turns: 0, messages: 0 }
@@ -53,7 +56,10 @@ export function viewOfHistory(request: ContextRequest): ContextView {
   return { messages: turns.flat(), elided }
 }
 
-/** Turns, oldest first. A turn begins with a user message that follows something else, so the last one is current. */
+/**
+ * Turns, oldest first. A turn begins with a user message that follows another role's; the last turn is the current
+ * one.
+ */
 function turnsOf(messages: Message[]): Message[][] {
   const turns: Message[][] = []
   messages.forEach((message, i) => {
@@ -85,7 +91,7 @@ function fit(turns: Message[][], elided: Elision, room: number): void {
   )
 }
 
-/** Where the latest step of a turn begins: the results the model has not seen yet stay whole. */
+/** Index at which the latest step of a turn begins: the model has not seen its results yet, so they stay whole. */
 function firstOfLastStep(turn: Message[]): number {
   const last = turn.findLastIndex((message) => message.role === 'assistant')
   return last === -1 ? turn.length : last
@@ -116,8 +122,8 @@ function withoutReasoning(message: Message, elided: Elision): Message {
 }
 
 /**
- * Drops whole turns, oldest first and never the last, while `more()` says so. What stays of a dropped first turn is its
- * first user message: it says what all of this is about.
+ * Drops whole turns while `more()` is true, oldest first and never the last. Of the first turn its first user message
+ * is kept, because it states the task.
  */
 function dropTurns(
   turns: Message[][],

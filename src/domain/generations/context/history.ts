@@ -1,4 +1,4 @@
-/** What a model is shown of the past: the thread's earlier runs and the steps so far, as messages. */
+/** The history for the model, as messages: earlier generations of the thread, and the steps so far. */
 import { and, desc, eq, isNotNull, lte, ne, sql, type SQL } from 'drizzle-orm'
 import { textResult, type ToolResult } from '../../../core/content.ts'
 import { isJsonObject } from '../../../core/json.ts'
@@ -10,17 +10,17 @@ import { loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { ownThreadId, stepOf, type Generation, type Step } from '../generation.ts'
 import { callsOf, type Message, type ToolCallPart, type ToolResultPart } from '../model/message.ts'
 
-/** Earlier runs of a thread that are looked at; older ones would not fit a context anyway. */
+/** How many earlier generations of a thread are read; more would not fit a context window. */
 const maxEarlier = 50
 
-/** The steps of some generations in order. Checks nothing. */
+/** The steps of these generations in order. Checks no permission. */
 export async function loadStepsOf(db: Database, generationIds: readonly string[]): Promise<Step[]> {
   if (generationIds.length === 0) return []
   const rows = await selectRows(db, steps, ofGenerations(generationIds))
   return rows.map(stepOf)
 }
 
-/** The same for people who look: RESPONSE_TOO_LARGE when they have more than `maxWholeBytes`. */
+/** The same for the API: RESPONSE_TOO_LARGE when they have more than `maxWholeBytes`. */
 export async function showStepsOf(db: Database, generationIds: readonly string[]): Promise<Step[]> {
   const rows = await selectRowsWithin(db, steps, ofGenerations(generationIds), maxWholeBytes)
   return rows.map(stepOf)
@@ -31,8 +31,8 @@ function ofGenerations(ids: readonly string[]): SQL {
 }
 
 /**
- * The messages of the runs of the thread that had ended when this one was made. The same answer however often it is
- * asked: a run that ends later does not slip in.
+ * The messages of the generations of the thread that had ended when this one was created. Deterministic: a generation
+ * that ends later is never included.
  */
 export async function loadEarlier(db: Database, generation: Generation): Promise<Message[]> {
   if (generation.threadId === ownThreadId(generation.id)) return []
@@ -61,7 +61,7 @@ export async function loadEarlier(db: Database, generation: Generation): Promise
   ])
 }
 
-/** Steps and their results as messages. Every call has a result, in call order, whatever became of it. */
+/** Steps and their results as messages. Every call has a result, in call order, whatever its status. */
 export function messagesOf(done: Step[], calls: ToolCall[]): Message[] {
   return done.flatMap((step) => {
     const results = callsOf(step.parts).map((part) => resultPart(part, calls))
@@ -84,7 +84,7 @@ function resultPart(part: ToolCallPart, calls: ToolCall[]): ToolResultPart {
   }
 }
 
-/** The model is told what ran in place of what it wrote. */
+/** Tells the model which of its arguments an approver replaced. */
 function withNote(result: ToolResult, editedKeys: string[] | null): ToolResult {
   if (!editedKeys || editedKeys.length === 0) return result
   const note = `A person changed these arguments before the call ran: ${editedKeys.join(', ')}.`

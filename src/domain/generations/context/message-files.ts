@@ -1,12 +1,14 @@
-/** The bytes of uploaded files in a conversation: read when a model is asked, never kept in a row. */
+/**
+ * Loads the bytes of uploaded files into a conversation when a model is called. They are never stored in a row of it.
+ */
 import type { Services } from '../../access/index.ts'
 import { openFile } from '../../files/index.ts'
 import type { FilePart, Message, TextPart } from '../model/message.ts'
 
-/** Files beyond this, in bytes together, are named to the model but not shown. The newest come first. */
+/** Bytes of all files together that are sent to a model, newest files first; the others are only named. */
 const mostBytes = 20 * 1024 * 1024
 
-/** The messages with the bytes of their files; one that is gone or too large becomes a line that says so. */
+/** The messages with the bytes of their files. A file that is deleted or too large becomes a line that says so. */
 export async function withFiles(
   services: Pick<Services, 'db' | 'blobs'>,
   messages: Message[],
@@ -39,7 +41,7 @@ async function read(
   room: { bytes: number },
 ): Promise<TextPart | FilePart> {
   const found = await openFile(services, fileId)
-  if (!found) return { type: 'text', text: `[file ${part.filename ?? fileId}: no longer there]` }
+  if (!found) return { type: 'text', text: `[file ${part.filename ?? fileId}: no longer available]` }
   if (found.size > room.bytes) {
     found.stream.destroy()
     return {

@@ -1,4 +1,4 @@
-/** How much text of tool results a model is shown: per result and per step. The full result stays elsewhere. */
+/** Limits the text of tool results that a model gets, per result and per step. The full result stays in its row. */
 import type { ContentBlock } from '../../../core/content.ts'
 import { cutText, tryParseJson } from '../../../core/json.ts'
 import type { ToolResultPart } from '../model/message.ts'
@@ -6,12 +6,13 @@ import type { ToolResultPart } from '../model/message.ts'
 /** Bytes of UTF-8. */
 export const resultLimits = { perResult: 32 * 1024, perStep: 96 * 1024 } as const
 
-/** JSON longer than this is cut as text: parsing it again would cost more than the cleaner cut is worth. */
+/** Characters above which JSON is cut as text: parsing it would cost more than the cleaner cut is worth. */
 const parseUpTo = 1024 * 1024
 
 /**
- * The text, or a cut of at most `maxBytes`: a JSON array loses whole elements from its end, anything else keeps three
- * quarters from the head and one from the tail. `note` goes into the marker (say where the rest can be read).
+ * The text, or a cut of at most `maxBytes`: a JSON array loses whole elements from its end; anything else keeps three
+ * quarters of the limit from its head and one quarter from its tail. `note` goes into the marker and says where the
+ * whole text can be read.
  */
 export function limitResultText(text: string, maxBytes: number = resultLimits.perResult, note = ''): string {
   if (Buffer.byteLength(text) <= maxBytes) return text
@@ -36,8 +37,9 @@ function cutArray(text: string, maxBytes: number, note: string): string | null {
 }
 
 /**
- * The results of one step, each at most `perResult` bytes of text and all together at most `perStep`. When the step is
- * over, the largest are cut to one common size and the small ones stay whole. `note` names where the full result is.
+ * The results of one step, each with at most `perResult` bytes of text and together with at most `perStep`. If the
+ * sum is too large, the largest are cut to one common size and small ones stay whole. `note` says where the full
+ * result can be read.
  */
 export function limitStepResults(
   results: ToolResultPart[],
@@ -51,7 +53,7 @@ export function limitStepResults(
   )
 }
 
-/** The largest cap for which the capped sizes add up to `total` at most. */
+/** The largest cap for which the capped sizes sum to at most `total`. */
 function commonCap(sizes: number[], total: number): number {
   const ascending = sizes.toSorted((a, b) => a - b)
   let left = total
@@ -69,7 +71,10 @@ function textBytes(result: ToolResultPart): number {
   return Math.max(text, Buffer.byteLength(JSON.stringify(result.structuredContent)))
 }
 
-/** All text in one cut block where the first text stood. The structured form goes: half a JSON value is none. */
+/**
+ * Puts all text into one cut block at the position of the first text. Drops the structured form, because half a JSON
+ * value is invalid.
+ */
 function cutResult(result: ToolResultPart, maxBytes: number, note: string): ToolResultPart {
   const { structuredContent, ...rest } = result
   const texts = result.content.map(textOfBlock).filter((text) => text !== null)

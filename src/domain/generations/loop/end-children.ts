@@ -1,4 +1,4 @@
-/** Ending a generation under which runs still stand: they end first, from the bottom up. */
+/** Ends a generation that has open child runs: descendants end first, then the generation. */
 import { sql } from 'drizzle-orm'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
 import type { Services } from '../../access/index.ts'
@@ -9,12 +9,13 @@ import { commit } from '../transaction/commit.ts'
 import { waitsForChild } from '../nesting/limits.ts'
 import { lockOwn, type Turn } from '../transaction/turn.ts'
 
-/** How long a lost bell can delay the end of a chain, in milliseconds. */
+/** Time after which a lost hint is made up for by reading the rows again, in milliseconds. */
 const lookAgainMs = 5000
 
 /**
- * Asks the runs that these calls wait for to end, each in a transaction of its own that locks nothing above it until it
- * has ended. Those whose time is over expire by themselves. Idempotent; who was asked ends, whatever crashes.
+ * Cancels the child runs that these calls wait for, each in a transaction of its own that locks no ancestor before
+ * the run has ended. Child runs past their deadline expire by themselves. Idempotent; a run that was asked ends
+ * despite crashes.
  */
 export async function askChildrenToEnd(services: Services, calls: readonly ToolCall[]): Promise<void> {
   const ids = calls.filter(waitsForChild).map((call) => call.childId!)
@@ -32,11 +33,11 @@ export async function askChildrenToEnd(services: Services, calls: readonly ToolC
   }
 }
 
-/** Asks the runs under it to end and gives the row back until the last of them has. */
+/** Cancels the child runs and releases the row until the last of them has ended. */
 export async function cancelChildren({ services, held, calls, inFlight }: Turn): Promise<'goOn' | 'parked'> {
   await askChildrenToEnd(services, calls)
   if (inFlight.ids.size > 0) {
-    // What was sent is heard out before the row is given back.
+    // Calls that were sent are allowed to finish before the row is released.
     await inFlight.idle()
     return 'goOn'
   }

@@ -1,4 +1,4 @@
-/** Ending a generation, and what ends a client call that nobody answers. */
+/** Ends a generation, and times out client calls. */
 import { errorResult } from '../../../core/content.ts'
 import { atomically, nowPlus } from '../../../store/db/database.ts'
 import {
@@ -18,7 +18,10 @@ import { completed, expiry } from '../transaction/terminal.ts'
 import { commitTurn, lockOwn, publishCommit, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 import { cancelChildren } from './end-children.ts'
 
-/** Ends the generation with the calls that are open under the row's lock: an output or verdict may have come since they were read. */
+/**
+ * Ends the generation with the calls that are open under the row's lock: an output or verdict may have arrived since
+ * they were read.
+ */
 export async function endUnderLock(turn: Turn, changeOf: (calls: ToolCall[]) => Change): Promise<'terminal'> {
   const { services, held } = turn
   const made = await atomically(services.db, async (tx) => {
@@ -29,13 +32,13 @@ export async function endUnderLock(turn: Turn, changeOf: (calls: ToolCall[]) => 
   return 'terminal'
 }
 
-/** Ends the generation when no call is open. */
+/** Ends the generation; no call may be open. */
 export async function end(turn: Turn, change: Change): Promise<'terminal'> {
   await commitTurn(turn, change)
   return 'terminal'
 }
 
-/** The change that completes the generation with the text of its last step, or the arguments of its stop tool. */
+/** The change that completes the generation, with the text of its last step or the arguments of its stop tool. */
 export async function completion(turn: Turn, decision: Decision & { do: 'complete' }): Promise<Change> {
   const { stopReason, truncated, stopCall } = decision
   const steps = await loadStepsOf(turn.services.db, [turn.generation.id])
@@ -44,7 +47,10 @@ export async function completion(turn: Turn, decision: Decision & { do: 'complet
   return completed({ stopReason, truncated, text: last ? textOf(last.parts) || null : null, object })
 }
 
-/** Settles client calls whose time is over: with an error for the model, or by ending the generation, as the agent says. */
+/**
+ * Times out client calls: with an error result for the model, or by ending the generation, as the agent's settings
+ * say.
+ */
 export async function timeOut(turn: Turn, late: ToolCall[]): Promise<TurnOutcome> {
   const { services, held, generation } = turn
   if (generation.settings.onClientTimeout === 'EXPIRE')

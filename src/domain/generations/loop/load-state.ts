@@ -1,4 +1,4 @@
-/** Reads the state that the loop decides by. */
+/** Reads the state of a generation for the loop's next decision. */
 import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
 import { selectRows } from '../../../store/db/rows.ts'
@@ -11,8 +11,8 @@ import { chainBudgets } from '../nesting/tree.ts'
 import type { HeldGeneration } from '../transaction/claim.ts'
 
 /**
- * Reads what the next decision needs, row and calls in one snapshot: an output that settles a call may bring what holds
- * for the next step. LeaseLostError when another worker has the row.
+ * Reads generation and calls in one snapshot: an output that settles a call may also bring settings for the next
+ * step. LeaseLostError when another worker holds the row.
  */
 export async function loadState(db: Database, held: HeldGeneration, inFlight: ReadonlySet<string>) {
   const [row] = await selectRows<typeof generations, { now: number; calls: object[] }>(
@@ -27,7 +27,7 @@ export async function loadState(db: Database, held: HeldGeneration, inFlight: Re
   if (generation.deadlineAt.getTime() <= row.now)
     generation.deadlineAt = new Date(await readOwnDeadline(db, held.id, generation.deadlineAt))
   held.lastSeq = Math.max(held.lastSeq, generation.lastSeq)
-  // Only a run with a parent or children pays for reading the others.
+  // Other generations are read only for a run with a parent or child runs.
   const inChain = generation.rootId !== null || calls.some((call) => call.childId !== null)
   const situation = {
     settings: generation.settings,

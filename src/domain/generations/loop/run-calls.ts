@@ -1,4 +1,4 @@
-/** Runs the server calls of a step: the executor of calls, writing in commits of the generation. */
+/** Runs the server calls of a step: executes them with a store that writes in commits of the generation. */
 import { nowPlus } from '../../../store/db/database.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
@@ -37,8 +37,8 @@ export function concurrencyOf(turn: Turn): number {
 }
 
 /**
- * Runs one call to its end. A call of an agent starts its run and is left to it. When the row is another worker's before
- * the outcome is written, the outcome settles the attempt all the same.
+ * Runs one call to its end. A call of an agent starts its child run, which settles the call later. When another
+ * worker takes the row before the outcome is written, the outcome still settles its attempt.
  */
 export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
   await execute(turn.services, call, {
@@ -60,7 +60,8 @@ function storeOf(turn: Turn): CallStore<void> {
       commitTurn(turn, { wakeAt: leaseEnd(turn), calls: [holdBack(call.id, waitMs, inGeneration, false)] }),
     onSend: (call) => void turn.unsent.delete(call.id),
     notSent(_call, reason) {
-      // The call stays in `unsent`: this worker sends it after reading the rows again, or says that nobody did.
+      // The call stays in `unsent`: this worker sends it after reading the rows again, or records that it was not
+      // sent.
       throw reason instanceof LeaseLostError || isStorageError(reason)
         ? reason
         : new LeaseLostError(turn.held.id)
@@ -96,7 +97,7 @@ async function settle(turn: Turn, call: ToolCall, finished: Finished): Promise<v
   }
 }
 
-/** Voids the approval and asks again in the same commit, or settles the call when it cannot be asked any more. */
+/** Voids the approval and asks for a new one in the same commit, or settles the call when it cannot be asked about. */
 async function voidAndAskAgain(turn: Turn, call: ToolCall, drift: Drift): Promise<void> {
   const { again, reason, masks } = drift
   const masked = masks ? { masked: masks.call } : {}

@@ -1,4 +1,4 @@
-/** The loop of one generation: reads its state, decides, acts, until the row is given back. */
+/** The loop of one generation: reads its state, decides, acts, until the row is released. */
 import { sql } from 'drizzle-orm'
 import { nowPlus } from '../../../store/db/database.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
@@ -25,8 +25,8 @@ import { park, waitForCalls } from './wait.ts'
 
 /**
  * Works on a claimed generation until it is parked or terminal. Safe to run again from any point after a crash: every
- * turn starts from the rows. When the database does not answer, it waits and reads the rows again, as long as it is sure
- * of the lease. Returns when the signal aborts for another reason than an interrupt.
+ * turn starts from the rows. While the database is unreachable it waits and reads the rows again, as long as the
+ * lease certainly holds. Returns when the signal aborts for another reason than an interrupt.
  */
 export async function runGeneration(
   services: Services,
@@ -39,18 +39,18 @@ export async function runGeneration(
   try {
     await turnsAcrossOutages(run, recheck)
   } catch (error) {
-    // Wait for what is in flight first: a call that was sent is not ended by another one's fault.
+    // Wait for what is in flight first: the failure of one call must not end another that was sent.
     await inFlight.idle().catch(() => {})
     if (signal.aborted || error instanceof LeaseLostError || isStorageError(error)) throw error
-    // A fault of ours would come back at every try, so the generation ends and the log says why.
-    services.log.error({ err: error, generationId: held.id }, 'a generation failed by a fault of the server')
+    // A bug of the server would repeat at every try, so the generation fails and the log has the cause.
+    services.log.error({ err: error, generationId: held.id }, 'a generation failed because of a server error')
     const calls = await loadCallsOf(services.db, [held.id])
     await askChildrenToEnd(services, calls)
     await commitTurn({ services, held }, failed('INTERNAL', 'The server made an unexpected mistake.', calls))
   } finally {
-    // Nothing of this run may be in flight when the row is given back.
+    // No call of this run may be in flight when the row is released.
     await inFlight.idle().catch(() => {})
-    // The next worker cannot know that these were not sent.
+    // The next worker cannot know that these calls were not sent.
     for (const [id, attempt] of run.unsent) void settleLate(services, { id, attempt }, notSent)
   }
 }
@@ -69,12 +69,12 @@ async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<void> {
       if (isOver() || (!fenced && !isStorageError(error))) throw error
       services.log.warn(
         { err: error, generationId: held.id },
-        'the database did not answer; the rows are read again',
+        'the database is unreachable; the rows are read again',
       )
     }
     await reclaim(run)
     inFlight.clearFailure()
-    // A model response may have been cut off in the middle.
+    // A model response may have been interrupted.
     held.was = 'RUNNING'
   }
 }
@@ -83,7 +83,7 @@ async function turns(run: Run, recheck: Recheck): Promise<void> {
   const { held, services, signal, inFlight } = run
   for (let first = true; ; first = false) {
     if (signal.aborted && signal.reason !== interrupted) return
-    // Subscribe before reading: a decision that arrives in between must end the wait.
+    // Subscribe before reading: a verdict that arrives in between must end the wait.
     const rechecked = recheck.next()
     // Snapshot the ids before reading: a call that settles meanwhile may still read as open.
     const started = new Set(inFlight.ids)
@@ -104,7 +104,7 @@ async function turns(run: Run, recheck: Recheck): Promise<void> {
       decision = decide(state.situation)
     }
     const outcome = await act(turn, decision, rechecked).catch((error: unknown) => {
-      // An interrupt aborted a model request or a wait: the next turn reads why.
+      // An interrupt aborted a model request or a wait: the next turn reads the reason from the rows.
       if (signal.aborted && signal.reason === interrupted && !(error instanceof LeaseLostError))
         return 'goOn' as const
       throw error
@@ -118,8 +118,8 @@ function startCalls(turn: Turn, calls: ToolCall[]): void {
 }
 
 /**
- * What a process that stops still does: calls committed as EXECUTING are sent and waited for, and a row that would begin
- * something new is given back. `act`: the decision begins nothing.
+ * A turn of a process that shuts down: calls committed as EXECUTING are sent and waited for; if the decision would
+ * start something new, the row is released instead. `act`: the decision starts nothing.
  */
 async function drain(turn: Turn, decision: Decision): Promise<'act' | 'goOn' | 'givenBack'> {
   const { services, held, inFlight, unsent } = turn
@@ -133,11 +133,11 @@ async function drain(turn: Turn, decision: Decision): Promise<'act' | 'goOn' | '
   }
   await commitTurn(turn, { set: [sql`status = 'QUEUED'`], wakeAt: sql`now()`, release: true })
   services.pubsub.publish([{ kind: 'work', table: 'generations' }])
-  services.log.debug({ generationId: held.id }, 'given back: this process stops')
+  services.log.debug({ generationId: held.id }, 'released: this process shuts down')
   return 'givenBack'
 }
 
-/** A worker was lost in the middle of a model response: subscribers drop the text that they have of it. */
+/** The previous worker was lost during a model response: tells subscribers to drop the text of it that they have. */
 async function commitReset(turn: Turn): Promise<void> {
   const { generation, services } = turn
   generation.attempt += 1

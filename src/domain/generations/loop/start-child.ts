@@ -1,4 +1,7 @@
-/** Starts the run that a call of an agent waits for: run and call are one commit, so a crash neither loses nor doubles it. */
+/**
+ * Starts the child run that a call of an agent waits for. Run and call are written in one commit, so a crash neither
+ * loses nor duplicates the run.
+ */
 import { sql, type SQL } from 'drizzle-orm'
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { AppError } from '../../../core/errors.ts'
@@ -19,9 +22,9 @@ import { prepareStart, type NewGeneration, type StartGenerationInput } from '../
 import { publishCommit, type Turn } from '../transaction/turn.ts'
 
 /**
- * Starts the run of a PROPOSED or APPROVED call of an agent, for whoever asked for this run. The call is EXECUTING from
- * then on and in nobody's hands: the end of that run settles it. What cannot be started is an error result for the model.
- * A cancel leaves it unstarted.
+ * Starts the child run for a PROPOSED or APPROVED call of an agent, with the rights of this run's requester. The call
+ * is EXECUTING from then on, held by no worker: the end of the child run settles it. If the run cannot be started,
+ * the model gets an error result. After a cancel nothing is started.
  */
 export async function startChild(turn: Turn, call: ToolCall): Promise<void> {
   if (turn.signal.aborted) return
@@ -30,7 +33,7 @@ export async function startChild(turn: Turn, call: ToolCall): Promise<void> {
   if ('content' in made) return settleCall(turn, call, made, 'ERRORED')
   const rootId = generation.rootId ?? generation.id
   const done = await atomically(services.db, async (tx) => {
-    // The root too: it counts its descendants, and its log gets a copy.
+    // Locks the root too: it counts its descendants, and its log gets a copy of the events.
     await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
     const [under] = await query<{ n: number }>(
       tx,
@@ -45,7 +48,7 @@ export async function startChild(turn: Turn, call: ToolCall): Promise<void> {
 
 const tooMany = errorResult(
   'too_many_runs',
-  `At most ${nestingLimits.descendants} runs of agents may stand under one run. Go on without another.`,
+  `A generation can have at most ${nestingLimits.descendants} child runs in all. Continue without another.`,
 )
 
 /** Call, run, thread and events in one statement. */
@@ -68,7 +71,7 @@ function insertChild(parent: Generation, callId: string, run: NewGeneration): SQ
   const { agent } = run
   const threadId = run.threadId ?? ownThreadId(run.id)
   const gates = gatesOf(parent.settings)
-  // No run is freer than the one that asked for it.
+  // A child run is subject to every gate of its parent.
   const settings = gates.length > 0 ? { ...run.settings, inheritedGates: gates } : run.settings
   const thread = sql`insert into threads (id, project_id, agent_id) select ${threadId}, g.project_id, ${agent.id} from g`
   const queued = generationQueued({ agentId: agent.id })
@@ -84,7 +87,10 @@ function insertChild(parent: Generation, callId: string, run: NewGeneration): SQ
   ]
 }
 
-/** The run as it would start, or why it cannot. The arguments were checked when the call was proposed, and are again. */
+/**
+ * The child run to start, or the error result. The arguments were validated when the call was proposed, and are
+ * validated again.
+ */
 async function prepareChild(
   { services, generation }: Turn,
   call: ToolCall,
@@ -119,8 +125,8 @@ async function prepareChild(
 }
 
 /**
- * Who asks for the run within. A key that is bound to an agent reaches the agents that this one was given to ask, and
- * no other: whoever saved the agent agreed to those, and the model chooses what it names to start-generation.
+ * The principal of the child run. A key that is bound to an agent reaches only the agents that this agent may ask:
+ * those were agreed to when the agent was saved, while the model chooses what it passes to start-generation.
  */
 function boundTo(call: ToolCall, principal: Principal): Principal {
   return principal.agentId !== null && call.kind === 'agent'
@@ -130,7 +136,7 @@ function boundTo(call: ToolCall, principal: Principal): Principal {
 
 const keyGiven = errorResult(
   'invalid_arguments',
-  'arguments.idempotencyKey does not go with a run within a run: this call is made once by itself. Leave it out.',
+  'arguments.idempotencyKey cannot be used for a child run, because the call itself is made only once. Leave it out.',
 )
 
 /** The arguments of a platform tool are those of the operation; an agent that is called as a tool gets a message. */

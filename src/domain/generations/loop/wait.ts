@@ -1,4 +1,4 @@
-/** The two ways in which the loop waits: beside its calls in flight, or with the row given back. */
+/** The two ways in which the loop waits: beside its calls in flight, or with the row released. */
 import { sql } from 'drizzle-orm'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
 import { isOpen, loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
@@ -7,10 +7,13 @@ import { waitsForChild } from '../nesting/limits.ts'
 import { commit, unlessCancelled } from '../transaction/commit.ts'
 import { lockOwn, type Turn } from '../transaction/turn.ts'
 
-/** How often to read the rows while a person or child run is waited for: a recheck can be lost. In milliseconds. */
+/**
+ * Time between reads of the rows while a person or child run is waited for, in milliseconds: the hint that asks for a
+ * recheck can be lost.
+ */
 const pollWhileAskedMs = 1000
 
-/** Waits for the calls in flight, at most until somebody has decided or a deadline has come. */
+/** Waits for the calls in flight, for a recheck, or until the deadline, whichever comes first. */
 export async function waitForCalls(
   turn: Turn,
   forMs: number | null,
@@ -33,8 +36,8 @@ export async function waitForCalls(
 }
 
 /**
- * Gives the row back until a deadline. The open calls are read again under the row's lock: an output or a verdict that
- * arrived meanwhile has written its part, but does not wake a row that a worker holds.
+ * Releases the row until a deadline. The open calls are read again under the row's lock: an output or verdict that
+ * arrived meanwhile has written its part, but did not wake the row, because this worker held it.
  */
 export async function park({ services, held, generation }: Turn): Promise<'goOn' | 'parked'> {
   const parked = await atomically(services.db, async (tx) => {
@@ -53,7 +56,7 @@ export async function park({ services, held, generation }: Turn): Promise<'goOn'
   return parked ? 'parked' : 'goOn'
 }
 
-/** The time of the database, read only where a limit holds a call back. */
+/** Time of the database; read only when a rate limit delays a call. */
 async function nowIfHeld(tx: Database, open: ToolCall[]): Promise<number> {
   if (open.every((call) => call.notBefore === null)) return 0
   const [row] = await query<{ now: number }>(

@@ -1,11 +1,11 @@
-/** The worker of generations in this process. */
+/** This process's worker of generations. */
 import { startWorker, type Worker } from '../../../store/work/worker.ts'
 import type { Services } from '../../access/index.ts'
 import type { Models } from '../providers/provider-records.ts'
 import { claimGenerations } from '../transaction/claim.ts'
 import { runGeneration } from './run-loop.ts'
 
-/** `slots`: generations worked on at once. `sweepMs`: how often to poll without a hint, in milliseconds. */
+/** `slots`: how many generations run at once. `sweepMs`: time between polls without a hint, in milliseconds. */
 export function startGenerationWorker(
   services: Services,
   models: Models,

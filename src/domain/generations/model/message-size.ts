@@ -3,12 +3,12 @@ import type { ContentBlock } from '../../../core/content.ts'
 import type { AssistantPart, FilePart, Message, TextPart, ToolResultPart } from './message.ts'
 import type { ModelTool } from './port.ts'
 
-/** Role, separators and ids of one message. */
+/** Characters for role, separators and ids of one message. */
 const messageOverhead = 16
-/** What the providers charge for an ordinary picture, about 1,600 tokens. */
+/** Characters that stand for a picture: providers charge about 1,600 tokens for an ordinary one. */
 const pictureCharacters = 5_600
 
-/** Characters of one message, its pictures counted at a flat rate. */
+/** Characters of one message, each picture counted at a flat rate. */
 export function charactersOf(message: Message): number {
   let sum = messageOverhead
   for (const part of message.parts) sum += partCharacters(part)
@@ -39,7 +39,7 @@ function partCharacters(part: AssistantPart | TextPart | FilePart | ToolResultPa
   }
 }
 
-/** Characters of a result as the model sees it: the blocks, or the structured form where it is longer. */
+/** Characters of a result as the model gets it: the blocks, or the structured form where it is longer. */
 export function resultCharacters(part: ToolResultPart): number {
   const blocks = part.content.reduce((sum, block) => sum + blockCharacters(block), 0)
   const structured = part.structuredContent === undefined ? 0 : JSON.stringify(part.structuredContent).length

@@ -1,10 +1,10 @@
-/** The stored form of a conversation: our own versioned JSON, independent of any provider. */
+/** The stored form of a conversation: versioned JSON, independent of any provider. */
 import type { ContentBlock } from '../../../core/content.ts'
 import type { Json, JsonObject } from '../../../core/json.ts'
 
 /**
- * What a provider attached to a part and wants back word for word (signatures, ids), by provider kind. Adapters may add
- * a `$model` member, the model that wrote the part; it never travels.
+ * Metadata that a provider attached to a part and needs back unchanged (signatures, ids), by provider kind. Adapters
+ * may add the member `$model`, the model that wrote the part; it is not sent back.
  */
 export type PartMeta = { [providerKind: string]: JsonObject }
 
@@ -18,7 +18,7 @@ export interface ReasoningPart {
   text: string
   meta?: PartMeta
 }
-/** `data` is base64; of a file that was uploaded it is empty here and filled in when a model is asked. */
+/** `data` is base64. For an uploaded file it is empty here and filled in when a model is called. */
 export interface FilePart {
   type: 'file'
   mediaType: string
@@ -28,8 +28,9 @@ export interface FilePart {
   meta?: PartMeta
 }
 /**
- * One call the model asked for. `input` is the argument text exactly as the model wrote it, legal JSON or not.
- * `callId` is ours (`call_…`), set when the step is committed; `providerCallId` is what the provider's wire uses.
+ * A call that the model asked for. `input` is the argument text exactly as the model sent it, valid JSON or not.
+ * `callId` is our id (`call_…`), set when the step is committed; `providerCallId` is the id in the provider's
+ * protocol.
  */
 export interface ToolCallPart {
   type: 'tool-call'
@@ -48,7 +49,7 @@ export interface ToolResultPart {
   structuredContent?: Json
   isError: boolean
 }
-/** A part of a kind we do not know, kept verbatim and sent back to the same provider kind only. */
+/** A part of an unknown kind, kept verbatim and sent back to the same provider kind only. */
 export interface OpaquePart {
   type: 'opaque'
   provider: string
@@ -66,12 +67,12 @@ export function userMessage(text: string, files: FilePart[] = []): Message {
   return { v: 1, role: 'user', parts: [{ type: 'text', text }, ...files] }
 }
 
-/** The visible text of an assistant's answer, without its reasoning. */
+/** The text of an assistant message, without its reasoning. */
 export function textOf(parts: AssistantPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-/** The calls of an answer, in the order the model wrote them. */
+/** The calls of an assistant message, in the model's order. */
 export function callsOf(parts: AssistantPart[]): ToolCallPart[] {
   return parts.filter((part) => part.type === 'tool-call')
 }

@@ -1,4 +1,4 @@
-/** The port to a model: what the loop asks for and what comes back. Adapters live in providers/. */
+/** The port to a model: request and response types of the loop. Adapters live in providers/. */
 import type { JsonObject } from '../../../core/json.ts'
 import type { AssistantPart, Message } from './message.ts'
 
@@ -15,7 +15,7 @@ export type ToolChoice =
 export interface ModelSettings {
   temperature?: number
   maxOutputTokens?: number
-  /** False asks the provider for one call at a time; the loop runs calls one by one whatever the model does. */
+  /** False asks the provider for one call at a time; the loop runs calls one by one even if the model sends several. */
   parallelToolCalls?: boolean
 }
 
@@ -24,16 +24,16 @@ export interface ModelRequest {
   messages: Message[]
   tools: ModelTool[]
   toolChoice: ToolChoice
-  /** A native response format, only when the provider supports one and no tool is sent. */
+  /** The schema of a native response format; only when the provider supports one and no tool is sent. */
   outputSchema: JsonObject | null
   settings: ModelSettings
-  /** Which try of this step this is, from 1. Only the rehearsal model reads it: its `fail` lines must be repeatable. */
+  /** Number of the attempt at this step, from 1. Only the rehearsal model reads it, for its `fail` lines. */
   attempt?: number
   /** Aborting ends the stream with an `AbortError`. */
   signal: AbortSignal
 }
 
-/** Token counts of one attempt. `estimated` marks counts that no provider reported. */
+/** Token counts of one attempt. `estimated`: the provider reported none. */
 export interface Usage {
   inputTokens: number
   cachedInputTokens: number
@@ -43,7 +43,7 @@ export interface Usage {
   estimated: boolean
 }
 
-/** Why the model stopped. Never a loop signal: the loop goes on because there are calls, whatever this says. */
+/** Why the model stopped. Informative only: the loop continues if and only if there are calls. */
 export type FinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'other'
 
 export interface ModelAnswer {
@@ -52,13 +52,16 @@ export interface ModelAnswer {
   finishReason: FinishReason
 }
 
-/** Deltas as they come, then exactly one `finish` with the whole answer. A stream without it is a failed attempt. */
+/**
+ * Deltas as they arrive, then exactly one `finish` with the whole response. A stream without `finish` is a failed
+ * attempt.
+ */
 export type ModelEvent =
   | { type: 'text-delta'; text: string }
   | { type: 'reasoning-delta'; text: string }
-  /** A piece of the arguments of the call numbered `call`, from 0 in order of appearance. */
+  /** A piece of the arguments of a call; `call` counts from 0 in order of appearance. */
   | { type: 'tool-input-delta'; call: number; name: string; text: string }
-  /** A sign of life without anything to show: a part began or ended. */
+  /** A part began or ended: there is nothing to show, but the stream is alive. */
   | { type: 'progress' }
   | { type: 'finish'; answer: ModelAnswer }
 
@@ -74,9 +77,9 @@ export interface ModelPort {
   readonly name: string
   readonly providerKind: ProviderKind
   readonly capabilities: ModelCapabilities
-  /** Tokens that fit, input and output together; null when unknown (then nothing is trimmed in advance). */
+  /** Tokens of input and output together; null when unknown: then nothing is trimmed in advance. */
   readonly contextWindow: number | null
-  /** One attempt, never retried here. Throws `ModelError`, or an `AbortError` when the signal fires. */
+  /** One attempt, without retries. Throws `ModelError`, or an `AbortError` when the signal fires. */
   stream(request: ModelRequest): AsyncIterable<ModelEvent>
 }
 
@@ -90,7 +93,7 @@ export type ModelErrorCode =
   | 'MODEL_BAD_REQUEST'
   | 'CONTEXT_OVERFLOW'
 
-/** A failed attempt. `message` may be shown to the project's people: it names no key, header or host. */
+/** A failed attempt. `message` may be shown to users of the project: it contains no key, header or host. */
 export class ModelError extends Error {
   readonly code: ModelErrorCode
   readonly retryable: boolean

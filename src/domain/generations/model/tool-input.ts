@@ -1,13 +1,13 @@
-/** Reading the arguments of a call as a model wrote them, with the three small repairs that cannot change a meaning. */
+/** Parses the arguments of a call as a model wrote them, with three repairs that cannot change the meaning. */
 import { isJsonObject, tryParseJson, type JsonObject } from '../../../core/json.ts'
 
 const fence = /^```[a-z]*\s*([\s\S]*?)\s*```$/i
 const trailingFence = /\s*```\s*$/
 
 /**
- * The arguments as an object, or null when the text is none. An empty text is `{}`, an object wrapped in a JSON string
- * is unwrapped, and a code fence around or behind the object is taken off. Nothing else is repaired: the model gets an
- * error and tries again.
+ * The arguments as an object; null when the text is not one. Repairs: empty text is `{}`, an object inside a JSON
+ * string is unwrapped, a code fence around or after the object is removed. Anything else is an error for the model,
+ * which tries again.
  */
 export function readCallInput(text: string): JsonObject | null {
   const trimmed = text.trim()

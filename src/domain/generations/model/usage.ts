@@ -1,10 +1,10 @@
-/** Counting tokens: adding up what providers reported, and estimating where none did. */
+/** Token counts: sums of what providers reported, and estimates where they reported none. */
 import type { Usage } from './port.ts'
 
-/** Characters of ordinary text in one token. A rule of thumb, corrected by the last real ratio where there is one. */
+/** Characters per token of ordinary text. A rule of thumb; the ratio of the latest reported usage replaces it. */
 export const defaultCharsPerToken = 3.5
 
-/** Nothing used yet; the neutral element of `addUsage`. */
+/** No tokens: the neutral element of `addUsage`. */
 export function zeroUsage(): Usage {
   return {
     inputTokens: 0,
@@ -16,7 +16,7 @@ export function zeroUsage(): Usage {
   }
 }
 
-/** The sum. It is estimated as soon as one part of it is. */
+/** The sum. It is estimated if one of the two is. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     inputTokens: a.inputTokens + b.inputTokens,
@@ -28,7 +28,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   }
 }
 
-/** Tokens in that many characters, rounded up. */
+/** Estimated tokens in that many characters, rounded up. */
 export function tokensIn(characters: number, charsPerToken: number = defaultCharsPerToken): number {
   return Math.ceil(characters / charsPerToken)
 }

@@ -1,29 +1,31 @@
 /**
- * A generation's own time. It does not run while a person is asked, in the generation or in a run under it: the time that
- * approvals were open, counted once where they overlap, is added to its deadline when it is looked at.
+ * The deadline of a generation. Time during which people are asked, in the generation or a descendant, does not
+ * count: the time that approvals were open, overlaps counted once, is added when the deadline is checked.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
 import { treeOf } from './tree.ts'
 
-/** The approvals of a generation and of all runs under it, as a `with … ` to be followed by a select over `asked`. */
+/**
+ * The approvals of a generation and all its descendants: a `with … ` clause, to be followed by a select over `asked`.
+ */
 function askedUnder(id: SQL): SQL {
   return sql`with recursive ${treeOf(sql`select ${id} as top, ${id} as id`)},
     asked as (select a.* from approvals as a join tree on a.generation_id = tree.id)`
 }
 
-/** The time for which people were asked, as an interval. */
+/** The time during which people were asked, as an SQL interval. */
 const waited = sql`coalesce((select sum(upper(span) - lower(span)) from unnest((select range_agg(
     tstzrange(created_at, greatest(created_at, coalesce(settled_at, now())))) from asked)) as span), interval '0')`
 
-/** When the time of the generation is over, as a moment in SQL. `id` and `deadline` are columns of its row. */
+/** When the time of the generation is over, as an SQL timestamp. `id` and `deadline` are columns of its row. */
 export function ownDeadline(id: SQL, deadline: SQL): SQL {
   return sql`(${askedUnder(id)} select ${deadline} + ${waited})`
 }
 
 /**
- * When the time of a generation whose deadline has come is over, and must be looked at again, in milliseconds since 1970
- * (database clock). While a person is asked that is not before the time for the answer is over.
+ * When the time of a generation is over whose `deadlineAt` has passed, in milliseconds since 1970 (database clock);
+ * then it must be checked again. While a person is asked, not before the approval's deadline.
  */
 export async function readOwnDeadline(db: Database, id: string, deadlineAt: Date): Promise<number> {
   const deadline = sql`to_timestamp(${deadlineAt.getTime() / 1000}::float8)`

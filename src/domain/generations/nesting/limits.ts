@@ -1,17 +1,17 @@
-/** Runs within runs: how far they may go, and what a call of an agent waits for. Pure. */
+/** Child runs: their limits, and which calls wait for one. Pure. */
 import { asksAgent } from '../../tools/index.ts'
 import { type ToolCall } from '../../tool-calls/index.ts'
 
 export const nestingLimits = {
-  /** Runs in a chain, the root included; a call that would make another is a tool error. */
+  /** Maximum length of a chain of runs, root included; a call that would exceed it is a tool error. */
   chain: 5,
-  /** Runs that one generation waits for at once; further calls of its step stay PROPOSED until one of them ends. */
+  /** Maximum number of open child runs of one generation; further calls of its step stay PROPOSED until one ends. */
   openChildren: 8,
-  /** Runs under one root, over its whole life; a call that would make another is a tool error. */
+  /** Maximum number of descendants of one root over its whole life; a call that would exceed it is a tool error. */
   descendants: 100,
 } as const
 
-/** Where a run within a run hangs. */
+/** The place of a child run: its parent, the waiting call and the root. */
 export interface ParentLink {
   projectId: string
   parentId: string
@@ -20,14 +20,15 @@ export interface ParentLink {
   rootId: string
 }
 
-/** Whether the call waits for a run of its own. Such a call is in nobody's hands, and its outcome is never unknown. */
+/** True while the call waits for its child run. No worker holds it, so a crash cannot make it UNKNOWN. */
 export function waitsForChild(call: ToolCall): boolean {
   return call.childId !== null && call.status === 'EXECUTING'
 }
 
 /**
- * Which of the calls that are due may start now: runs up to the limit, and of an agent without parallel calls nothing
- * beside or behind a run. `open`: all that is open; `inHand`: what this worker is about to start counts as well.
+ * Which of the due calls may start now: child runs up to the limit; for an agent without parallel calls, nothing
+ * beside or after a child run. `open`: all open calls; `inFlight`: calls that this worker is about to start, which
+ * count too.
  */
 export function startableNow(
   due: ToolCall[],

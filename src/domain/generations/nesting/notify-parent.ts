@@ -1,6 +1,6 @@
 /**
- * What a commit of a child run writes in the rows of its parent and root, in the same transaction. Rows are locked from the
- * bottom of the chain up (the run itself, its parent, the root), everywhere, so no two commits wait for each other.
+ * What a commit of a child run writes in the rows of its parent and root, in the same transaction. Every writer locks
+ * from the bottom of the chain up (the run, its parent, the root), so no two commits deadlock.
  */
 import { sql } from 'drizzle-orm'
 import type { ToolResult } from '../../../core/content.ts'
@@ -27,16 +27,16 @@ export interface RunEnd {
 
 /** What a commit writes in the rows of its parent and root. */
 export interface News {
-  /** Copies of its events, for the root. */
+  /** Copies of the run's events for the root's log. */
   copies: RootCopy[]
-  /** How the run ended, when this was its last commit. */
+  /** Set with the last commit of the run: how it ended. */
   ends: RunEnd | null
 }
 
 /**
- * Appends the copies to the root's log. When the run has ended, its parent's call is settled with its final answer, and the
- * parent woken unless it waits for other calls. To be called once, in the transaction of the run's own commit and after it.
- * Returns the hints to publish. A parent or root that has ended is left as it is.
+ * Appends the copies to the root's log. If the run has ended, settles its parent's call with the final answer, and
+ * wakes the parent unless it waits for other calls. Call it once, in the transaction of the run's own commit and
+ * after it. Returns the hints to publish. A parent or root that has ended is left unchanged.
  */
 export async function notifyParent(
   tx: Database,
@@ -65,11 +65,13 @@ interface Waiting {
   toolId: string
   attempt: number
   requestedBy: string
-  /** The parent has nothing else to wait for, or something to do now that a run has ended. */
+  /** The parent waits for nothing else, or has another call to start now that a child run has ended. */
   wakes: boolean
 }
 
-/** The parent's call, when it still waits. The parent must be locked: what is read here cannot change meanwhile. */
+/**
+ * The parent's call, if it still waits. The parent must be locked, so that what is read here cannot change meanwhile.
+ */
 async function readCall(tx: Database, { parentId, callId }: ParentLink): Promise<Waiting | null> {
   const others = sql`from tool_calls as o where o.generation_id = p.id and o.id <> c.id and o.settled_at is null`
   const rows = await query<Waiting>(

@@ -1,17 +1,20 @@
-/** Reading a run with all that stands under it. */
+/** Reads a run together with its descendants. */
 import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
 import { selectRows } from '../../../store/db/rows.ts'
 import { toolCalls } from '../../../store/db/tables/tools.ts'
 import { toolCallOf, type ToolCall } from '../../tool-calls/index.ts'
 
-/** The recursive relation `tree(top, id)`: each of these generations with itself and all runs under it. */
+/** The recursive relation `tree(top, id)`: each of these generations with itself and all its descendants. */
 export function treeOf(tops: SQL): SQL {
   return sql`tree as (${tops} union all
     select tree.top, c.id from tree join generations as c on c.parent_id = tree.id)`
 }
 
-/** The open calls of clients and at the gate in the runs under each of these generations, oldest first. Checks nothing. */
+/**
+ * The open client calls and stopped calls of the descendants of these generations, oldest first. Checks no
+ * permission.
+ */
 export async function loadAskedUnder(
   db: Database,
   ids: readonly string[],
@@ -30,7 +33,7 @@ export async function loadAskedUnder(
   return calls.flatMap((call) => under.flatMap(({ top, id }) => (id === call.id ? [{ top, call }] : [])))
 }
 
-/** Which of these generations own the calls of clients with these ids: the generation itself and all runs under it. */
+/** Which of these generations own the client calls with these ids: the generation itself and its descendants. */
 export async function ownersUnder(
   db: Database,
   id: string,
@@ -45,14 +48,14 @@ export async function ownersUnder(
   return new Map(rows.map(({ call, owner }) => [call, owner]))
 }
 
-/** Tokens of a generation and all runs under it. */
+/** Tokens of a generation and all its descendants. */
 export interface TotalUsage {
   id: string
   inputTokens: number
   outputTokens: number
 }
 
-/** Of each of these generations. Checks nothing. */
+/** The total usage of each of these generations. Checks no permission. */
 export function loadTotalUsage(db: Database, ids: readonly string[]): Promise<TotalUsage[]> {
   if (ids.length === 0) return Promise.resolve([])
   return query<TotalUsage>(
@@ -64,8 +67,8 @@ export function loadTotalUsage(db: Database, ids: readonly string[]): Promise<To
 }
 
 /**
- * The budgets that hold for a generation of a chain, each with the tokens that count against it: its own and those of the
- * runs above it, over everything under each.
+ * The token budgets that apply to a generation: its own and those of its ancestors, each with the tokens of that
+ * generation and all its descendants.
  */
 export function chainBudgets(db: Database, id: string): Promise<{ used: number; limit: number }[]> {
   const limit = sql`(settings->'budget'->>'tokensPerGeneration')::float8`

@@ -1,4 +1,4 @@
-/** The port over a model of the AI SDK provider packages. One attempt, no retry, every failure a ModelError. */
+/** The port over a model of the AI SDK's provider packages. One attempt, no retry, every failure a ModelError. */
 import type { LanguageModelV3CallOptions, SharedV3ProviderOptions } from '@ai-sdk/provider'
 import { onAbort } from '../../../core/abort.ts'
 import { charactersOf, charactersOfTools } from '../model/message-size.ts'
@@ -17,11 +17,11 @@ export interface SdkPortOptions {
   providerKind: ProviderKind
   capabilities: ModelCapabilities
   contextWindow: number | null
-  /** Taken out of every message of an error, besides whatever looks like a key or an address. */
+  /** Removed from every error message, besides whatever looks like a key or an address. */
   secrets: (string | null)[]
 }
 
-/** A port over `model`. Stateless: any number of streams may run at once. */
+/** A port over `model`. Stateless: any number of streams may run at the same time. */
 export function sdkPort(options: SdkPortOptions): ModelPort {
   const { model, name, providerKind, capabilities, contextWindow } = options
   const target: Target = { kind: providerKind, name, version: model.specificationVersion, capabilities }
@@ -41,7 +41,7 @@ async function* attempt(
   request: ModelRequest,
   redact: (text: string) => string,
 ): AsyncGenerator<ModelEvent, void, undefined> {
-  // A controller of its own: a reader that leaves early closes the connection too.
+  // A controller of its own, so that a reader that stops early closes the connection too.
   const connection = new AbortController()
   const aborted = whenAborted(request.signal, connection)
   try {
@@ -59,7 +59,7 @@ async function* attempt(
   }
 }
 
-/** Rejects when the signal fires and closes the connection: an abort is prompt whatever the transport does with it. */
+/** Rejects when the signal fires and closes the connection, so that an abort is prompt whatever the transport does. */
 function whenAborted(
   signal: AbortSignal,
   connection: AbortController,
@@ -94,7 +94,7 @@ function callOptions(
   abortSignal: AbortSignal,
 ): LanguageModelV3CallOptions {
   const { settings, outputSchema, toolChoice } = request
-  // Anthropic refuses calls in the history when no tool is declared at all.
+  // Anthropic refuses calls in the history when no tool is declared.
   const bare =
     target.kind === 'anthropic' && request.tools.length === 0 ? toolsOfHistory(request.messages) : []
   const tools = toTools(request.tools.length > 0 ? request.tools : bare)
@@ -117,8 +117,8 @@ function callOptions(
 function providerOptions(kind: ProviderKind, oneCallAtATime: boolean): SharedV3ProviderOptions {
   switch (kind) {
     case 'openai':
-      // store: false keeps the history with us, for a pause of days. The package then asks for the encrypted reasoning
-      // itself, and only of models that have some: others answer that with a 400.
+      // `store: false` keeps the history on our side, where a pause may take days. The package then requests
+      // encrypted reasoning itself, and only from models that support it: others return 400.
       return {
         openai: {
           store: false,

@@ -1,4 +1,4 @@
-/** The answer of a model as it grows: parts in order, their metadata merged, their call ids made unique. */
+/** Collects a model's response while it streams: parts in order, their metadata merged, their call ids made unique. */
 import type { SharedV3ProviderMetadata } from '@ai-sdk/provider'
 import type { Json } from '../../../core/json.ts'
 import type { AssistantPart, ReasoningPart, TextPart } from '../model/message.ts'
@@ -13,7 +13,7 @@ interface Block {
   metadata: Metadata[]
 }
 
-/** Collects the parts of one answer. Used once, by one stream. */
+/** Collects the parts of one response. Used once, for one stream. */
 export class AnswerParts {
   readonly #target: Target
   readonly #slots: (Block | AssistantPart)[] = []
@@ -25,7 +25,7 @@ export class AnswerParts {
     this.#target = target
   }
 
-  /** A start, delta or end of a text or reasoning block; blocks are told apart by kind and id. */
+  /** A start, delta or end of a text or reasoning block; kind and id identify the block. */
   block(
     type: 'text' | 'reasoning',
     id: string,
@@ -45,12 +45,15 @@ export class AnswerParts {
     if (phase === 'end') this.#open.delete(key)
   }
 
-  /** Metadata that came with the arguments of a call, before the call itself. */
+  /** Metadata of a call that arrived with its arguments, before the call itself. */
   callMetadata(id: string, metadata: Metadata): void {
     this.#inputMetadata.set(id, [...(this.#inputMetadata.get(id) ?? []), metadata])
   }
 
-  /** A complete call. An id that is empty or taken gets a number: pairing must not depend on the server's care. */
+  /**
+   * A complete call. An id that is empty or already used gets a number, because servers repeat ids and results are
+   * matched by them.
+   */
   call(part: Extract<SdkPart, { type: 'tool-call' }>): void {
     const wanted = part.toolCallId || 'call'
     let id = wanted
@@ -67,7 +70,7 @@ export class AnswerParts {
     })
   }
 
-  /** A file the model made. */
+  /** A file that the model made. */
   file(part: Extract<SdkPart, { type: 'file' }>): void {
     const data = bytesOf(part.data)
     if (data === null) return this.opaque(part)
@@ -75,13 +78,13 @@ export class AnswerParts {
     this.#slots.push({ type: 'file', mediaType: part.mediaType, data, meta })
   }
 
-  /** A part of a kind we have no words for, kept as it came. */
+  /** A part of an unknown kind, kept verbatim. */
   opaque(part: unknown): void {
     const value = JSON.parse(JSON.stringify(part, binaryAsBase64)) as Json
     this.#slots.push({ type: 'opaque', provider: this.#target.kind, value })
   }
 
-  /** The parts in order; blocks that stayed empty and carry nothing are left out. */
+  /** The parts in order, without empty blocks that carry no metadata. */
   finish(): AssistantPart[] {
     return this.#slots.flatMap((slot): AssistantPart[] => {
       if (!('metadata' in slot)) return [slot]
@@ -93,7 +96,7 @@ export class AnswerParts {
   }
 }
 
-/** Base64 of a file's data in either version's form, or null when it is not bytes. */
+/** Base64 of a file's data, in the form of either specification version; null when it is not bytes. */
 function bytesOf(data: unknown): string | null {
   if (typeof data === 'string') return data
   if (data instanceof Uint8Array) return Buffer.from(data).toString('base64')

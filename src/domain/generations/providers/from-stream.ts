@@ -1,4 +1,4 @@
-/** A provider's stream in our events: deltas as they come, and at the end the whole answer or an error. */
+/** Converts a provider's stream to model events: deltas as they arrive, then the whole response or an error. */
 import type { LanguageModelV3FinishReason, LanguageModelV3Usage } from '@ai-sdk/provider'
 import type { AssistantPart } from '../model/message.ts'
 import { ModelError, type FinishReason, type ModelEvent, type Usage } from '../model/port.ts'
@@ -8,14 +8,14 @@ import type { SdkPart, Target } from './sdk-model.ts'
 
 export interface StreamOptions {
   target: Target
-  /** Characters of the request, for an estimate where the provider reports no usage. */
+  /** Characters of the request, for an estimate when the provider reports no usage. */
   inputCharacters: () => number
 }
 
 /**
- * Reads until the finish part and throws what the stream reports as an error. A stream that ends without one, or whose
- * finish says neither a reason nor the provider's own word for it (that is how the packages report a wire that just
- * stopped), is a failed attempt: MODEL_UNAVAILABLE, retryable, whatever text arrived.
+ * Reads until the finish part and throws errors that the stream reports. A failed attempt (MODEL_UNAVAILABLE,
+ * retryable, whatever text has arrived) is a stream without a finish part, or one whose finish part has neither a
+ * reason nor the provider's own word for it: this is how the packages report a connection that just ended.
  */
 export async function* eventsOf(
   stream: AsyncIterable<SdkPart>,
@@ -87,7 +87,7 @@ function eventOf(part: SdkPart, calls: Map<string, { call: number; name: string 
       const known = calls.get(part.id)
       return known ? { type: 'tool-input-delta', ...known, text: part.delta } : { type: 'progress' }
     }
-    // Made up by the packages when the headers arrive: the model itself has not stirred yet.
+    // The packages emit these parts when the headers arrive: the model has not produced anything yet.
     case 'stream-start':
     case 'raw':
       return null
@@ -110,7 +110,10 @@ function answerOf(
   }
 }
 
-/** Told by what the answer holds, where the provider's word is vague: Gemini says "other" above a list of calls. */
+/**
+ * The reason, derived from the content where the provider's reason is vague: Gemini says "other" with a list of
+ * calls.
+ */
 function reasonOf({ unified }: LanguageModelV3FinishReason, parts: AssistantPart[]): FinishReason {
   const hasCalls = parts.some((part) => part.type === 'tool-call')
   if (hasCalls && (unified === 'other' || unified === 'stop')) return 'tool-calls'
@@ -120,7 +123,7 @@ function reasonOf({ unified }: LanguageModelV3FinishReason, parts: AssistantPart
 
 function usageOf(given: LanguageModelV3Usage, parts: AssistantPart[], inputCharacters: () => number): Usage {
   const { inputTokens: input, outputTokens: output } = given
-  // No request is free: zeros are a server that does not count.
+  // Every request uses tokens: zeros come from a server that does not count.
   if (!input?.total && !output?.total) return estimatedUsage(inputCharacters(), JSON.stringify(parts).length)
   return {
     inputTokens: input.total ?? 0,

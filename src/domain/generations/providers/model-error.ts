@@ -1,4 +1,4 @@
-/** What went wrong at a provider, told in our own words: what a project's people may read, and what may be retried. */
+/** Classifies failures of providers: a message that users of the project may read, and whether a retry makes sense. */
 import { APICallError } from '@ai-sdk/provider'
 import { AppError } from '../../../core/errors.ts'
 import { isJsonObject, tryParseJson, type JsonObject } from '../../../core/json.ts'
@@ -7,7 +7,7 @@ import { retryAfterOf } from './retry-after.ts'
 
 interface Fault {
   status: number | null
-  /** The provider's own words for the kind of fault, all that were found. */
+  /** Every name of the kind of error that the provider's response contains. */
   kinds: string
   message: string
   retryAfterMs: number | null
@@ -15,8 +15,8 @@ interface Fault {
 }
 
 /**
- * Any failure of an attempt as a `ModelError`. `redact` takes the provider's text and removes what must not be read.
- * A failure of no known kind (a cut connection, bytes that are no JSON) is a retryable MODEL_UNAVAILABLE.
+ * Any failure of an attempt as a `ModelError`. `redact` removes what must not be read from the provider's text. A
+ * failure of an unknown kind (a closed connection, bytes that are not JSON) is a retryable MODEL_UNAVAILABLE.
  */
 export function toModelError(error: unknown, redact: (text: string) => string): ModelError {
   if (error instanceof ModelError) return error
@@ -32,7 +32,7 @@ export function toModelError(error: unknown, redact: (text: string) => string): 
   })
 }
 
-/** The error for a bare HTTP status, as a provider's answer with it would give. */
+/** The error for a bare HTTP status, as for a provider's response with it. */
 export function errorForStatus(status: number, retryAfterMs: number | null = null): ModelError {
   const { code, retryable, text } = verdictOf({
     status,
@@ -44,12 +44,12 @@ export function errorForStatus(status: number, retryAfterMs: number | null = nul
   return new ModelError(code, text, { retryable, retryAfterMs: retryable ? retryAfterMs : null })
 }
 
-/** The attempt was stopped by its own signal. Never a ModelError, never retried. */
+/** The error of an attempt whose own signal was aborted. Never a ModelError, never retried. */
 export function abortError(): Error {
   return new DOMException('The model call was aborted.', 'AbortError')
 }
 
-/** Faults on our side of the wire: the guarded fetch said no, or the package cannot express the request. */
+/** Errors on our side: the guarded fetch refused the address, or the package cannot express the request. */
 function refusedByUs(error: unknown): ModelError | null {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     if (at instanceof AppError && (at.code === 'FORBIDDEN' || at.code === 'INVALID'))
@@ -81,7 +81,7 @@ function faultOf(error: unknown): Fault {
       ...wordsOf(isJsonObject(body) ? body : {}, error.message),
     }
   }
-  // Errors inside a stream arrive as the provider's own objects.
+  // Errors inside a stream are the provider's own objects.
   if (isJsonObject(error) && !(error instanceof Error)) {
     const status = typeof error['statusCode'] === 'number' ? error['statusCode'] : null
     return { ...fault, status, ...wordsOf(error, '') }
@@ -120,7 +120,7 @@ function verdictOf({ status, kinds, message }: Fault): Verdict {
     return { code: 'MODEL_RATE_LIMITED', retryable: false, text: 'The quota at the provider is used up.' }
   if (status === 429 || told(/rate_limit|resource_exhausted/))
     return { code: 'MODEL_RATE_LIMITED', retryable: true, text: 'The provider is limiting our requests.' }
-  // Google answers a wrong key with a 400.
+  // Google returns 400 for a wrong key.
   if (/api key not valid|api_key_invalid/i.test(message))
     return { code: 'MODEL_AUTH', retryable: false, text: 'The provider refused the key.' }
   const clientFault = status !== null ? status >= 400 && status < 500 : told(/invalid|not_found|bad_request/)

@@ -1,25 +1,25 @@
-/** Where a model comes from: a provider record becomes a port. */
+/** Opens models: makes a port from a provider record. */
 import { ModelError, type ModelCapabilities, type ModelPort, type ProviderKind } from '../model/port.ts'
 import { sdkPort } from './ai-sdk.ts'
 import { rehearsalModelId, rehearsalPort } from './rehearsal.ts'
 import type { SdkModel } from './sdk-model.ts'
 
-/** Everything needed to speak to one provider; the key is already resolved. */
+/** The settings of one provider; the key is already resolved. */
 export interface ProviderSettings {
-  /** The record's name: the part before the slash in `provider/model`. */
+  /** The record's name: the part before the slash of `provider/model`. */
   name: string
   kind: ProviderKind
   baseUrl: string | null
   apiKey: string | null
   capabilities: Partial<ModelCapabilities>
   contextWindow: number | null
-  /** The guarded fetch, or the plain one when the operator set the address in the environment. */
+  /** The guarded fetch; the plain one when the operator set the address in the environment. */
   fetch: typeof globalThis.fetch
 }
 
 /**
- * What a provider of each kind can do unless its record says otherwise. A compatible server is believed to take text
- * only: a picture sent to one that cannot see is a 400 for the whole step. `structuredOutput` is the native response
+ * What a provider of each kind can do unless its record says otherwise. A compatible server is assumed to accept text
+ * only: one that cannot read pictures refuses the whole step with 400. `structuredOutput`: the native response
  * format; without it the loop uses a tool.
  */
 export const defaultCapabilities: Record<ProviderKind, ModelCapabilities> = {
@@ -31,9 +31,9 @@ export const defaultCapabilities: Record<ProviderKind, ModelCapabilities> = {
 }
 
 /**
- * Makes the port for `modelId` of a provider. Loads the provider's package at the first use of its kind and calls nobody.
- * MODEL_NOT_CONFIGURED when the key or the address is missing, or the builtin provider has no such model; a compatible
- * server needs no key.
+ * Makes the port for `modelId` of a provider. Loads the provider's package at the first use of its kind and makes no
+ * request. MODEL_NOT_CONFIGURED when the key or the address is missing, or the builtin provider has no such model; a
+ * compatible server needs no key.
  */
 export async function openModel(provider: ProviderSettings, modelId: string): Promise<ModelPort> {
   const capabilities = { ...defaultCapabilities[provider.kind], ...provider.capabilities }
@@ -60,7 +60,7 @@ const publicAddress: Record<ProviderKind, string> = {
   builtin: '',
 }
 
-/** Where the models of a provider are called. */
+/** The base URL of a provider. */
 export function addressOf({
   kind,
   baseUrl,
@@ -76,8 +76,8 @@ async function sdkModel(
   modelId: string,
   capabilities: ModelCapabilities,
 ): Promise<SdkModel> {
-  // Key and address are always handed over: left out, the packages look in the environment, and OPENAI_BASE_URL
-  // means another provider here.
+  // Key and address are always passed: otherwise the packages read the environment, where OPENAI_BASE_URL configures
+  // another provider here.
   const common = {
     apiKey: provider.apiKey ?? '',
     baseURL: addressOf(provider),

@@ -1,4 +1,7 @@
-/** A history made legal for every wire: each call followed at once by its result, in order, under a unique id. */
+/**
+ * Makes a history valid for every provider protocol: each call is followed by its result, in order, under a unique
+ * id.
+ */
 import { errorResult } from '../../../core/content.ts'
 import type {
   AssistantPart,
@@ -20,13 +23,13 @@ export type PairedMessage =
   /** `calls` holds the result of each call part of `parts`, in the same order. */
   | { role: 'assistant'; parts: AssistantPart[]; calls: Map<ToolCallPart, PairedCall> }
 
-/** Ids that the wires with a rule of their own accept. */
+/** Ids that providers with a rule about ids accept. */
 const strictId = /^[a-zA-Z0-9_-]{1,64}$/
 
 /**
- * Results are gathered up to the next answer of the assistant and put beside their calls; a call without a result gets an
- * error that says so, a result without a call is left out. A provider's own id is kept where it is legal and new in
- * this conversation (compatible servers repeat theirs), else ours takes its place.
+ * Collects results up to the next assistant message and puts them beside their calls. A call without a result gets an
+ * error that says so; a result without a call is left out. Keeps a provider's own id where it is valid and unique in
+ * this conversation (compatible servers repeat theirs), else uses ours.
  */
 export function pairedSteps(messages: Message[], kind: ProviderKind): PairedMessage[] {
   const used = new Set<string>()

@@ -1,4 +1,4 @@
-/** Where models come from: providers of the environment and of each project, opened as ports. */
+/** Model providers of the environment and of each project, opened as ports. */
 import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text, whole } from '../../../core/check.ts'
@@ -28,7 +28,7 @@ export interface EnvironmentProvider {
   apiKey: string | null
 }
 
-/** A provider as people see it; the key itself is a secret and only named. */
+/** A provider as the API shows it: the key is a secret, of which only the name is here. */
 export interface Provider {
   id: string
   projectId: string
@@ -43,14 +43,14 @@ export interface Provider {
   updatedAt: Date
 }
 
-/** The name of the model that needs nothing and is no AI. */
+/** The name of the builtin model, which needs no provider and is not an AI. */
 export const rehearsalModel = 'builtin/rehearsal'
 
 export interface Models {
   /**
-   * The port of `provider/model`; the project's provider of that name wins over the environment's. Null means the
-   * installation's default, and the rehearsal model when there is no key at all. A named model never falls back:
-   * MODEL_NOT_CONFIGURED instead.
+   * The port of `provider/model`; the project's provider of that name takes precedence over the environment's. Null
+   * means the installation's default, or the rehearsal model when no key is configured at all. A named model has no
+   * fallback: MODEL_NOT_CONFIGURED instead.
    */
   open(projectId: string, name: string | null): Promise<ModelPort>
   /** Whether agents without a model use the rehearsal model. */
@@ -109,7 +109,7 @@ function builtin(services: Services): ProviderSettings {
 function environmentProvider(environment: EnvironmentProvider[], name: string): ProviderSettings | null {
   const found = environment.find((provider) => provider.name === name)
   if (!found) return null
-  // The operator named this address: it may be private, a model server on the same machine for instance.
+  // The operator set this address: it may be private, for example a model server on the same machine.
   return { ...found, capabilities: {}, contextWindow: null, fetch: globalThis.fetch }
 }
 
@@ -163,7 +163,10 @@ const shape = z.object({
 
 export type SetProviderInput = z.input<typeof shape>
 
-/** Sets a provider of a project by name, new or again. Idempotent. Actions `providers:Set`, and `secrets:Use` on its secret. */
+/**
+ * Creates or replaces a provider of a project by name. Idempotent. Actions `providers:Set`, and `secrets:Use` on its
+ * secret.
+ */
 export async function setProvider(ctx: Ctx, input: SetProviderInput): Promise<Provider> {
   const given = check(shape, input)
   const projectId = projectOf(ctx, given.projectId)
@@ -204,7 +207,7 @@ async function checkProvider(ctx: Ctx, projectId: string, given: z.output<typeof
   if (fault) throw invalidAt(['input', 'secretName'], fault)
 }
 
-/** Deletes a provider. Idempotent: answers whether there was one. Action `providers:Delete`. */
+/** Deletes a provider. Idempotent; returns whether it existed. Action `providers:Delete`. */
 export async function deleteProvider(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; name: string },
@@ -222,7 +225,7 @@ export async function deleteProvider(
   })
 }
 
-/** Providers of a project, newest first; those of the environment are not among them. Action `providers:List`. */
+/** Providers of a project, newest first, without those of the environment. Action `providers:List`. */
 export async function listProviders(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; page: Page },

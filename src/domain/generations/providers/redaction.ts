@@ -1,4 +1,4 @@
-/** Taking keys and addresses out of a provider's own words before people read them. */
+/** Removes keys and addresses from a provider's text before people read it. */
 
 const longest = 300
 
@@ -7,14 +7,14 @@ const patterns = [
   /\b[a-z][a-z0-9+.-]*:\/\/\S+/gi,
   /\b(?:[a-z0-9-]+\.)*[a-z0-9-]+:\d{2,5}\b/gi,
   /\b\d{1,3}(?:\.\d{1,3}){3}\b/g,
-  // Credentials: the vendors' prefixes, bearer values, and anything that looks random and long.
+  // Credentials: the vendors' prefixes, bearer tokens, and anything long that looks random.
   /\b(?:sk|pk|rk|gh|AIza|xai|gsk|key|token)[-_][\w*.-]{4,}/gi,
   /\bAIza[\w-]{10,}/g,
   /\bbearer\s+\S+/gi,
   /\b(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{32,}\b/gi,
 ]
 
-/** A function that removes the given secrets, and whatever looks like a key or an address, and bounds the length. */
+/** A function that removes the given secrets and whatever looks like a key or an address, and limits the length. */
 export function redactor(secrets: (string | null)[]): (text: string) => string {
   const known = secrets.filter((secret) => secret !== null && secret.length >= 4) as string[]
   return (text) => {

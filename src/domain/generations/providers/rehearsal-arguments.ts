@@ -1,9 +1,12 @@
-/** Arguments for a tool, found in the words of a message by its schema: `key=value`, quoted text, and then defaults. */
+/**
+ * Derives arguments for a tool from the words of a message and the tool's schema: `key=value`, quoted text, then
+ * defaults.
+ */
 import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
 
 interface Words {
   pairs: Map<string, string>
-  /** Quoted texts that belong to no key, in order; consumed from the front. */
+  /** Quoted texts without a key, in order; consumed from the front. */
   quoted: string[]
   text: string
 }
@@ -13,9 +16,9 @@ const quotePattern = /"([^"]+)"|(?<![\w])'([^']+)'(?![\w])/g
 const deepest = 4
 
 /**
- * Arguments that fit the schema where the words allow it. Values are coerced to their property's type; quoted texts fill
- * the string properties in order; a required property that is not mentioned gets its default, or `fallback` (strings)
- * or the plainest value of its type.
+ * Arguments that fit the schema where the words allow it. Values are converted to the property's type; quoted texts
+ * fill string properties in order; a required property without a value gets its default, else `fallback` (strings) or
+ * the simplest value of its type.
  */
 export function argumentsFrom(text: string, schema: JsonObject, fallback: string = text): JsonObject {
   const pairs = new Map<string, string>()
@@ -37,7 +40,7 @@ function objectFrom(schema: JsonObject, words: Words, depth: number): JsonObject
       mentioned(key, rules, words) ?? (required.includes(key) ? plainest(rules, words, depth) : undefined)
     if (value !== undefined) found[key] = value
   }
-  // Free-form objects take every pair that was written.
+  // A schema without properties takes every pair of the message.
   if (Object.keys(properties).length === 0)
     for (const [key, value] of words.pairs) found[key] = tryParseJson(value) ?? value
   return found
@@ -53,7 +56,7 @@ function mentioned(key: string, rules: JsonObject, words: Words): Json | undefin
   return typeOf(rules) === 'string' ? words.quoted.shift() : undefined
 }
 
-/** The written text in the property's type; text that does not fit stays text, for the validation to complain about. */
+/** The text converted to the property's type. Text that does not fit stays text, so that validation reports it. */
 function coerced(written: string, rules: JsonObject): Json {
   const type = typeOf(rules)
   if (type === 'string') return written
@@ -96,7 +99,7 @@ function numberIn(text: string): number | undefined {
   return match ? Number(match[0]) : undefined
 }
 
-/** The first type that is not null; a schema without a type is taken by its shape, or as text. */
+/** The first type that is not null. Without a type it is derived from the schema's keywords; text by default. */
 function typeOf(rules: JsonObject): string {
   const { type } = rules
   if (Array.isArray(type)) return String(type.find((one) => one !== 'null') ?? 'null')

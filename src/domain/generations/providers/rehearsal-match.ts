@@ -1,19 +1,19 @@
-/** Which tool the words of a message speak of. */
+/** Finds the tool that a message is about. */
 import type { ModelTool } from '../model/port.ts'
 
-/** Words that occur everywhere and so say nothing. */
+/** Common words, which do not count. */
 const hollow = new Set(
   'a an and any are as at be but by can could do does for from get has have how i in is it its me my need not of on or our out please some that the their them then there this to us use want was we what when where which who will with would you your call tool'.split(
     ' ',
   ),
 )
 
-/** A tool's name is worth double its description, and this many points make a match. */
+/** Points that make a match; a shared word of the tool's name counts two, of its description one. */
 const enough = 2
 
 /**
- * The tool whose name (double weight) and description share the most words with the text, or null when none shares
- * enough. The first one wins a tie. Plurals in s are the same word.
+ * The tool whose name (double weight) and description share the most words with the text; null when none shares
+ * enough. The first wins a tie. A plural in -s is the same word.
  */
 export function matchingTool(text: string, tools: ModelTool[]): ModelTool | null {
   const said = new Set(wordsOf(text))

@@ -1,27 +1,27 @@
-/** The lines a rehearsal follows, read from a user's message. Pure. */
+/** Parses the script of a rehearsal from a user's message. Pure. */
 import { isJsonObject, tryParseJson, type JsonObject } from '../../../core/json.ts'
 
 export interface ScriptedCall {
   name: string
-  /** The argument text as it will be sent, legal JSON or not. */
+  /** The argument text to send, valid JSON or not. */
   input: string
 }
 
-/** `fail CODE`: the status, on how many first attempts, and the retry-after it comes with. */
+/** `fail CODE`: the status, the number of first attempts that fail, and the retry-after. */
 export interface ScriptedFailure {
   status: number
   attempts: number
   retryAfterMs: number | null
 }
 
-/** What one step of the model does. */
+/** One step of the model. */
 export interface Stage {
   calls: ScriptedCall[]
   say: string[]
   think: string[]
   json: JsonObject | null
   failure: ScriptedFailure | null
-  /** Milliseconds between two words, and once before the first. They hold for the following stages too. */
+  /** Milliseconds between two words, and once before the first. They apply to the following stages too. */
   betweenWordsMs: number
   beforeMs: number
   usage: { input: number; output: number } | null
@@ -29,19 +29,18 @@ export interface Stage {
 
 export interface Script {
   stages: Stage[]
-  /** The lines that are no directive: what there is to match when no stage says or calls anything. */
+  /** The lines without a directive: the text to match when no stage says or calls anything. */
   words: string
 }
 
 /**
- * The stages of the script in `text` (none when no line of it is a directive) and the other lines. `then` on a line of its own begins the next stage; `slow` and `usage` hold from their stage on.
- * - `call NAME {json}`: several lines are parallel calls. Without JSON, NAME must be one of `toolNames`.
- * - `badargs NAME`: a call whose arguments are cut off in the middle.
- * - `say TEXT`, `think TEXT`: the answer's text, its reasoning. `json {…}`: a structured answer.
- * - `fail 429`: the first attempt fails as a provider that answers 429; `fail 429 x3` the first three; a status that is
- *   not worth retrying always. `fail 429 after 2s` comes with a retry-after.
- * - `slow 50ms`: a pause between the words. `slow 5s before`: a pause before the first.
- * - `usage 100 20`: tokens reported, input and output.
+ * The stages of the script in `text` (none when no line of it is a directive) and the other lines. `then` on a line
+ * of its own begins the next stage; `slow` and `usage` apply from their stage on. - `call NAME {json}`: several lines
+ * are parallel calls. Without JSON, NAME must be one of `toolNames`. - `badargs NAME`: a call whose arguments are
+ * truncated. - `say TEXT`, `think TEXT`: the text of the answer, its reasoning. `json {…}`: a structured answer. -
+ * `fail 429`: the first attempt fails like a provider that returns 429; `fail 429 x3`: the first three; a status that
+ * is not retryable: every attempt. `fail 429 after 2s` has a retry-after. - `slow 50ms`: a pause between the words.
+ * `slow 5s before`: a pause before the first. - `usage 100 20`: reported tokens, input and output.
  */
 export function readScript(text: string, toolNames: string[]): Script {
   const stages = [emptyStage()]
@@ -134,7 +133,7 @@ function readPause([, amount, unit, before]: string[], stage: Stage): void {
   else stage.betweenWordsMs = pause
 }
 
-/** The longest that a timer of Node can wait. */
+/** The longest timer of Node. */
 const longestPauseMs = 2 ** 31 - 1
 const unitMs: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 }
 

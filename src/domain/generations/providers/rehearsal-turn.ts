@@ -1,19 +1,19 @@
-/** What a rehearsal looks at: the current turn of a conversation, cut down to plain words. */
+/** The input of the rehearsal model: the current turn of a conversation, as plain words. */
 import type { ContentBlock } from '../../../core/content.ts'
 import type { Message, ToolResultPart } from '../model/message.ts'
 
 export interface Turn {
   /** The words of the last user message. */
   text: string
-  /** Answers the model has already given in this turn: the place in the script. */
+  /** Responses of the model in this turn so far: the position in the script. */
   answers: number
-  /** Answers in the whole conversation, for ids that do not repeat. */
+  /** Responses in the whole conversation, for unique ids. */
   answersInAll: number
-  /** Results of this turn, oldest first. */
+  /** Tool results of this turn, oldest first. */
   results: ToolResultPart[]
 }
 
-/** The turn that the next answer belongs to. The same messages give the same turn, whatever happened in between. */
+/** The turn to which the next response belongs. Deterministic: it depends on the messages only. */
 export function currentTurn(messages: Message[]): Turn {
   const start = messages.findLastIndex((message) => message.role === 'user')
   const asked = messages[start]
@@ -32,7 +32,7 @@ export function currentTurn(messages: Message[]): Turn {
 const mostResults = 20
 const quotedCharacters = 200
 
-/** The results in a few words, one line for each. */
+/** The results in a few words, one line each. */
 export function summaryOf(results: ToolResultPart[]): string {
   const lines = results.slice(-mostResults).map((result) => {
     const said = result.content.map(wordsOf).join(' ').replaceAll(/\s+/g, ' ').trim()

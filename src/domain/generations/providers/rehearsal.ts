@@ -1,4 +1,4 @@
-/** The rehearsal model: a rule-based stand-in without a network, a key or any intelligence, and it says so. */
+/** The rehearsal model: a rule-based model without network, key or AI, which says so in its answers. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { JsonObject } from '../../../core/json.ts'
 import type { AssistantPart } from '../model/message.ts'
@@ -20,7 +20,7 @@ import { currentTurn, summaryOf, type Turn } from './rehearsal-turn.ts'
 
 export const rehearsalModelId = 'rehearsal'
 
-/** The loop's own tool for a structured answer: never guessed from words, always used for the last word. */
+/** The loop's own tool for a structured answer. It is never matched by words, and always used for the last response. */
 export const finalAnswerTool = 'final_answer'
 
 interface Decision {
@@ -29,7 +29,7 @@ interface Decision {
   calls: ScriptedCall[]
 }
 
-/** The rehearsal model as a port. Deterministic: the same request gives the same answer, on every process. */
+/** The rehearsal model as a port. Deterministic: the same request gives the same response in every process. */
 export function rehearsalPort(options: {
   name: string
   capabilities: ModelCapabilities
@@ -166,7 +166,10 @@ function answerOf(request: ModelRequest, turn: Turn, decision: Decision, pace: S
   return { parts, usage: usageOf(request, decision, pace), finishReason }
 }
 
-/** Words, not tokens, and flagged as an estimate; or what a `usage` line says, as if a provider had reported it. */
+/**
+ * Words counted as tokens and marked as an estimate; or the numbers of a `usage` line, as if a provider had reported
+ * them.
+ */
 function usageOf(request: ModelRequest, decision: Decision, pace: Stage | null): Usage {
   if (pace?.usage) return { ...zeroUsage(), inputTokens: pace.usage.input, outputTokens: pace.usage.output }
   const sent = [

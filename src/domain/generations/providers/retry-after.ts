@@ -1,11 +1,11 @@
-/** When a provider wants to be asked again: read from its headers, or from Google's error details. */
+/** When a provider asks to be called again: from its headers, or from Google's error details. */
 
-/** No pause longer than this is believed, in milliseconds: a day. */
+/** Longest accepted pause, in milliseconds: one day. */
 const longestMs = 24 * 60 * 60 * 1000
 
 /**
- * Milliseconds to wait, or null when the answer says nothing. `retry-after-ms` wins over `retry-after` (seconds or an
- * HTTP date), which wins over `retryDelay` in the body. Header names are lower case.
+ * Milliseconds to wait; null when the response does not say. `retry-after-ms` takes precedence over `retry-after`
+ * (seconds or an HTTP date), and that over `retryDelay` in the body. Header names are lower case.
  */
 export function retryAfterOf(
   headers: Record<string, string>,

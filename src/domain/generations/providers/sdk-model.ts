@@ -1,19 +1,19 @@
-/** What we need of a model of the AI SDK, in the third and the fourth version of its specification. */
+/** The part of an AI SDK model that we use, in versions 3 and 4 of its specification. */
 import type { LanguageModelV3, LanguageModelV3StreamPart } from '@ai-sdk/provider'
 import type { ModelCapabilities, ProviderKind } from '../model/port.ts'
 
 /**
- * A model of either version. They differ in what we use of them only here: the fourth wraps file bytes in
- * `{type: 'data', data}`, wraps error values of tools once more, and knows kinds of parts that the third does not.
+ * A model of either version. In what we use they differ only here: version 4 wraps file bytes in `{type: 'data',
+ * data}`, wraps tool error values once more, and has kinds of parts that version 3 does not know.
  */
 export type SdkModel = Omit<LanguageModelV3, 'specificationVersion'> & {
   readonly specificationVersion: 'v3' | 'v4'
 }
 
-/** A part of the answer stream; an unknown kind is possible at run time. */
+/** A part of the response stream; unknown kinds are possible at run time. */
 export type SdkPart = LanguageModelV3StreamPart
 
-/** Where a prompt goes: decides which metadata and which content may travel. */
+/** The model that a prompt is for: it decides which metadata and content may be sent. */
 export interface Target {
   kind: ProviderKind
   /** `provider/model`. */

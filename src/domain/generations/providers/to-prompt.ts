@@ -1,4 +1,4 @@
-/** Our stored messages in the form the provider packages take. */
+/** Converts stored messages to the prompt of the provider packages. */
 import type {
   LanguageModelV3FilePart,
   LanguageModelV3Prompt,
@@ -23,12 +23,13 @@ type PromptMessage = LanguageModelV3Prompt[number]
 type AssistantContent = Extract<PromptMessage, { role: 'assistant' }>['content']
 type AssistantMessage = Extract<PairedMessage, { role: 'assistant' }>
 
-/** How much of arguments that are no JSON object the model is shown again, in characters. */
+/** Maximum characters of invalid arguments that are sent back to the model. */
 const unreadableKept = 1_000
 
 /**
- * The whole prompt. One tool message for each step, with the results in call order. Metadata and reasoning go back only
- * to the model that made them; blank texts and empty answers are left out, since some wires refuse them.
+ * The whole prompt. One tool message for each step, with the results in call order. Metadata and reasoning are sent
+ * back only to the model that made them; blank texts and empty messages are left out, because some providers refuse
+ * them.
  */
 export function toPrompt(
   instructions: string | null,
@@ -107,7 +108,7 @@ function assistantPart(part: AssistantPart, message: AssistantMessage, target: T
     case 'tool-call':
       return [callPart(part, message.calls.get(part)!.wireId, target)]
     case 'file':
-      // Only Gemini reads its own pictures again; the other wires have no place for a file in an answer.
+      // Only Gemini accepts its own pictures in an assistant message; other protocols have no file there.
       if (target.kind !== 'google' || !isOwn(part.meta, target)) return []
       return [{ ...filePart(part, target), ...optionsOf(part.meta, target) }]
     case 'opaque':
@@ -126,7 +127,7 @@ function callPart(part: ToolCallPart, wireId: string, target: Target): Assistant
   }
 }
 
-/** Parts of the provider's own tools and its list of sources belong to the answer; no wire takes them as they are. */
+/** Parts of the provider's own tools and its list of sources are output only: no provider accepts them as input. */
 const answerOnly = new Set(['tool-call', 'tool-result', 'tool-approval-request', 'source'])
 
 function opaquePart(part: OpaquePart): AssistantContent {
@@ -136,7 +137,7 @@ function opaquePart(part: OpaquePart): AssistantContent {
   return [{ ...rest, ...options } as never]
 }
 
-/** Whether this wire would take the reasoning part back; each of them has its own way to refuse one. */
+/** Whether this provider accepts the reasoning part back; each refuses different ones. */
 function sendable(parts: AssistantPart[], index: number, target: Target, current: boolean): boolean {
   const part = parts[index]!
   if (part.type !== 'reasoning' || !isOwn(part.meta, target)) return false
@@ -145,7 +146,8 @@ function sendable(parts: AssistantPart[], index: number, target: Target, current
     case 'anthropic':
       return typeof meta['signature'] === 'string' || typeof meta['redactedData'] === 'string'
     case 'openai': {
-      // With store: false an item lives only in its encrypted content, and it must be followed by what it led to.
+      // With `store: false` an item consists of its encrypted content only, and must be followed by the item that it
+      // led to.
       const sealed = parts.some((other) => {
         const own = other.type === 'reasoning' ? ownMeta(other.meta, target) : {}
         return own['itemId'] === meta['itemId'] && typeof own['reasoningEncryptedContent'] === 'string'
@@ -157,7 +159,7 @@ function sendable(parts: AssistantPart[], index: number, target: Target, current
     case 'google':
       return part.text !== ''
     case 'compatible':
-      // Servers want their reasoning back within a turn of tool calls, and some refuse it after that.
+      // Servers require their reasoning back within a turn of tool calls, and some refuse it later.
       return current && part.text !== ''
     case 'builtin':
       return false

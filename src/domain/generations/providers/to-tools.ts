@@ -1,10 +1,10 @@
-/** Tools as the provider packages take them, with schemas reduced to what every provider accepts at the top. */
+/** Converts tools for the provider packages, with schemas reduced to what every provider accepts at the top level. */
 import type { JSONSchema7, LanguageModelV3FunctionTool } from '@ai-sdk/provider'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import type { Message } from '../model/message.ts'
 import type { ModelTool } from '../model/port.ts'
 
-/** Function tools. `strict: false` always: a schema of a user or an MCP server rarely fits the strict subset. */
+/** Function tools. Always `strict: false`: a user's or an MCP server's schema rarely fits the strict subset. */
 export function toTools(tools: ModelTool[]): LanguageModelV3FunctionTool[] {
   return tools.map((tool) => ({
     type: 'function',
@@ -15,7 +15,7 @@ export function toTools(tools: ModelTool[]): LanguageModelV3FunctionTool[] {
   }))
 }
 
-/** Bare tools for the names that occur in a history: a wire may refuse calls in it when no tool is declared. */
+/** Declarations for the tool names of a history: a provider may refuse calls in it when no tool is declared. */
 export function toolsOfHistory(messages: Message[]): ModelTool[] {
   const names = new Set<string>()
   for (const message of messages)
@@ -29,8 +29,8 @@ const refusedAtTop = ['not', 'enum', 'const', 'if', 'then', 'else', '$schema', '
 
 /**
  * The schema with `type: object` at the top and without what OpenAI and Anthropic refuse there: a root `$ref` is
- * followed, the properties of alternatives are laid side by side. The model may then write arguments that the original
- * refuses; they are validated against the original anyway.
+ * resolved, the properties of alternatives are merged. The model may then send arguments that the original refuses;
+ * they are validated against the original anyway.
  */
 export function schemaForModel(schema: JsonObject): JsonObject {
   const properties: JsonObject = {}

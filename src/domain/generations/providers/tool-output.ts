@@ -1,16 +1,16 @@
-/** A tool's result in the words of a provider: text, JSON, or text with pictures where the wire has room for them. */
+/** Converts a tool's result for a provider: text, JSON, or text with pictures where the protocol allows them. */
 import type { LanguageModelV3FilePart, LanguageModelV3ToolResultOutput } from '@ai-sdk/provider'
 import type { ContentBlock } from '../../../core/content.ts'
 import { canonicalJson, isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
 import type { ToolResultPart } from '../model/message.ts'
 import type { Target } from './sdk-model.ts'
 
-/** The kinds of pictures that every provider takes; others are refused with a 400. */
+/** Media types of pictures that every provider accepts; others are refused with 400. */
 const picture = /^image\/(png|jpeg|gif|webp)$/
 
 export interface ToolOutput {
   output: LanguageModelV3ToolResultOutput
-  /** Pictures that must follow in a user message, because inside this wire's tool results they would become text. */
+  /** Pictures that follow in a user message, because this protocol would turn them into text inside tool results. */
   following: LanguageModelV3FilePart[]
 }
 
@@ -20,9 +20,9 @@ interface Piece {
 }
 
 /**
- * A failed result always has the value `{"error": {code, message, …}}`: only one of the wires has a flag for it. In a
- * good one, the structured form is sent where the text does not already say the same. What the model cannot be shown is
- * named in brackets, so that it knows that something is missing.
+ * A failed result always has the value `{"error": {code, message, …}}`, because only one protocol has a flag for it.
+ * In a successful one, the structured form is sent where the text does not say the same. Content that the model
+ * cannot read is named in brackets, so that it knows that something is missing.
  */
 export function toToolOutput(result: ToolResultPart, target: Target): ToolOutput {
   if (result.isError) return { output: errorOutput(result, target), following: [] }
@@ -44,7 +44,7 @@ export function toToolOutput(result: ToolResultPart, target: Target): ToolOutput
   return { output: withPieces(text === '' ? '(see below)' : text, shown, target), following: [] }
 }
 
-/** Exactly one text, always first: older Gemini models get one function response for each text, and need one. */
+/** Exactly one text, always first: older Gemini models need one, and get one function response for each text. */
 function withPieces(text: string, pieces: Piece[], target: Target): LanguageModelV3ToolResultOutput {
   const files = pieces.map((piece) => {
     if (target.version === 'v4')
@@ -56,7 +56,7 @@ function withPieces(text: string, pieces: Piece[], target: Target): LanguageMode
 
 function errorOutput(result: ToolResultPart, target: Target): LanguageModelV3ToolResultOutput {
   const value = errorValue(result, target)
-  // Version four wraps an error value in `error` once more, except where the wire has its own flag.
+  // Version 4 wraps an error value in `error` once more, except for protocols with their own flag.
   const flagged = target.version === 'v3' || target.kind === 'anthropic'
   return flagged ? { type: 'error-json', value } : { type: 'json', value }
 }
@@ -82,7 +82,7 @@ function says(content: ContentBlock[], value: Json): boolean {
   })
 }
 
-/** The text of a block; pictures and documents that can be shown go to `shown` instead. */
+/** The text of a block; pictures and documents that the model can read are added to `shown` instead. */
 function textOf(block: ContentBlock, target: Target, shown: Piece[]): string {
   switch (block.type) {
     case 'text':

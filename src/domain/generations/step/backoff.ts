@@ -1,33 +1,36 @@
-/** When a failed attempt is tried again. Pure: the caller brings the dice and does the waiting. */
+/** When to retry a failed attempt. Pure: the caller passes the random number and waits. */
 
 export const retryRules = {
-  /** Attempts of one step, the first one included. */
+  /** Attempts of one step, including the first. */
   maxAttempts: 4,
   minDelayMs: 500,
   maxDelayMs: 30_000,
-  /** A provider that asks for a longer pause gets it, but no worker holds the generation meanwhile. */
+  /**
+   * Longest pause during which the worker keeps the generation, in milliseconds; for a longer one the row is
+   * released.
+   */
   longestHoldMs: 60_000,
 } as const
 
 export interface FailedAttempt {
-  /** The number of the attempt that just failed, from 1. */
+  /** The number of the failed attempt, from 1. */
   attempt: number
-  /** What the provider asked for, in milliseconds; null when it said nothing. */
+  /** The pause that the provider asked for, in milliseconds; null for none. */
   retryAfterMs: number | null
-  /** A number in [0, 1), like `Math.random`. */
+  /** Returns a number in [0, 1), like `Math.random`. */
   random: () => number
 }
 
 export interface RetryPlan {
   delayMs: number
-  /** True: put the row back with this much later a wake time instead of waiting with it. */
+  /** True: release the row with a wake-up after the pause instead of waiting. */
   requeue: boolean
 }
 
 /**
- * How long to wait before the next attempt, or null when there is none left. Full jitter between 0.5 s and a ceiling of
- * 2, 8, 30 s; a retry-after is a lower bound that is never undercut, with up to a tenth (at most 5 s) on top so that
- * clients that were refused together do not come back together.
+ * How long to wait before the next attempt; null when none is left. Full jitter between 0.5 s and a ceiling of 2, 8,
+ * 30 s. A retry-after is a lower bound, with up to a tenth of it (at most 5 s) added, so that clients that were
+ * refused together do not return together.
  */
 export function retryDelay({ attempt, retryAfterMs, random }: FailedAttempt): RetryPlan | null {
   if (attempt >= retryRules.maxAttempts) return null

@@ -1,4 +1,4 @@
-/** Commits a model's answer: the message, its calls after triage, and how the row is left, in one statement. */
+/** Commits a model's response in one statement: the message, its calls after triage, and the next state of the row. */
 import { sql, type SQL } from 'drizzle-orm'
 import { atomically, nowPlus, jsonb, type Database } from '../../../store/db/database.ts'
 import { lockOwners } from '../../../store/work/owner.ts'
@@ -42,7 +42,7 @@ import {
   type TurnOutcome,
 } from '../transaction/turn.ts'
 
-/** Judges and commits the answer of one attempt. */
+/** Triages the calls of the response and commits it. */
 export async function commitAnswer(
   turn: Turn,
   plan: StepPlan,
@@ -71,9 +71,10 @@ export async function commitAnswer(
     await commitTurn(turn, change)
     return outcome
   }
-  // Uses are taken in the transaction of the call that they let pass, under the generation's lock.
+  // Uses of grants are taken in the transaction of the calls that they let pass, under the generation's lock.
   const done = await atomically(services.db, async (tx) => {
-    // The root before the grants: its log may get copies of what they do not let pass, and it uses grants itself.
+    // The root is locked before the grants: it may use the same grants itself, and its log may get copies of calls
+    // that are stopped.
     if (turn.held.parent)
       await lockOwners(tx, [{ table: 'generations', id: generation.id, projectId: generation.projectId }])
     await lockOwn(tx, turn.held)
@@ -87,7 +88,7 @@ export async function commitAnswer(
 
 const never = { isStop: () => false }
 
-/** An answer on its way into the rows. */
+/** A response to be committed. */
 interface Made {
   plan: StepPlan
   port: ModelPort
@@ -96,20 +97,20 @@ interface Made {
   answer: ModelAnswer
   parts: AssistantPart[]
   judgement: Judgement | null
-  /** Tools with a limit: their calls ask it before they start. */
+  /** Tools with a rate limit: it is checked when a call starts, not here. */
   limited: ReadonlySet<string>
 }
 
-/** A call of the step, as it is committed. */
+/** A call of the step, as committed. */
 type StepCall = TriagedCall & ProposedCall
 
-/** Everything that the commit of the answer writes. */
+/** Everything that the commit of the response writes. */
 function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): { change: Change; outcome: TurnOutcome } {
   const { generation, services } = turn
   const { plan, port, tools, prepared, answer, parts, judgement } = made
   const { settings } = generation
   const questions = questionsOf(turn, calls)
-  // A process that stops begins nothing: whoever takes the row sends them.
+  // A process that shuts down starts nothing: the row's next worker sends the calls.
   const started = turn.isDraining()
     ? new Set<string>()
     : startNow(calls, settings.parallelToolCalls, made.limited)
@@ -160,7 +161,7 @@ function changeOf(turn: Turn, made: Made, calls: TriagedCall[]): { change: Chang
   return { change, outcome: ending.outcome }
 }
 
-/** Who may call what, and what the gates of tool and agent ask. */
+/** Which tools may be called, and what the gates of tool and agent require. */
 async function triageRules(
   { services, generation }: Turn,
   tools: Map<string, Callable>,
@@ -187,7 +188,7 @@ async function triageRules(
   }
 }
 
-/** Judges the calls and writes our ids into the message that is stored. */
+/** Triages the calls and sets our ids in the message to be stored. */
 function triageCalls(parts: AssistantPart[], rules: TriageRules): TriagedCall[] {
   const callParts = callsOf(parts)
   const calls = triage(callParts, rules)
@@ -195,7 +196,7 @@ function triageCalls(parts: AssistantPart[], rules: TriageRules): TriagedCall[] 
   return calls
 }
 
-/** The tools of the calls whose use is limited. */
+/** The tools among the calls that have a rate limit. */
 async function limitedOf({ services, generation }: Turn, calls: TriagedCall[]): Promise<Set<string>> {
   const ids = [...new Set(calls.flatMap((call) => (call.tool ? [call.tool.id] : [])))]
   if (ids.length === 0) return new Set()
@@ -242,8 +243,8 @@ function questionsOf({ services, generation }: Turn, calls: TriagedCall[]): NewA
 }
 
 /**
- * The server calls that leave right after the commit; they are committed as sent. A call that asks an agent is started
- * with its run, by a commit of its own.
+ * The server calls to send right after the commit; they are committed as EXECUTING. A call of an agent is started
+ * later, in one commit with its child run.
  */
 function startNow(calls: TriagedCall[], parallel: boolean, limited: ReadonlySet<string>): Set<string> {
   const runnable = calls.filter((call) => call.status === 'PROPOSED')
@@ -284,7 +285,7 @@ interface Ending {
   outcome: TurnOutcome
 }
 
-/** How the commit of an answer leaves the row: terminal, waiting for the client, or in this worker's hands. */
+/** The row after the commit of a response: terminal, waiting for the client, or still held by this worker. */
 function endingOf(
   judgement: Judgement | null,
   calls: StepCall[],
@@ -308,7 +309,7 @@ function endingOf(
   const events = client.length > 0 ? [requiresAction({ toolCallIds })] : []
   if (calls.some((call) => call.status === 'PROPOSED' || call.status === 'EXECUTING'))
     return { ...goOn, events }
-  // Nothing runs here: the row is parked in the very commit that opens the calls, which nobody can have answered yet.
+  // Nothing runs here: the row is parked in the commit that opens the calls, so no output can have arrived yet.
   const wakeAt = client.length > 0 ? sql`least(deadline_at, ${nowPlus(clientTimeoutMs)})` : sql`deadline_at`
   return {
     ...goOn,

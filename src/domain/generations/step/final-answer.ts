@@ -1,4 +1,6 @@
-/** Judges an answer that calls no tool: is it the end, does it need its one repair, or has it failed? Pure. */
+/**
+ * Evaluates a response without tool calls: whether it is the final answer, needs its one repair, or has failed. Pure.
+ */
 import type { Json, JsonObject } from '../../../core/json.ts'
 import { isJsonObject, tryParseJson } from '../../../core/json.ts'
 import { compileSchema } from '../../../core/json-schema.ts'
@@ -8,10 +10,10 @@ import { callsOf, textOf, type AssistantPart, type ToolCallPart } from '../model
 import type { FinishReason } from '../model/port.ts'
 import type { StepPlan } from '../decide.ts'
 
-/** The hidden tool through which a model hands over structured output; its schema is the output schema. */
+/** The hidden tool with which a model returns structured output; its input schema is the output schema. */
 export const finalAnswerName = 'final_answer'
 
-/** Providers want an object at the top of a tool's schema; any other output travels as its member `value`. */
+/** Whether the output is wrapped in a member `value`: providers require an object at the top of a tool's schema. */
 export function isWrapped(outputSchema: JsonObject): boolean {
   return outputSchema['type'] !== undefined && outputSchema['type'] !== 'object'
 }
@@ -27,16 +29,16 @@ export interface Answer {
   plan: StepPlan
   outputSchema: JsonObject | null
   toolNames: string[]
-  /** Whether a repair can force the hidden tool. */
+  /** Whether the hidden tool is available, so that a repair can force it. */
   offersFinalAnswer: boolean
 }
 
-/** The judgement over an answer, or null when it calls tools and the loop goes on with them. */
+/** The judgement of a response; null when it calls tools, which the loop runs. */
 export function judgeFinalAnswer(answer: Answer): Judgement | null {
   const calls = callsOf(answer.parts)
   const final = answer.offersFinalAnswer ? calls.find((call) => call.name === finalAnswerName) : undefined
   if (final) return judgeObject(answer, final)
-  // In the last answer tools are not offered; a model that calls one all the same is not followed.
+  // The final step offers no tools; calls in its response are ignored.
   if (calls.length > 0 && answer.plan.final === null) return null
   const text = textOf(answer.parts)
   if (answer.outputSchema) return judgeText(answer, text)
@@ -102,7 +104,7 @@ function repairOrFail(answer: Answer, notice: string, code: FailureCode): Judgem
   }
 }
 
-/** Narrow on purpose: nothing but a JSON object that names one of the tools and carries arguments. */
+/** True only for a JSON object that names one of the tools and has arguments. Narrow on purpose. */
 function isTextEncodedCall(text: string, toolNames: string[]): boolean {
   const bare = text.trim().replace(/^```(?:json)?\s*([\s\S]*?)\s*```$/, '$1')
   const value = bare.startsWith('{') ? tryParseJson(bare) : undefined

@@ -1,4 +1,4 @@
-/** One model step: finds model, tools and history, asks, and commits the answer. */
+/** One model step: loads model, tools and history, requests a response and commits it. */
 import { loadAgentCallables, loadCallables, loadTools, type Callable } from '../../tools/index.ts'
 import { commitAnswer } from './commit-answer.ts'
 import { prepareRequest } from './request.ts'
@@ -10,7 +10,10 @@ import type { StepPlan } from '../decide.ts'
 import { withRetries } from './with-retries.ts'
 import { commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 
-/** Makes the step of the plan. Throws an AbortError when the signal fires and LeaseLostError when another took over. */
+/**
+ * Makes the planned step. Throws AbortError when the signal fires and LeaseLostError when another worker holds the
+ * row.
+ */
 export async function modelStep(turn: Turn, plan: StepPlan): Promise<TurnOutcome> {
   const { services, models, generation } = turn
   try {
@@ -44,7 +47,7 @@ async function history(turn: Turn) {
   return withFiles(services, [...messages, ...messagesOf(done, turn.calls)])
 }
 
-/** The tools and agents of this step by runtime name, as they are now; of two with one name the first counts. */
+/** The current tools and agents of this step by runtime name; of two with the same name the first is used. */
 async function activeTools({ services, generation }: Turn, plan: StepPlan): Promise<Map<string, Callable>> {
   const { toolIds, agentIds = [] } = generation.settings
   const isActive = (id: string) => plan.activeToolIds?.includes(id) ?? true

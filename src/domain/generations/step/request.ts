@@ -1,4 +1,4 @@
-/** One attempt at a model's answer: the request as it is sent, the stream as it is watched. */
+/** One attempt at a model response: builds the request and reads the stream under time limits. */
 import { onAbort } from '../../../core/abort.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Services } from '../../access/index.ts'
@@ -30,11 +30,11 @@ export interface RequestSources {
   active: Map<string, Callable>
   /** The whole history. */
   messages: Message[]
-  /** After an overflow: half of what was tried before. */
+  /** After a context overflow: half of the previous budget. */
   tighter: boolean
 }
 
-/** Builds the request: tools as shown, tool choice, settings and the part of the history that fits. Pure. */
+/** Builds the request: tools, tool choice, settings and the part of the history that fits. Pure. */
 export function prepareRequest(from: RequestSources): PreparedRequest {
   const { settings, plan, port } = from
   const native =
@@ -72,7 +72,7 @@ export function prepareRequest(from: RequestSources): PreparedRequest {
   }
 }
 
-/** A notice stands in the instructions: as a user's message it would begin a new turn. */
+/** A notice is part of the instructions: a user message would begin a new turn. */
 function instructionsOf(settings: AgentSettings, plan: StepPlan): string | null {
   if (plan.notice === null) return settings.instructions
   return settings.instructions === null ? plan.notice : `${settings.instructions}\n\n${plan.notice}`
@@ -104,12 +104,12 @@ function choiceOf(plan: StepPlan, offersFinalAnswer: boolean, tools: ModelTool[]
     return tools.some((tool) => tool.name === rule.tool)
       ? { type: 'tool', name: rule.tool }
       : { type: 'auto' }
-  // Providers refuse a demand for a tool when none is sent.
+  // Providers refuse a required tool call when no tool is sent.
   if (rule.mode === 'REQUIRED') return tools.length > 0 ? { type: 'required' } : { type: 'auto' }
   return { type: rule.mode === 'NONE' ? 'none' : 'auto' }
 }
 
-/** The window less the answer's share and a tenth for what the estimate misses. */
+/** Tokens for the input: the context window, less the maximum output and a tenth for errors of the estimate. */
 function budgetOf({ port, settings, tighter }: RequestSources): number | null {
   if (port.contextWindow === null) return tighter ? 8000 : null
   const budget = port.contextWindow * 0.9 - (settings.maxOutputTokens ?? port.contextWindow * 0.1)
@@ -117,8 +117,8 @@ function budgetOf({ port, settings, tighter }: RequestSources): number | null {
 }
 
 /**
- * Streams one attempt to its end and answers the whole. Text goes to `deltas` as it comes. Throws ModelError, or an
- * AbortError when `signal` fires.
+ * Streams one attempt to its end and returns the whole response. Text is passed to `deltas` as it arrives. Throws
+ * ModelError, or an AbortError when `signal` fires.
  */
 export async function attempt(
   services: Services,

@@ -1,13 +1,16 @@
-/** A guard over one attempt: a model that falls silent or never ends is given up, so that the step can be tried again. */
+/**
+ * Time limits of one attempt: a model that is silent or does not end in time is aborted, so that the step can be
+ * retried.
+ */
 import { ModelError, type ModelEvent } from '../model/port.ts'
 
 /** All in milliseconds. */
 export interface WatchdogLimits {
-  /** Until the first event. */
+  /** Time until the first event. */
   firstChunkMs: number
-  /** Between one event and the next. The time the reader takes with an event does not count. */
+  /** Time between two events, without the time that the reader needs for an event. */
   idleMs: number
-  /** For the whole attempt, the reader's time included. */
+  /** Time of the whole attempt, including the reader's. */
   totalMs: number
 }
 
@@ -20,8 +23,8 @@ const complaints: Record<LimitName, string> = {
 }
 
 /**
- * The same events. When a limit passes, `abort` is aborted (hand its signal to the model) and a retryable
- * MODEL_UNAVAILABLE that names the limit is thrown at once, whether or not the model obeys the signal.
+ * The same events. When a limit passes, aborts `abort` (pass its signal to the model) and throws a retryable
+ * MODEL_UNAVAILABLE that names the limit at once, whether or not the model reacts to the signal.
  */
 export async function* watched(
   stream: AsyncIterable<ModelEvent>,
@@ -34,7 +37,7 @@ export async function* watched(
   let finished = false
   try {
     while (true) {
-      const next = await Promise.race([events.next(), total.rung, pause.rung])
+      const next = await Promise.race([events.next(), total.expired, pause.expired])
       pause.cancel()
       finished = next.done === true
       if (next.done) return
@@ -47,23 +50,23 @@ export async function* watched(
   } finally {
     total.cancel()
     pause.cancel()
-    // Never awaited: a stream that is stuck in `next` would hold its `return` back as well.
+    // Not awaited: a stream that is stuck in `next` would block in `return` as well.
     if (!finished) events.return?.()?.catch(() => {})
   }
 }
 
 const alarmMark = Symbol('alarm')
 
-/** `rung` never resolves; it rejects when the limit has passed, unless cancelled before. */
-function alarm(name: LimitName, limits: WatchdogLimits): { rung: Promise<never>; cancel: () => void } {
+/** `expired` rejects when the limit has passed, unless cancelled before; it never resolves. */
+function alarm(name: LimitName, limits: WatchdogLimits): { expired: Promise<never>; cancel: () => void } {
   let timer: NodeJS.Timeout | undefined
-  const rung = new Promise<never>((_, reject) => {
+  const expired = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       const message = `The model ${complaints[name]} within ${limits[name] / 1000} s (${name}).`
       reject(new ModelError('MODEL_UNAVAILABLE', message, { retryable: true, cause: alarmMark }))
     }, limits[name])
   })
-  // The alarm that nobody is listening to when it rings (between two events) is noticed at the next wait.
-  rung.catch(() => {})
-  return { rung, cancel: () => clearTimeout(timer) }
+  // A limit that passes between two events is noticed at the next wait; until then the rejection has no handler.
+  expired.catch(() => {})
+  return { expired, cancel: () => clearTimeout(timer) }
 }

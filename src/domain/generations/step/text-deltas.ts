@@ -1,17 +1,17 @@
-/** Text on its way to subscribers: gathered for a moment, sent as hints, never stored. */
+/** Text deltas for subscribers: collected for a moment, published as hints, never stored. */
 import type { PubSub, Delta } from '../../../store/events/pubsub.ts'
 
-/** A piece is sent when it is this old or this long, whichever comes first. */
+/** A delta is published at this age or length, whichever is reached first. */
 const maxAgeMs = 50
 const maxBytes = 1000
 
 export interface DeltaSender {
   add(text: string): void
-  /** Sends what waits. Call it before the commit that makes the text a fact. */
+  /** Publishes what is collected. Call it before the commit that stores the text. */
   flush(): void
 }
 
-/** Gathers the text of one attempt. `place` says which attempt, and the newest event when it began. */
+/** Collects the text of one attempt. `place`: the attempt, and the newest event when it began. */
 export function sendDeltas(pubsub: PubSub, place: Omit<Delta, 'kind' | 'offset' | 'text'>): DeltaSender {
   let waiting = ''
   let offset = 0
@@ -19,7 +19,7 @@ export function sendDeltas(pubsub: PubSub, place: Omit<Delta, 'kind' | 'offset' 
   const flush = () => {
     if (timer) clearTimeout(timer)
     timer = null
-    // Characters, not bytes, are counted and cut, and no cut falls inside a surrogate pair.
+    // Counts and cuts UTF-16 code units, and never cuts inside a surrogate pair.
     for (const piece of pieces(waiting)) {
       pubsub.publish([{ kind: 'delta', ...place, offset, text: piece }])
       offset += piece.length

@@ -1,4 +1,4 @@
-/** Asks the model until it answers or nothing is left to try, and records every attempt that failed. */
+/** Requests a model response until one succeeds or no attempt is left, and records every failed attempt. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { nowPlus, query } from '../../../store/db/database.ts'
@@ -12,9 +12,9 @@ import { commitTurn, type Turn } from '../transaction/turn.ts'
 import { zeroUsage } from '../model/usage.ts'
 
 /**
- * The answer, or `requeued` when the provider asked for a long pause and the row was given back with a later wake time.
- * `prepare(true)` builds a tighter request, once, after a context overflow. Throws the last ModelError when no attempt
- * is left. Attempts count over restarts.
+ * The response; or `requeued` when the provider asked for a long pause, and the row was released with a later
+ * wake-up. `prepare(true)` builds a smaller request, once, after a context overflow. Throws the last ModelError when
+ * no attempt is left. Attempts are counted across restarts.
  */
 export async function withRetries(
   turn: Turn,
@@ -63,7 +63,7 @@ async function countFailures({ services, generation }: Turn, plan: StepPlan): Pr
   return rows[0]!.n
 }
 
-/** Records the failed attempt; when another follows, its event makes subscribers drop the text of this step. */
+/** Records the failed attempt. If another follows, the event tells subscribers to drop the text of this step. */
 async function commitFailedAttempt(
   turn: Turn,
   plan: StepPlan,

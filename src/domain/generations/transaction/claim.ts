@@ -1,4 +1,4 @@
-/** Takes generations that are due: a claim is also the moment at which a run starts, goes on, or starts a step anew. */
+/** Claims generations that are due: a claim starts a generation, resumes it, or restarts its step. */
 import { sql } from 'drizzle-orm'
 import type { Database } from '../../../store/db/database.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
@@ -8,14 +8,14 @@ import { parentLinkOf, type HeldRun } from './commit.ts'
 
 export interface HeldGeneration extends HeldRun {
   projectId: string
-  /** The status before: RUNNING means that an earlier worker left in the middle. */
+  /** The status before the claim; RUNNING: an earlier worker was lost in the middle of its work. */
   was: StoredStatus
   lastSeq: number
 }
 
 /**
- * Claims at most `limit` due generations and sets them RUNNING. One that was QUEUED gets its event, started or resumed, in
- * the same statement.
+ * Claims at most `limit` due generations and sets them RUNNING. For one that was QUEUED, the event "started" or
+ * "resumed" is written in the same statement.
  */
 export function claimGenerations(
   db: Database,

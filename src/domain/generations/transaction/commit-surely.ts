@@ -1,4 +1,7 @@
-/** Commits of a worker whose answer may be lost: read back under a new epoch, and made again when they did not take place. */
+/**
+ * Commits whose confirmation from the database may be lost: the worker reads the rows under a new epoch, and commits
+ * again if the commit did not happen.
+ */
 import type { Database } from '../../../store/db/database.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import { readBack } from '../../../store/work/read-back.ts'
@@ -9,8 +12,9 @@ import { commitTurn, type Turn } from './turn.ts'
 type Writer = Pick<Turn, 'services' | 'held' | 'lease'>
 
 /**
- * Writes the change once, however often its answer is lost. `stands` tells from the rows whether it took place. Throws
- * LeaseLostError when the row is, or may be, another worker's before that is known; then `stands` may still be true.
+ * Writes the change exactly once, even if confirmations are lost. `stands` reads from the rows whether it was
+ * written. Throws LeaseLostError when another worker holds the row, or may hold it, before that is known; `stands`
+ * may still become true then.
  */
 export async function commitSurely(
   turn: Writer,
@@ -22,7 +26,7 @@ export async function commitSurely(
     try {
       return await commitTurn(turn, change, turn.services.leaseDb)
     } catch (error) {
-      // Another commit of this worker has taken the row anew meanwhile.
+      // Another commit of this worker has reclaimed the row meanwhile.
       const fenced = error instanceof LeaseLostError && turn.held.epoch > epoch
       if (!fenced && !isStorageError(error)) throw error
     }
@@ -32,14 +36,14 @@ export async function commitSurely(
 }
 
 /**
- * Waits until the database answers again and takes the row anew: nothing that was sent under an earlier epoch can take
- * effect afterwards. LeaseLostError when that takes longer than the lease is sure.
+ * Waits until the database is reachable and reclaims the row under a new epoch: no statement sent under an earlier
+ * epoch can take effect afterwards. LeaseLostError when this takes longer than the lease certainly holds.
  */
 export async function reclaim({ lease, held }: Writer): Promise<void> {
   await readBack(lease, held.epoch, () => Promise.resolve())
 }
 
-/** What took place was told to nobody. */
+/** Hints for a commit that was written but not published. */
 function newsOf({ held }: Writer) {
   return { kind: 'news', generationId: held.id, projectId: held.projectId, seq: null } as const
 }

@@ -1,8 +1,10 @@
-/** The one statement through which a generation changes: state, events, step, calls and audit together, or nothing. */
+/** The one statement that changes a generation: state, events, step, calls and audit entries together, or nothing. */
 import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import { atomically, query, type Database, jsonb } from '../../../store/db/database.ts'
+import { atomically, query, type Database } from '../../../store/db/database.ts'
+import { modelAttempts, steps } from '../../../store/db/tables/generations.ts'
+import { insertSelect } from '../../../store/db/write.ts'
 import type { Hint } from '../../../store/events/pubsub.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
 import { insertEntries, type NewAuditEntry } from '../../audit/index.ts'
@@ -11,15 +13,19 @@ import { insertCalls, mayStart, type ProposedCall } from '../../tool-calls/index
 import { notifyParent, type RunEnd } from '../nesting/notify-parent.ts'
 import type { ParentLink } from '../nesting/limits.ts'
 
-/** A generation that this process may write, with its place in its chain. */
+/** A generation that this process holds, with its place in its chain. */
 export interface HeldRun extends Held {
-  /** Null for a run that no other run asked for. */
+  /** Null for a run without a parent. */
   parent?: ParentLink | null
 }
 
 /** Selects `parent` from a row of generations. */
-export const parentLinkOf = sql`case when root_id is not null then
-  jsonb_build_object('projectId', project_id, 'parentId', parent_id, 'callId', parent_call_id, 'rootId', root_id) end as parent`
+export const parentLinkOf = sql`case when root_id is not null then jsonb_build_object(
+    'projectId', project_id,
+    'parentId', parent_id,
+    'callId', parent_call_id,
+    'rootId', root_id
+  ) end as parent`
 
 export interface NewStepRow {
   stepIndex: number
@@ -47,42 +53,45 @@ export interface NewAttemptRow {
 export interface Change {
   /** Assignments to columns of the generation. */
   set?: SQL[]
-  /** When somebody must look again; the lease of a worker that goes on. Null: nobody has to. */
+  /** When a worker must take the row; the end of the lease when this worker continues. Null: never. */
   wakeAt: SQL | null
-  /** Gives the row back: nobody holds it after this. */
+  /** Releases the row: no worker holds it after this. */
   release?: boolean
   events?: GenerationEvent[]
   step?: NewStepRow
   attempt?: NewAttemptRow
   /** The calls of the step. */
   newCalls?: ProposedCall[]
-  /** Calls that start: the commit is refused when one of them is settled or waits for a run. */
+  /** Calls that start: the commit is refused when one of them is settled or waits for a child run. */
   starting?: string[]
-  /** Writes to tool calls, under the proof `inGeneration`. */
+  /** Updates of tool calls, with the proof `inGeneration`. */
   calls?: SQL[]
   audit?: NewAuditEntry[]
-  /** It is the last change: how it ended, for the call that may wait for it. */
+  /** Set with the last change of the generation: how it ended, for the parent's call. */
   ends?: RunEnd
-  /** Statements of other rooms over the relation `g(id, project_id, agent_id, thread_id, requested_by, requester, deadline_at)`, the generation's row. */
+  /**
+   * Statements of other modules over the relation `g(id, project_id, agent_id, thread_id, requested_by, requester,
+   * deadline_at)`, the generation's row.
+   */
   also?: SQL[]
 }
 
-/** The newest event number, and the hints to publish for the rows of its parent and root. */
+/** The newest event number, and the hints to publish for the rows of parent and root. */
 export interface Committed {
   seq: number
   hints: Hint[]
 }
 
-/** When a row that is given back is looked at: then, or at once when somebody has asked for its end since the last look. */
+/** The wake-up of a row that is released: at `wakeAt`, or at once when a cancel was requested meanwhile. */
 export function unlessCancelled(wakeAt: SQL): SQL {
   return sql`case when cancel_requested_at is null then ${wakeAt} else now() end`
 }
 
 /**
- * Commits a change of a generation under the proof of ownership, in one statement and so in one transaction.
- * LeaseLostError when another worker has the row, it is terminal, or a call that would start is settled or waits for a
- * run: then nothing was written. Pass a transaction to make it part of something larger. What a child run has to write in
- * the rows of its parent and root is written in the same transaction.
+ * Commits a change of a generation under the proof of its epoch, in one statement. LeaseLostError, with nothing
+ * written, when another worker holds the row, the generation is terminal, or a call that would start is settled or
+ * waits for a child run. Pass a transaction to make the commit part of it. What a child run writes in the rows of its
+ * parent and root is written in the same transaction.
  */
 export async function commit(db: Database, held: HeldRun, change: Change): Promise<Committed> {
   const { parent } = held
@@ -104,9 +113,13 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
     ...(change.release ? [sql`epoch = epoch + 1`] : []),
   ]
   const parts: SQL[] = [
-    sql`g as (update generations set ${sql.join(set, sql`, `)}
-      where id = ${held.id} and epoch = ${held.epoch} and finished_at is null ${change.starting ? sql`and ${mayStart(change.starting)}` : sql``}
-      returning id, project_id, agent_id, thread_id, requested_by, requester, last_seq, deadline_at)`,
+    sql`g as (
+      update generations
+      set ${sql.join(set, sql`, `)}
+      where id = ${held.id} and epoch = ${held.epoch} and finished_at is null
+        and ${change.starting ? mayStart(change.starting) : sql`true`}
+      returning id, project_id, agent_id, thread_id, requested_by, requester, last_seq, deadline_at
+    )`,
   ]
   if (events.length > 0) parts.push(sql`e as (${insertGenerationEvents(events)})`)
   if (change.step) parts.push(sql`s as (${insertStep(change.step)})`)
@@ -124,17 +137,15 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
 }
 
 function insertStep(step: NewStepRow): SQL {
-  return sql`insert into steps (id, project_id, generation_id, step_index, attempt, model, model_kind, parts, surface,
-      tool_choice, finish_reason, usage, notice, elided)
-    select ${newId('step')}, g.project_id, g.id, ${step.stepIndex}::int, ${step.attempt}::int, ${step.model},
-      ${step.modelKind}, ${jsonb(step.parts)}, ${jsonb(step.surface)}, ${jsonb(step.toolChoice)}, ${step.finishReason},
-      ${jsonb(step.usage)}, ${step.notice}::text, ${step.elided === null ? sql`null::jsonb` : jsonb(step.elided)} from g`
+  return insertSelect(
+    steps,
+    { ...step, id: newId('step'), projectId: sql`g.project_id`, generationId: sql`g.id` },
+    sql`g`,
+  )
 }
 
 function insertAttempt(attempt: NewAttemptRow): SQL {
-  return sql`insert into model_attempts (generation_id, step_index, attempt, project_id, agent_id, model, usage,
-      total_tokens, error_code)
-    select g.id, ${attempt.stepIndex}::int, ${attempt.attempt}::int, g.project_id, g.agent_id, ${attempt.model},
-      ${jsonb(attempt.usage)}, ${attempt.totalTokens}::bigint, ${attempt.errorCode}::text from g
+  const own = { generationId: sql`g.id`, projectId: sql`g.project_id`, agentId: sql`g.agent_id` }
+  return sql`${insertSelect(modelAttempts, { ...attempt, ...own }, sql`g`)}
     on conflict do nothing`
 }

@@ -1,14 +1,14 @@
-/** The server calls of one generation that this worker has in hand, while the loop goes on looking at the row. */
+/** The server calls of one generation that this worker runs, while the loop keeps reading the rows. */
 import type { ToolCall } from '../../tool-calls/index.ts'
 
 export interface InFlightCalls {
-  /** Everything that was added and has not ended, sent or not. */
+  /** Every call that was added and has not ended, sent or not. */
   readonly ids: ReadonlySet<string>
-  /** Runs the calls, at most `lanes` of all those in hand at once, in order. */
+  /** Runs the calls in order, at most `concurrency` of all calls in flight at once. */
   add(calls: ToolCall[], concurrency: number, run: (call: ToolCall) => Promise<void>): void
-  /** Resolves when nothing is in hand. Rejects with the first failure, after what was under way has ended. */
+  /** Resolves when no call is in flight. Rejects with the first failure, after the other running calls have ended. */
   idle(): Promise<void>
-  /** Forgets the failure: the calls that it stopped are looked at again. */
+  /** Forgets the failure, so that the calls that it stopped can be added again. */
   clearFailure(): void
 }
 
@@ -18,13 +18,13 @@ export function inFlightCalls(): InFlightCalls {
   let running = 0
   let concurrency = 1
   let failure: { error: unknown } | null = null
-  let told: (() => void)[] = []
+  let onIdle: (() => void)[] = []
 
   const pump = () => {
     while (running < concurrency && waiting.length > 0) void start(waiting.shift()!)
     if (running > 0) return
-    for (const tell of told) tell()
-    told = []
+    for (const resolve of onIdle) resolve()
+    onIdle = []
   }
   const start = async ({ call, run }: (typeof waiting)[number]) => {
     running++
@@ -50,7 +50,7 @@ export function inFlightCalls(): InFlightCalls {
       pump()
     },
     async idle() {
-      if (running > 0) await new Promise<void>((resolve) => told.push(resolve))
+      if (running > 0) await new Promise<void>((resolve) => onIdle.push(resolve))
       if (failure) throw failure.error
     },
   }

@@ -33,8 +33,8 @@ export function outcomeOf(
 }
 
 /**
- * Settles a call, however often the database does not answer. LeaseLostError when the generation is, or may be, another
- * worker's.
+ * Settles a call, retrying while the database is unreachable. LeaseLostError when another worker holds the
+ * generation, or may hold it.
  */
 export async function settleCall(
   turn: Turn,

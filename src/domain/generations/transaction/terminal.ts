@@ -1,4 +1,4 @@
-/** What a commit writes when a generation ends with questions still open. Pure. */
+/** What a commit writes when a generation ends with open calls. Pure. */
 import { sql, type SQL } from 'drizzle-orm'
 import { jsonb } from '../../../store/db/database.ts'
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
@@ -18,8 +18,8 @@ import type { Change } from './commit.ts'
 import type { FailureCode, StopReason } from '../generation.ts'
 
 /**
- * Settles every open call with a result that says why, voids what is asked, appends the closing event. What was not
- * sent is CANCELLED; what was sent and not heard out is UNKNOWN.
+ * Settles every open call with a result that says why, voids open approvals and appends the closing event. A call
+ * that was not sent is CANCELLED; one that was sent and has no outcome is UNKNOWN.
  */
 function closeOpenCalls(
   calls: ToolCall[],
@@ -48,7 +48,7 @@ function closeOpenCalls(
   }
 }
 
-/** What a commit writes to cancel a generation with these calls. */
+/** What a commit writes to cancel a generation with these open calls. */
 export function cancelChange(calls: ToolCall[]): Change {
   return {
     set: [sql`status = 'CANCELLED'`, sql`finished_at = now()`],
@@ -62,7 +62,7 @@ export function cancelChange(calls: ToolCall[]): Change {
   }
 }
 
-/** What a commit writes when the generation's time is over. */
+/** What a commit writes when the generation's deadline has passed. */
 export function expiry(calls: ToolCall[]): Change {
   return {
     set: [sql`status = 'EXPIRED'`, sql`finished_at = now()`],
@@ -117,7 +117,7 @@ export function completed(end: {
   }
 }
 
-/** The final answer as the result of a call: the text, and the object of an output schema. */
+/** The final answer as the result of the parent's call: the text, and the object of an output schema. */
 function answerOf({
   text,
   object,

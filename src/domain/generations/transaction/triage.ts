@@ -1,4 +1,7 @@
-/** Sorts the calls of an answer: what runs here, what the client runs, what the gate stops, what is refused. Pure. */
+/**
+ * Triages the calls of a model response: which run here, which the client runs, which the gate stops, which are
+ * refused. Pure.
+ */
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { newId } from '../../../core/ids.ts'
@@ -21,44 +24,44 @@ export interface TriagedCall {
   providerCallId: string
   runtimeName: string
   tool: Callable | null
-  /** PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled: INVALID, ERRORED, SKIPPED. */
+  /** PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled as INVALID, ERRORED or SKIPPED. */
   status: ProposedCall['status']
   arguments: JsonObject | null
   rawArguments: string | null
   result: ToolResult | null
   errorCode: string | null
-  /** Preset keys that the model tried to set. */
+  /** Preset keys that the model sent; they were dropped. */
   dropped: string[]
   masked: string[][] | null
-  /** What the gate asks for, with the merged arguments that it judged; null when it let the call pass. */
+  /** What the gate requires, with the merged arguments that it evaluated; null when the call may pass. */
   stopped: { requirement: Requirement; merged: JsonObject } | null
-  /** The grant that let it pass. */
+  /** The grant that let the call pass. */
   grantId: string | null
 }
 
 export interface TriageRules {
-  /** By runtime name: the tools that were sent with this step. */
+  /** The tools that were sent with this step, by runtime name. */
   active: Map<string, Callable>
-  /** Whether the one who asked for the generation may call that tool. */
+  /** Whether the requester of the generation may call that tool. */
   mayCall(tool: Callable): boolean
-  /** The chain of runs is as long as it may get. */
+  /** The chain of runs has its maximum length. */
   atDepthLimit: boolean
-  /** What the gate asks of a call with these merged arguments. */
+  /** What the gate requires of a call with these merged arguments; null when it may pass. */
   gate(tool: Callable, merged: JsonObject): Requirement | null
   isStop(runtimeName: string): boolean
 }
 
-const tooDeep = `This is run ${nestingLimits.chain} of a chain, the last one: it cannot ask another agent. Answer without.`
+const tooDeep = `The maximum of ${nestingLimits.chain} nested runs is reached: this run cannot ask another agent. Answer without one.`
 
-/** At most so many names are told to a model that invented one. */
+/** Maximum number of tool names in the error for an unknown tool. */
 const maxNamesTold = 20
 
-/** Judges each call by itself, in order. */
+/** Triages each call by itself, in order. */
 export function triage(parts: ToolCallPart[], rules: TriageRules): TriagedCall[] {
   return parts.map((part) => triageCall(part, rules))
 }
 
-/** A call that the gate had stopped, after a grant let it pass. */
+/** A stopped call after a grant has let it pass. */
 export function passed(call: TriagedCall, grantId: string): TriagedCall {
   return { ...call, grantId, stopped: null, status: runnable(call.tool!) }
 }
@@ -67,7 +70,7 @@ function runnable(tool: Callable): ProposedCall['status'] {
   return tool.kind === 'client' ? 'AWAITING_CLIENT' : 'PROPOSED'
 }
 
-/** Lets a stop tool that nothing holds back end the step: the client is not asked for anything any more. */
+/** If a stop tool is not held back by the gate, ends the step: client calls are skipped instead of sent. */
 export function endAtStop(calls: TriagedCall[], rules: Pick<TriageRules, 'isStop'>): TriagedCall[] {
   const stopped = calls.some((call) => rules.isStop(call.runtimeName) && isRunnable(call))
   return stopped ? calls.map(skipClientCall) : calls
@@ -120,7 +123,7 @@ function triageCall(part: ToolCallPart, rules: TriageRules): TriagedCall {
   const given = { arguments: own, dropped, masked: maskedPaths(tool.inputSchema, own) }
   if (!rules.mayCall(tool))
     return {
-      ...refuse('ERRORED', 'forbidden', 'The one who asked for this may not call this tool.'),
+      ...refuse('ERRORED', 'forbidden', 'The requester of this generation may not call this tool.'),
       ...given,
     }
   if (rules.atDepthLimit && asksAgent(tool))
@@ -131,7 +134,10 @@ function triageCall(part: ToolCallPart, rules: TriageRules): TriagedCall {
   return { ...base, ...given, stopped, status, result: null, errorCode: null }
 }
 
-/** The arguments of a stop tool are the answer, so nobody is asked for an output; the history still needs a result. */
+/**
+ * A stop tool's arguments are the final answer, so the client is not asked for an output; the history still needs a
+ * result.
+ */
 function skipClientCall(call: TriagedCall): TriagedCall {
   if (call.status !== 'AWAITING_CLIENT') return call
   return { ...call, status: 'SKIPPED', result: textResult('The generation ended with this step.') }

@@ -1,4 +1,4 @@
-/** One turn of the loop: what its acts share, and the write that every one of them ends with. */
+/** One turn of the loop: the state that its acts share, and the commit that ends each of them. */
 import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
 import type { Lease } from '../../../store/work/leases.ts'
@@ -11,7 +11,7 @@ import { commit, type Change, type Committed } from './commit.ts'
 import type { Generation } from '../generation.ts'
 import type { Models } from '../providers/provider-records.ts'
 
-/** Server calls of one generation that run at once. */
+/** How many server calls of one generation run at once. */
 export const maxParallelCalls = 8
 
 export interface Turn {
@@ -24,16 +24,16 @@ export interface Turn {
   signal: AbortSignal
   inFlight: InFlightCalls
   lease: Lease
-  /** The process stops: what was begun is ended, and nothing new is begun. */
+  /** True when the process shuts down: running calls are finished, and nothing new is started. */
   isDraining(): boolean
   /**
-   * Calls that this worker has asked to be committed as EXECUTING and has not sent, each with the attempt. Whatever
-   * became of the commit, nobody has sent them: their outcome is never unknown.
+   * Calls that this worker has committed, or tried to commit, as EXECUTING and has not sent, each with the number of
+   * its attempt. Whether or not the commit was written, they were not sent: their outcome is never unknown.
    */
   unsent: Map<string, number>
 }
 
-/** `parked`: the row was given back in the same commit. */
+/** `parked`: the row was released in the same commit. */
 export type TurnOutcome = 'goOn' | 'parked' | 'terminal'
 
 /** Commits and publishes. Keeps the newest event number for the deltas that follow. */
@@ -46,17 +46,17 @@ export async function commitTurn(
   if (change.events?.length) publishCommit(turn, made)
 }
 
-/** Publishes what a transaction of the turn has appended to its own log and to those of its parent and root. */
+/** Publishes hints for what a transaction of the turn has appended to its own log and to those of parent and root. */
 export function publishCommit(
   { services, held }: Pick<Turn, 'services' | 'held'>,
   { seq, hints }: Committed,
 ): void {
-  // Calls of one generation commit side by side.
+  // Calls of one generation commit concurrently, so an older number may arrive later.
   held.lastSeq = Math.max(held.lastSeq, seq)
   services.pubsub.publish([{ kind: 'news', generationId: held.id, projectId: held.projectId, seq }, ...hints])
 }
 
-/** Locks the row in a transaction and proves that it is still ours. */
+/** Locks the row in a transaction and proves its epoch. */
 export async function lockOwn(tx: Database, held: HeldGeneration): Promise<void> {
   const rows = await query(
     tx,

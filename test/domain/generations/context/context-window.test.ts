@@ -122,7 +122,7 @@ test('instructions and tools take their part of the budget', () => {
   expect(view(conversation, heavy).elided.toolResults).toBeGreaterThan(0)
 })
 
-test('the stored history is never touched', () => {
+test('the stored history never changes', () => {
   const before = structuredClone(conversation)
   view(conversation, { budgetTokens: 1, maxContextMessages: 1 })
   expect(conversation).toEqual(before)
@@ -138,7 +138,7 @@ const history = fc.array(turn, { minLength: 1, maxLength: 5 }).map((turns) =>
   turns.flatMap(({ steps, ends, asks }, t) => [
     ...Array.from({ length: asks }, (_, i) => userMessage(`question ${t}.${i}`)),
     ...steps.flatMap((one, s) => step(`${t}.${s}`, one)),
-    // Only the current turn may stand without its last word.
+    // Only the current turn may lack its last message.
     ...(ends || t < turns.length - 1 ? [said(`answer ${t}`)] : []),
   ]),
 )
@@ -174,7 +174,7 @@ test('the first user message and the current turn are always there, its last ste
       const kept = view(messages, bound).messages
       expect(kept[0]).toEqual(messages[0])
       const [before, after] = [currentTurn(messages), currentTurn(kept)]
-      // With everything else gone, the pinned message stands right before the turn and looks like its beginning.
+      // When everything else is dropped, the pinned message is right before the turn and seems to begin it.
       const shift = after.length - before.length
       expect(shift === 0 || (shift === 1 && after[0] === messages[0])).toBe(true)
       const same = after.slice(shift)

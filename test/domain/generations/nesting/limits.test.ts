@@ -1,4 +1,4 @@
-/** Which calls of agents may start, and what a generation does while runs stand under it. */
+/** Which calls of agents may start, and what a generation does while it has open child runs. */
 import { describe, expect, test } from 'vitest'
 import { checkSettings, gatesOf } from '../../../../src/domain/agents/agent.ts'
 import { shownStatus } from '../../../../src/domain/generations/generation.ts'
@@ -55,20 +55,20 @@ test('a platform call that starts a run is a call of an agent, its other actions
 describe('what may start', () => {
   const many = Array.from({ length: nestingLimits.openChildren + 2 }, (_, i) => agent(`a${i}`))
 
-  test('runs up to the limit, other calls without one', () => {
+  test('child runs start up to the limit, other calls without one', () => {
     const due = [...many, call('b')]
     expect(startableNow(due, due, none, true)).toHaveLength(nestingLimits.openChildren + 1)
     const open = [running('r'), ...due]
     expect(startableNow(due, open, none, true)).toHaveLength(nestingLimits.openChildren)
   })
 
-  test('what this worker is about to start counts', () => {
+  test('calls that this worker is about to start count', () => {
     expect(startableNow(many.slice(1), many, new Set(['a0']), true)).toHaveLength(
       nestingLimits.openChildren - 1,
     )
   })
 
-  test('without parallel calls nothing stands beside a run or overtakes one', () => {
+  test('without parallel calls nothing runs beside a child run or before it', () => {
     const due = [call('a'), call('b'), agent('c'), call('d')]
     expect(idsOf(startableNow(due, due, none, false))).toEqual(['a', 'b'])
     expect(idsOf(startableNow(due.slice(2), due, none, false))).toEqual(['c'])
@@ -77,12 +77,12 @@ describe('what may start', () => {
   })
 })
 
-describe('a generation with runs under it', () => {
-  test('waits for them, however long ago they were started, and never sends their calls again', () => {
+describe('a generation with child runs', () => {
+  test('waits for them, however long ago they started, and never sends their calls again', () => {
     expect(decide(situation([running('a')]))).toEqual({ do: 'wait', until: 10_000 })
   })
 
-  test('lets them end first when it is cancelled or its time is over', () => {
+  test('lets them end first when it is cancelled or its deadline has passed', () => {
     const calls = [running('a'), agent('b')]
     const ends = { do: 'cancelChildren', calls: [{ id: 'a' }] }
     expect(decide(situation(calls, { cancelRequested: true }))).toMatchObject(ends)
@@ -90,7 +90,7 @@ describe('a generation with runs under it', () => {
     expect(decide(situation([agent('b')], { cancelRequested: true }))).toEqual({ do: 'cancel' })
   })
 
-  test('stops before the next step when the budget of any run above is used up', () => {
+  test('stops before the next step when the budget of any ancestor is used up', () => {
     const settled = [agent('a', { status: 'SUCCEEDED', settledAt: new Date(1) })]
     const chainBudgets = [
       { used: 5, limit: 100 },
@@ -104,7 +104,7 @@ describe('a generation with runs under it', () => {
     expect(decide(situation(settled, { chainBudgets: one }))).toMatchObject({ do: 'model' })
   })
 
-  test('shows what is waited for below, and RUNNING while it is only the runs', () => {
+  test('has the status that its descendants wait with, and RUNNING while only child runs are open', () => {
     const asked = (status: 'AWAITING_APPROVAL' | 'AWAITING_CLIENT') => call('x', { status })
     expect(shownStatus('WAITING', [running('a')])).toBe('RUNNING')
     expect(shownStatus('WAITING', [running('a'), asked('AWAITING_APPROVAL')])).toBe('AWAITING_APPROVAL')
@@ -115,7 +115,7 @@ describe('a generation with runs under it', () => {
   })
 })
 
-test('the gates of all agents above hold beside the own one', () => {
+test('the gates of all ancestors apply beside its own', () => {
   const gate = checkSettings({ gate: { autoApprove: false } }).gate!
   const above = { ...gate, quorum: 2 }
   expect(gatesOf({ ...checkSettings({}), inheritedGates: [above] })).toEqual([above])

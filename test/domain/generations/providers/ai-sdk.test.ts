@@ -1,4 +1,4 @@
-/** The port over a model of the AI SDK, of either version, with the model's side played by a list of parts. */
+/** The port over a model of the AI SDK, of either version; a list of parts plays the model. */
 import { ReadableStream } from 'node:stream/web'
 import { expect, test } from 'vitest'
 import { errorResult, type ContentBlock } from '../../../../src/core/content.ts'
@@ -21,7 +21,7 @@ const finish = {
 
 interface Fake {
   port: ModelPort
-  /** The prompts that arrived. */
+  /** The prompts that the model received. */
   prompts: any[]
 }
 
@@ -133,7 +133,7 @@ test.each([
   expect(output).toEqual({ type, value: { error: { code: 'approval_rejected', message: 'No.' } } })
 })
 
-test('pictures and documents in a result stand behind exactly one text, in the words of each version', async () => {
+test('pictures and documents in a result follow exactly one text, in the format of each version', async () => {
   const third = outputOf(
     await secondPrompt([png, { type: 'text', text: 'one' }, { type: 'text', text: 'two' }, pdf]),
   )
@@ -159,7 +159,7 @@ test('on a compatible server that sees, pictures of results follow in a user mes
   })
 })
 
-test('every kind of block says something, and what cannot be shown is named', async () => {
+test('every kind of block becomes text, and what the model cannot read is named', async () => {
   const blind = { ...all, images: false, files: false }
   const blocks: ContentBlock[] = [
     png,
@@ -180,7 +180,7 @@ test('every kind of block says something, and what cannot be shown is named', as
     expect(value).toContain(said)
 })
 
-test('the structured form is sent when the text does not say it already', async () => {
+test('the structured form is sent when the text does not say the same', async () => {
   const structuredContent = { b: 2, a: 1 }
   expect(outputOf(await secondPrompt([], { structuredContent }))).toEqual({
     type: 'json',
@@ -193,7 +193,7 @@ test('the structured form is sent when the text does not say it already', async 
   expect(outputOf(await secondPrompt([])).value).toBe('(no output)')
 })
 
-test("a user's files are shown, read out or named, as the model can take them", async () => {
+test("a user's files are sent, read out or named, depending on the model", async () => {
   const parts = [
     { type: 'text' as const, text: '  ' },
     { type: 'file' as const, mediaType: 'image/png', data: 'aGVsbG8=' },
@@ -216,7 +216,7 @@ test("a user's files are shown, read out or named, as the model can take them", 
   expect(prompts[1][1].content).toEqual([{ type: 'text', text: '(no text)' }])
 })
 
-test('a history with holes is made whole: missing results are told, stray results and empty answers left out', async () => {
+test('a history with gaps is completed: missing results get an error, results without a call and empty answers are left out', async () => {
   const { port, prompts } = fake([[call, { ...call, toolCallId: 'b' }, finish], [finish]])
   const { answer } = await attemptOf(port, requestOf('hi'))
   const [asked, results] = answered(answer, ['one', 'two']) as [Message, Extract<Message, { role: 'tool' }>]
@@ -245,7 +245,7 @@ test('a history with holes is made whole: missing results are told, stray result
   expect(second.output).toEqual({ type: 'text', value: 'two' })
 })
 
-test('an id that the next provider cannot read is replaced by ours', async () => {
+test('an id that the next provider does not accept is replaced by ours', async () => {
   const { port } = fake([[{ ...call, toolCallId: 'functions.f:0' }, finish]], 'compatible')
   const { answer } = await attemptOf(port, requestOf('hi'))
   const history = [userMessage('hi'), ...answered(answer)]
@@ -257,7 +257,7 @@ test('an id that the next provider cannot read is replaced by ours', async () =>
   expect(other.prompts[0][2].content[0].toolCallId).toBe('call_step0n0')
 })
 
-test('what the provider runs itself is no call of ours', async () => {
+test('a call that the provider runs itself is not a tool call for us', async () => {
   const own = { ...call, providerExecuted: true }
   const { port } = fake([[own, { type: 'tool-result', toolCallId: 'a', toolName: 'f', result: 1 }, finish]])
   const { answer } = await attemptOf(port, requestOf('hi'))

@@ -1,4 +1,4 @@
-/** From a provider record to a port: what is needed, what is assumed, and what is never looked up elsewhere. */
+/** From a provider record to a port: what is required, what is assumed, and that the environment is never read. */
 import { expect, test, vi } from 'vitest'
 import { openModel, type ProviderSettings } from '../../../../src/domain/generations/providers/open-model.ts'
 import { attemptOf, failureOf, requestOf } from '../../../support/conversation.ts'
@@ -49,7 +49,7 @@ test('the builtin provider has the rehearsal model and no other', async () => {
   })
 })
 
-test('the record overrides what its kind is believed to be able to do', async () => {
+test('the record overrides the defaults of its kind', async () => {
   const port = await openModel(
     settings({
       kind: 'compatible',
@@ -87,14 +87,14 @@ test.each([
   vi.unstubAllEnvs()
 })
 
-test('an address that the guarded fetch refuses is not tried again and not told', async () => {
+test('an address that the guarded fetch refuses is not tried again, and not named in the error', async () => {
   const fetch = () => Promise.reject(new AppError('FORBIDDEN', 'http://169.254.169.254 is private'))
   const error = await failureOf(await openModel(settings({ fetch }), 'm'), requestOf('hi'))
   expect(error).toMatchObject({ code: 'MODEL_BAD_REQUEST', retryable: false })
   expect(error.message).not.toContain('169.254')
 })
 
-test('encrypted reasoning is asked of models that have some, and nothing is stored at OpenAI', async () => {
+test('encrypted reasoning is requested from models that have it, and nothing is stored at OpenAI', async () => {
   const provider = await startStrictProvider()
   for (const [model, include] of [
     ['gpt-5', ['reasoning.encrypted_content']],

@@ -1,4 +1,4 @@
-/** The rehearsal model: its lines, its rules and their order, and that it is honest. */
+/** The rehearsal model: its lines, its rules and their order, and that it says that it is no AI. */
 import { expect, test } from 'vitest'
 import { errorResult } from '../../../../src/core/content.ts'
 import { callsOf, userMessage, type Message } from '../../../../src/domain/generations/model/message.ts'
@@ -92,7 +92,7 @@ test('a new user message begins a script of its own', async () => {
   expect((await ask(history)).text).toBe('Hello again.')
 })
 
-test('when the script is over, the results are told shortly, failed ones as failed', async () => {
+test('when the script is over, the results are summarized, failed ones as failed', async () => {
   const script = 'call get_weather {"city":"Oslo"}\ncall get_weather {"city":"Rome"}'
   const first = await ask(script)
   const results = ['x'.repeat(5_000), errorResult('timeout', 'Too slow.')]
@@ -133,7 +133,7 @@ test.each([
   if (attempts < 50) expect((await ask(script, { attempt: attempts + 1 })).text).toBe('Made it.')
 })
 
-test('a failure belongs to its step, and without one attempt is the first', async () => {
+test('a failure belongs to its step, and without a number only the first attempt fails', async () => {
   const script = 'call get_weather {"city":"Oslo"}\nthen\nfail 500\nsay Late.'
   const first = await ask(script)
   const history = [userMessage(script), ...answered(first.answer)]
@@ -199,7 +199,7 @@ test.each([
   expect(callsIn(await ask(text, { tools: [csvTool, weatherTool] }))).toEqual([[name, input]])
 })
 
-test('lines of settings do not stand in the way of words', async () => {
+test('lines with settings do not hide the words', async () => {
   expect(callsIn(await ask('slow 1ms\nweather in "Oslo"'))).toEqual([['get_weather', { city: 'Oslo' }]])
 })
 

@@ -1,4 +1,4 @@
-/** The judge judged: each rule of the strict provider refuses what it is there for. */
+/** The strict test provider: each of its rules refuses what it must refuse. */
 import { describe, expect, test } from 'vitest'
 import { faultOf, type Issued } from '../../../support/strict-rules.ts'
 

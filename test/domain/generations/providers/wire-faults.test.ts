@@ -1,4 +1,4 @@
-/** What a wire can do to an answer: bytes cut anywhere, frames that are none, servers that stop or lie. */
+/** Faults of a provider's stream: bytes cut anywhere, invalid frames, servers that stop or send wrong data. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callsOf, userMessage } from '../../../../src/domain/generations/model/message.ts'
 import type { ModelPort } from '../../../../src/domain/generations/model/port.ts'
@@ -53,7 +53,7 @@ describe.each(wires)('on the %s wire', (wire) => {
     expect(answer.parts.find((part) => part.type === 'text')).toMatchObject({ text: long })
   })
 
-  test('a stream that ends politely before it has finished is a failed attempt', async () => {
+  test('a stream that is closed properly before it has finished is a failed attempt', async () => {
     const frames = framesOf(wire, { text: ['Half ', 'of ', 'it.'] })
     const lastFrames = { openai: 1, anthropic: 1, google: 1, compatible: 3 }[wire]
     for (const kept of [0, 2, frames.length - lastFrames]) {
@@ -98,7 +98,7 @@ describe.each(wires)('on the %s wire', (wire) => {
     expect(error.message).not.toMatch(/nginx|10\.1/)
   })
 
-  test('a server that is not there is a failed attempt, and the message names no address', async () => {
+  test('an unreachable server is a failed attempt, and the message names no address', async () => {
     const port = await openModel(settingsFor(wire, 'http://127.0.0.1:1'), 'gpt-5')
     const error = await failureOf(port, requestOf('hi'))
     expect(error).toMatchObject(unavailable)
@@ -119,7 +119,7 @@ describe.each(wires)('on the %s wire', (wire) => {
     await closed
   })
 
-  test('a reader that leaves early closes the connection', async () => {
+  test('a reader that stops early closes the connection', async () => {
     const frames = framesOf(wire, { text: ['one ', 'two ', 'three'] })
     provider.script({ chunks: frames.slice(0, -3), end: 'hang' })
     const closed = provider.closed()
@@ -128,7 +128,7 @@ describe.each(wires)('on the %s wire', (wire) => {
     await closed
   })
 
-  test('an answer that was cut for its length says so', async () => {
+  test('an answer that was cut at the length limit is marked as truncated', async () => {
     const words = {
       openai: 'max_output_tokens',
       anthropic: 'max_tokens',
@@ -139,7 +139,7 @@ describe.each(wires)('on the %s wire', (wire) => {
     expect((await attemptOf(await open(wire), requestOf('hi'))).answer.finishReason).toBe('length')
   })
 
-  test('calls decide what the answer is, whatever the finish says', async () => {
+  test('calls decide what the answer is, whatever finish reason is reported', async () => {
     const words = {
       openai: 'something_new',
       anthropic: 'end_turn',
@@ -152,7 +152,7 @@ describe.each(wires)('on the %s wire', (wire) => {
     expect(answer.finishReason).toBe('tool-calls')
   })
 
-  test('a server that counts nothing gets its usage estimated', async () => {
+  test('the usage of a server that reports none is estimated', async () => {
     provider.script({ chunks: framesOf(wire, { text: 'Hello there.', usage: { input: 0, output: 0 } }) })
     const { usage } = (await attemptOf(await open(wire), requestOf('hi'))).answer
     expect(usage.estimated).toBe(true)
@@ -223,7 +223,7 @@ test('a chat server that leaves out [DONE] has finished all the same', async () 
   expect((await attemptOf(await open('compatible'), requestOf('hi'))).text).toBe('ok')
 })
 
-test('calls with repeated or missing ids are told apart, and stay paired with their results', async () => {
+test('calls with repeated or missing ids are distinguished, and stay paired with their results', async () => {
   const calls = [
     { id: 'call_0', name: 'get_weather', arguments: '{"city":"Oslo"}' },
     { id: 'call_0', name: 'get_weather', arguments: '{"city":"Rome"}' },
@@ -272,7 +272,7 @@ test('a malformed call on the Gemini side is a failed attempt', async () => {
   expect(await failureOf(await open('google'), requestOf('hi'))).toMatchObject(unavailable)
 })
 
-test('Google tells in the body when to come back, and answers a wrong key with a 400', async () => {
+test('Google says in the body when to retry, and returns 400 for a wrong key', async () => {
   const details = [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.5s' }]
   const body = { error: { code: 429, message: 'Quota', status: 'RESOURCE_EXHAUSTED', details } }
   const json = { 'content-type': 'application/json' }
@@ -289,7 +289,7 @@ test('Google tells in the body when to come back, and answers a wrong key with a
   expect(await failureOf(await open('google'), requestOf('hi'))).toMatchObject({ code: 'MODEL_AUTH' })
 })
 
-test('a quota that is used up is not worth another try', async () => {
+test('a quota that is used up is not retryable', async () => {
   const body = {
     error: {
       message: 'You exceeded your current quota',

@@ -1,4 +1,4 @@
-/** The four wires, each against a provider that refuses what the real one refuses. */
+/** The four provider protocols, each against a test server that refuses what the real provider refuses. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../../src/core/json.ts'
 import { errorResult } from '../../../../src/core/content.ts'
@@ -43,7 +43,7 @@ const rome = '{"city":"Rome"}'
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 describe.each(wires)('on the %s wire', (wire, model) => {
-  test('text streams as deltas and the finish holds the whole of it with the usage', async () => {
+  test('text streams as deltas, and the finish has all of it with the usage', async () => {
     provider.script({
       text: ['Hello ', 'wörld ', '🌍'],
       usage: { input: 12, output: 3 },
@@ -66,7 +66,7 @@ describe.each(wires)('on the %s wire', (wire, model) => {
     expect(typed).toBe(oslo)
   })
 
-  test('parallel calls keep their order, and their results go back in it although they came in another', async () => {
+  test('parallel calls keep their order, and their results are sent in it although they arrived in another', async () => {
     const port = await open(wire, model)
     provider.script(
       {
@@ -129,7 +129,7 @@ describe.each(wires)('on the %s wire', (wire, model) => {
     expect(JSON.stringify(lastBody())).not.toMatch(/not-yours|Secret thought/)
   })
 
-  test.each(wires)('a conversation moves on to %s with its calls and results', async (other, otherModel) => {
+  test.each(wires)('a conversation continues on %s with its calls and results', async (other, otherModel) => {
     provider.script(
       {
         reasoning: 'Hm.',
@@ -168,7 +168,7 @@ describe.each(wires)('on the %s wire', (wire, model) => {
     if (wire === 'anthropic') expect(sent).toContain('"is_error":true')
   })
 
-  test('a picture in a tool result is shown where the wire has room for one, and never becomes base64 text', async () => {
+  test('a picture in a tool result is sent where the protocol allows one, and never becomes base64 text', async () => {
     const image = { type: 'image' as const, data: png, mimeType: 'image/png' }
     const svg = { type: 'image' as const, data: 'PHN2Zz4=', mimeType: 'image/svg+xml' }
     const port = await open(wire, model)
@@ -183,10 +183,11 @@ describe.each(wires)('on the %s wire', (wire, model) => {
     if (wire === 'compatible') expect(sent).toContain('image/png: not shown')
   })
 
-  test('arguments that are no JSON are kept as they are and go back as something legal', async () => {
+  test('arguments that are no JSON are kept as they are and sent back as something valid', async () => {
     const port = await open(wire, model)
     const broken = '{"city": "Os'
-    // Gemini's wire carries an object, so nothing malformed can arrive there; a history from elsewhere can.
+    // Gemini's protocol carries an object, so nothing malformed can arrive there; a history of another provider may
+    // have it.
     provider.script(
       wire === 'google'
         ? { calls: [{ name: 'get_weather', arguments: oslo }] }

@@ -17,7 +17,7 @@ test('after the fourth attempt there is no other', () => {
     expect(retryDelay({ attempt: 4, retryAfterMs, random: Math.random })).toBeNull()
 })
 
-test('a pause of more than a minute is not waited out with the worker in hand', () => {
+test('a worker does not hold the generation during a pause of more than a minute', () => {
   const plan = (retryAfterMs: number) => retryDelay({ attempt: 1, retryAfterMs, random: () => 0 })
   expect(plan(60_000)).toEqual({ delayMs: 60_000, requeue: false })
   expect(plan(60_001)).toEqual({ delayMs: 60_001, requeue: true })
@@ -30,7 +30,7 @@ test('a provider that asks for no pause gets the ordinary one', () => {
   })
 })
 
-test('a retry-after is never undercut, and nothing else leaves the bounds', () => {
+test('a retry-after is a lower bound, and nothing else leaves the bounds', () => {
   const dice = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
   const asked = fc.option(fc.integer({ min: 0, max: 86_400_000 }))
   fc.assert(

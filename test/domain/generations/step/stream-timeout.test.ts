@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers())
 
 const limits = { firstChunkMs: 60_000, idleMs: 30_000, totalMs: 600_000 }
 
-/** A stream that speaks after each of these pauses and then ends, or falls silent for ever. */
+/** A stream with an event after each of these pauses, which then ends, or is silent for ever. */
 async function* speaking(pauses: number[], end: 'ends' | 'hangs' = 'ends'): AsyncGenerator<ModelEvent> {
   for (const pause of pauses) {
     await new Promise((resolve) => setTimeout(resolve, pause))
@@ -29,7 +29,7 @@ async function outcome(stream: AsyncIterable<ModelEvent>, abort = new AbortContr
   return done
 }
 
-test('a stream that keeps its times passes through', async () => {
+test('a stream within its time limits passes through', async () => {
   expect(await outcome(speaking([59_000, 29_000, 29_000]))).toEqual({ events: 3, aborted: false })
   expect(vi.getTimerCount()).toBe(0)
 })
@@ -51,7 +51,7 @@ test.each([
   },
 )
 
-test('an error of the stream itself comes through as it is and aborts nothing', async () => {
+test('an error of the stream itself passes through unchanged and aborts nothing', async () => {
   // eslint-disable-next-line require-yield
   async function* failing(): AsyncGenerator<ModelEvent> {
     throw new Error('mine')
@@ -61,7 +61,7 @@ test('an error of the stream itself comes through as it is and aborts nothing', 
   expect(result.error.message).toBe('mine')
 })
 
-test('the time a reader takes with an event is not the silence of the model', async () => {
+test('the time that a reader needs for an event does not count as silence of the model', async () => {
   const read = async () => {
     for await (const _ of watched(speaking([1, 1, 1]), limits, new AbortController()))
       await new Promise((resolve) => setTimeout(resolve, 100_000))
@@ -72,7 +72,7 @@ test('the time a reader takes with an event is not the silence of the model', as
   expect(await done).toBe('all read')
 })
 
-test('a reader that leaves early ends the stream', async () => {
+test('a reader that stops early ends the stream', async () => {
   let ended = false
   async function* endless(): AsyncGenerator<ModelEvent> {
     try {

@@ -1,4 +1,4 @@
-/** Calls in hand: in order, so many at once, and whoever waits for the end hears of the first failure. */
+/** Calls in flight: started in order, at most so many at once, and `idle` rejects with the first failure. */
 import { expect, test } from 'vitest'
 import { inFlightCalls } from '../../../../src/domain/generations/transaction/in-flight-calls.ts'
 import type { ToolCall } from '../../../../src/domain/tool-calls/index.ts'
@@ -28,7 +28,7 @@ function stage() {
   }
 }
 
-test('at most so many run at once, in order, and the next begins when one has ended', async () => {
+test('at most so many run at once, in order, and the next starts when one has ended', async () => {
   const { begun, run, end } = stage()
   const hand = inFlightCalls()
   hand.add(calls('a', 'b', 'c'), 2, run)
@@ -39,7 +39,7 @@ test('at most so many run at once, in order, and the next begins when one has en
   expect([...hand.ids]).toEqual(['a', 'c'])
 })
 
-test('what is added later shares the lanes, and idle waits for all of it', async () => {
+test('calls added later share the concurrency, and idle waits for all of them', async () => {
   const { begun, run, end } = stage()
   const hand = inFlightCalls()
   hand.add(calls('a'), 2, run)
@@ -55,7 +55,7 @@ test('what is added later shares the lanes, and idle waits for all of it', async
   expect(hand.ids.size).toBe(0)
 })
 
-test('with one lane everything waits for its turn', async () => {
+test('with a concurrency of one, calls run one after the other', async () => {
   const { begun, run, end } = stage()
   const hand = inFlightCalls()
   hand.add(calls('a'), 1, run)
@@ -65,7 +65,7 @@ test('with one lane everything waits for its turn', async () => {
   expect(begun).toEqual(['a', 'b'])
 })
 
-test('a failure drops what has not begun, lets the others end, and is told to whoever waits', async () => {
+test('a failure drops calls that have not started, lets the others end, and is thrown by idle', async () => {
   const { begun, run, end, fail } = stage()
   const hand = inFlightCalls()
   hand.add(calls('a', 'b', 'c'), 2, run)
@@ -79,6 +79,6 @@ test('a failure drops what has not begun, lets the others end, and is told to wh
   await expect(hand.idle()).rejects.toThrow('a')
 })
 
-test('nothing in hand is idle at once', async () => {
+test('without calls in flight, idle resolves at once', async () => {
   await inFlightCalls().idle()
 })

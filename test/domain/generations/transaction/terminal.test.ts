@@ -1,4 +1,4 @@
-/** What becomes of open calls when a generation ends. */
+/** What happens to open calls when a generation ends. */
 import type { SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { expect, test } from 'vitest'
