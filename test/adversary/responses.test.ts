@@ -138,7 +138,7 @@ describe('clients that do not read', () => {
   }
   const start = (limits: Partial<ReaderLimits>) => {
     answers = []
-    const readers = { ...usualServerLimits.readers, lookMs: 20, ...limits }
+    const readers = { ...usualServerLimits.readers, pollMs: 20, ...limits }
     return listen(routes, '127.0.0.1', 0, { ...usualServerLimits, readers })
   }
 

@@ -25,7 +25,7 @@ export {
   type Requirement,
 } from './gate.ts'
 export { gateFactsOfAgent, recordGateChanged } from './gate-facts.ts'
-export { asksAgent, describedAgent, resourceOf, type AgentMessage } from './kinds/agent.ts'
+export { agentMessageOf, asksAgent, describedAgent, resourceOf } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
 export { regateTool, withGate, type ToolGateEdit } from './regate.ts'
 export { loadVersion } from './versions.ts'

@@ -1,21 +1,18 @@
 /** Presets: fixed top-level arguments, hidden from models and clients; they always win over sent values. Pure. */
-import { bounded } from '../../core/bounded.ts'
+import { bounded, createCooldown, type Cooldown } from '../../core/bounded.ts'
 import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
 import { weighSchema } from '../../core/schema-weight.ts'
 import { selfContained } from './schema-refs.ts'
 import { namesArgument } from './schema-fields.ts'
 import { fixArguments } from './schema-presets.ts'
 
-/**
- * Time limit for computing an untrusted schema, and how long it is not tried again after exceeding it. Milliseconds.
- */
+/** Time limit for computing an untrusted schema, in milliseconds. */
 const computeMs = 200
-const suspendMs = 4000
 
 /**
- * Schemas that exceeded the limit, with the time of the next try; while there are `maxSuspended`, no other one is tried.
+ * Schemas that exceeded the limit, by hash, each with its cooldown; while there are `maxSuspended`, no other one is tried.
  */
-const suspended = new Map<string, number>()
+const suspended = new Map<string, Cooldown>()
 const maxSuspended = 3
 /** Below `fewPaths` reference paths a schema is computed without a time limit; above `maxPaths` not at all. */
 const fewPaths = 100
@@ -35,11 +32,13 @@ export function hidePresets(schema: JsonObject, presets: JsonObject): JsonObject
   if (paths <= fewPaths) return work()
   if (paths > maxPaths && paths < Infinity) return null
   const name = hashJson([schema, presets])
-  for (const [key, until] of suspended) if (performance.now() >= until) suspended.delete(key)
+  for (const [key, cooldown] of suspended) if (!cooldown.isActive()) suspended.delete(key)
   if (suspended.has(name) || suspended.size >= maxSuspended) return null
   const done = bounded(computeMs, work)
   if (done.ok) return done.value
-  suspended.set(name, performance.now() + suspendMs)
+  const cooldown = createCooldown()
+  cooldown.start()
+  suspended.set(name, cooldown)
   return null
 }
 

@@ -121,7 +121,7 @@ async function tryOnce<Result>(
   let done = () => {}
   try {
     const lease = await within(borrowLink(services, row, protocol), left(), request.signal ?? null)
-    link = lease.thing
+    link = lease.resource
     done = lease.release
     const own = await ownLink(services, row, link, request, left())
     if (own) done = () => (lease.release(), void own.close())

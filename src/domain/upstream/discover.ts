@@ -42,12 +42,12 @@ export async function discover(
     let lease: Lease<Link> | null = null
     try {
       lease = await borrowLink(services, row, protocol)
-      return await discoverOver(lease.thing, known, signal)
+      return await discoverOver(lease.resource, known, signal)
     } catch (error) {
       const fault = faultOf(error)
       const poor = fault.code === 'insufficient_scope'
-      const wrong = lease !== null && (fault.code === 'connection_lost' || isStale(fault, lease.thing))
-      if (lease && (poor || wrong)) services.connections.retire(lease.thing)
+      const wrong = lease !== null && (fault.code === 'connection_lost' || isStale(fault, lease.resource))
+      if (lease && (poor || wrong)) services.connections.retire(lease.resource)
       if (!(poor || wrong) || tries > 1 || signal.aborted) throw fault
       if (poor)
         await stepUp(

@@ -89,7 +89,7 @@ function listenOver(
   lease: Lease<Link>,
   onEnded: () => void,
 ): Listener | null {
-  const link = lease.thing
+  const link = lease.resource
   const filter = filterOf(link)
   if (!filter) return null
   const stop = new AbortController()

@@ -120,7 +120,7 @@ async function watchOnce(services: Services, id: string, watched: Watched): Prom
   const [row] = await loadRows(services.db, [id])
   if (!row || row.closedForMs > 0) return
   const lease = await borrowLink(services, row, row.protocol)
-  const link = lease.thing
+  const link = lease.resource
   const down = new AbortController()
   link.onDown(() => down.abort())
   const unsubscribe = link.onUpdated((uri) => notifyListeners(watched, uri))

@@ -84,7 +84,7 @@ describe('credentials', () => {
       status: 401,
       challenge: `Bearer resource_metadata="${metadata}", error="invalid_token"`,
       type: 'unauthenticated',
-      message: expect.stringContaining('A valid API key is needed'),
+      message: expect.stringContaining('A valid API key is required'),
     })
   })
 

@@ -1,6 +1,6 @@
 /** What of a conversation is sent when not all of it fits: a view, the stored history never changes. */
 import type { Message, ToolResultPart } from '../model/message.ts'
-import { charactersOf, charactersOfTools, resultCharacters } from './message-size.ts'
+import { charactersOf, charactersOfTools, resultCharacters } from '../model/message-size.ts'
 import type { ModelTool } from '../model/port.ts'
 
 export interface ContextRequest {

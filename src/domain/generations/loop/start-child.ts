@@ -8,7 +8,7 @@ import { lockOwners } from '../../../store/work/owner.ts'
 import { principalById, type Ctx, type Principal } from '../../access/index.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { childStarted, generationQueued, insertGenerationEvents } from '../../events/index.ts'
-import { goneResult, prepareCall, proposedCallable, refusalOf, type AgentMessage } from '../../tools/index.ts'
+import { goneResult, prepareCall, proposedCallable, refusalOf, agentMessageOf } from '../../tools/index.ts'
 import { callStarted, factsOfCall, inGeneration, startCall, type ToolCall } from '../../tool-calls/index.ts'
 import { ownDeadline } from '../nesting/deadline.ts'
 import { commit, type Change } from '../transaction/commit.ts'
@@ -133,13 +133,18 @@ const keyGiven = errorResult(
   'arguments.idempotencyKey does not go with a run within a run: this call is made once by itself. Leave it out.',
 )
 
-/** A platform tool's arguments are those of the operation; to an agent that is bound directly goes a message. */
+/** The arguments of a platform tool are those of the operation; an agent that is called as a tool gets a message. */
 function inputOf(call: ToolCall, merged: JsonObject): StartGenerationInput {
-  if (call.kind !== 'agent') return merged as unknown as StartGenerationInput
-  const { message, attachments = [] } = merged as unknown as AgentMessage
+  if (call.kind !== 'agent' && isStartInput(merged)) return merged
+  const { message, attachments = [] } = agentMessageOf(merged)
   return {
     agentId: call.toolId!,
     prompt: message,
     attachments: attachments.map(({ file_id: fileId }) => ({ fileId })),
   }
+}
+
+/** The schema of the action has checked the rest. */
+function isStartInput(merged: JsonObject): merged is JsonObject & StartGenerationInput {
+  return typeof merged['agentId'] === 'string'
 }

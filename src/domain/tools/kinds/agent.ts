@@ -1,4 +1,5 @@
 /** An agent as a callable: a call passes a message, and its result is the final answer of a child run. Pure. */
+import { z } from 'zod'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Callable } from '../callable.ts'
 import { runtimeName } from '../names.ts'
@@ -13,10 +14,15 @@ export interface AgentName {
   updatedAt: Date
 }
 
-/** The arguments of a call of an agent, valid by its schema. */
-export interface AgentMessage {
-  message: string
-  attachments?: { file_id: string }[]
+/** The arguments of a call of an agent, checked by its schema. */
+const messageShape = z.object({
+  message: z.string(),
+  attachments: z.array(z.object({ file_id: z.string() })).optional(),
+})
+
+/** The arguments of a call of an agent, which its schema has checked. */
+export function agentMessageOf(merged: JsonObject): z.output<typeof messageShape> {
+  return messageShape.parse(merged)
 }
 
 const inputSchema: JsonObject = {

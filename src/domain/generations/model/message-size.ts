@@ -1,7 +1,7 @@
-/** How much room messages take in a model's context, in characters. Rough on purpose: only trimming depends on it. */
+/** Estimates the size of messages in a model's context, in characters. Only trimming depends on it, so it is approximate. */
 import type { ContentBlock } from '../../../core/content.ts'
-import type { AssistantPart, FilePart, Message, TextPart, ToolResultPart } from '../model/message.ts'
-import type { ModelTool } from '../model/port.ts'
+import type { AssistantPart, FilePart, Message, TextPart, ToolResultPart } from './message.ts'
+import type { ModelTool } from './port.ts'
 
 /** Role, separators and ids of one message. */
 const messageOverhead = 16
