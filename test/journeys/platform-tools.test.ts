@@ -199,18 +199,18 @@ describe('a grant', () => {
 
 describe('what is refused', () => {
   test.each([
-    [{ actions: ['tools', 'no-such'] }, {}, 'config.platform.actions.1', 'no platform action'],
+    [{ actions: ['tools', 'no-such'] }, {}, 'config.platform.actions.1', 'not a platform action'],
     [{ actions: [] }, {}, 'config.platform.actions', ''],
     [
       { actions: ['tools'] },
       { presetParameters: { nobody: 1 } },
       'presetParameters.nobody',
-      'none of the actions',
+      'of any of the actions',
     ],
     [{ actions: ['tools'] }, { presetParameters: { first: 'x' } }, 'presetParameters.first', 'integer'],
-    [{ actions: ['tools'] }, { outputSchema: { type: 'object' } }, 'outputSchema', 'several actions'],
-    [{ actions: ['decide-approval'] }, {}, 'config.platform.actions.0', 'no platform action'],
-    [{ actions: ['create-api-key'] }, {}, 'config.platform.actions.0', 'no platform action'],
+    [{ actions: ['tools'] }, { outputSchema: { type: 'object' } }, 'outputSchema', 'each action of this tool has its own'],
+    [{ actions: ['decide-approval'] }, {}, 'config.platform.actions.0', 'not a platform action'],
+    [{ actions: ['create-api-key'] }, {}, 'config.platform.actions.0', 'not a platform action'],
   ])('%j with %j', async (platform, more, path, words) => {
     const made = await h.mutate(
       'createTool',

@@ -228,8 +228,8 @@ export function givenOverrides(input: SettingsOverrides): Partial<AgentSettings>
 }
 
 /** The ids that `activeToolIds` may contain: the agent's tools and the agents that it may call. */
-export function boundIds({ toolIds, agentIds: callees = [] }: AgentSettings): string[] {
-  return [...toolIds, ...callees]
+export function boundIds({ toolIds: tools, agentIds: agents = [] }: AgentSettings): string[] {
+  return [...tools, ...agents]
 }
 
 /**
