@@ -208,7 +208,12 @@ describe('what is refused', () => {
       'of any of the actions',
     ],
     [{ actions: ['tools'] }, { presetParameters: { first: 'x' } }, 'presetParameters.first', 'integer'],
-    [{ actions: ['tools'] }, { outputSchema: { type: 'object' } }, 'outputSchema', 'each action of this tool has its own'],
+    [
+      { actions: ['tools'] },
+      { outputSchema: { type: 'object' } },
+      'outputSchema',
+      'each action of this tool has its own',
+    ],
     [{ actions: ['decide-approval'] }, {}, 'config.platform.actions.0', 'not a platform action'],
     [{ actions: ['create-api-key'] }, {}, 'config.platform.actions.0', 'not a platform action'],
   ])('%j with %j', async (platform, more, path, words) => {
