@@ -18,7 +18,7 @@ const points = [
   'before dispatch',
   'during the upstream call',
   'after the answer, before the commit',
-  'after the commit, before the bell',
+  'after the commit, before the hint',
 ] as const
 type Point = (typeof points)[number]
 
@@ -36,7 +36,7 @@ const unrepeated: Record<Point, { status: string; requests: number }> = {
   'before dispatch': { status: 'UNKNOWN', requests: 0 },
   'during the upstream call': { status: 'UNKNOWN', requests: 1 },
   'after the answer, before the commit': { status: 'UNKNOWN', requests: 1 },
-  'after the commit, before the bell': { status: 'SUCCEEDED', requests: 1 },
+  'after the commit, before the hint': { status: 'SUCCEEDED', requests: 1 },
 }
 
 const databases = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']

@@ -17,7 +17,7 @@ const key = 'gh_nest_operator_0123456789012345678901234567890123456'
 const points = ['start', 'end'].flatMap((kind) => [
   `before the statement of the ${kind}`,
   `after the statement of the ${kind}, before its commit`,
-  `after the commit of the ${kind}, before the bell`,
+  `after the commit of the ${kind}, before the hint`,
 ])
 const databases = hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite']
 const schema = { type: 'object', properties: { word: { type: 'string' } } }

@@ -1,9 +1,9 @@
-/** The front door of tools. */
+/** The entry point of tools. */
 export { loadAgentCallables } from './agent-callables.ts'
 export { attachmentsName, withAttachments } from './attached.ts'
 export { shownSchema, type Callable } from './callable.ts'
 export {
-  callableMeant,
+  requireCallable,
   currentCallable,
   findCallable,
   listActions,
