@@ -18,17 +18,17 @@ const script = new Script('work()')
  * Work that used less than this share of its limit as CPU time was stopped because the machine was busy or the process
  * frozen. It is tried again, so often at most.
  */
-const busyShare = 0.75
-const mostTries = 5
+const busyShare = 0.5
+const mostTries = 3
 
 /**
  * Runs synchronous work for at most `ms` milliseconds and returns `ok: false` when it was stopped. The engine stops the
  * work wherever it is, inside a loop or a regular expression
  * (https://nodejs.org/api/vm.html#scriptrunincontextcontextifiedobject-options), so the work must own what it changes
- * and must be repeatable. The engine's limit is wall-clock time. When the process got less than three quarters of the
- * limit as CPU time, the work starts again with what is left, at most four times; all tries together use at most 1.25
- * times `ms` of CPU time. Errors that the work throws are thrown. Costs about 70 microseconds. Inside other bounded
- * work only the outermost limit counts.
+ * and must be repeatable. The engine's limit is wall-clock time. When the process got less than half of the limit as
+ * CPU time, the work starts again with the CPU time that is left, at most twice; all tries together use at most `ms` of
+ * CPU time and three times `ms` of wall-clock time. Errors that the work throws are thrown. Costs about 70 microseconds.
+ * Inside other bounded work only the outermost limit counts.
  */
 export function bounded<Result>(
   ms: number,
@@ -43,7 +43,7 @@ export function bounded<Result>(
     if (done.ok) return done
     const usedMs = cpuNow() - start
     if (usedMs >= ms * busyShare || tries === mostTries) return done
-    limitMs = Math.ceil(Math.max(ms - usedMs, ms / 2))
+    limitMs = Math.ceil(ms - usedMs)
   }
 }
 
