@@ -1,11 +1,11 @@
 /**
- * The bridge against the official SDK's own server in the same run: the same tools over the same upstream, but without
- * credentials, validation, ledger, audit and database.
+ * Measures the MCP endpoint of an agent against the server of the official SDK in the same run. The SDK server has the same
+ * tools over the same upstream, but no credentials, validation, ledger, audit log and database.
  */
 import http, { createServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createMcpHandler, Server } from '@modelcontextprotocol/server'
-import { openHouse, key, type BenchHouse } from './house.ts'
+import { openServer, key, type BenchServer } from './server.ts'
 import { inLanes, ms, show } from './table.ts'
 
 const inputSchema = {
@@ -16,12 +16,12 @@ const inputSchema = {
 }
 const counts = [10, 100, 1000]
 
-/** Prints requests per second and their ratio, for calls and lists, one and sixteen at once. */
+/** Prints requests per second and their ratio, for calls and lists, with one and sixteen concurrent requests. */
 export async function measureBridge(): Promise<void> {
   const upstream = await listen((_request, response) => response.end('done'))
   const sdk = await listen(sdkServer(upstream.url))
   for (const kind of ['pglite', 'postgres'] as const) {
-    const services = await openHouse(kind, new URL(upstream.url).host)
+    const services = await openServer(kind, new URL(upstream.url).host)
     const rows = []
     const agents = await makeAgents(services, upstream.url)
     for (const concurrency of [1, 16]) {
@@ -33,7 +33,7 @@ export async function measureBridge(): Promise<void> {
       }
     }
     await services.close()
-    show(`The bridge on ${kind} against the SDK's stateless server, requests per second`, rows)
+    show(`The MCP endpoint on ${kind} against the SDK's stateless server, requests per second`, rows)
   }
   for (const one of [upstream, sdk]) one.close()
 }
@@ -58,7 +58,7 @@ function listen(handler: http.RequestListener): Promise<Listening> {
   )
 }
 
-/** The low-level server, the SDK's quickest form; the path says how many tools it has. */
+/** The low-level server of the SDK, its fastest form. The path is the number of its tools. */
 function sdkServer(upstream: string): http.RequestListener {
   const handlers = new Map(
     counts.map((count) => {
@@ -95,7 +95,7 @@ function sdkServer(upstream: string): http.RequestListener {
   }
 }
 
-async function makeAgents({ gql }: BenchHouse, upstream: string): Promise<Map<number, string>> {
+async function makeAgents({ gql }: BenchServer, upstream: string): Promise<Map<number, string>> {
   const make =
     'mutation($input: CreateToolInput!) { createTool(input: $input) { ... on CreateToolPayload { tool { id } } } }'
   const toolIds: string[] = []
@@ -116,7 +116,7 @@ async function makeAgents({ gql }: BenchHouse, upstream: string): Promise<Map<nu
   return agents
 }
 
-/** Turn by turn, so that a busy moment of the machine meets both; the best round of each counts. */
+/** Alternates between both, so that other load on the machine affects both; the best round of each counts. */
 async function compare(method: string, tools: number, concurrency: number, ours: string, sdk: string) {
   const params = method === 'tools/call' ? { name: 'tool_7', arguments: { word: 'hi' } } : {}
   const total = concurrency * (method === 'tools/list' && tools === 1000 ? 8 : 60)

@@ -1,4 +1,4 @@
-/** `npm run demo`: the whole story, live, against a server of its own; exits 0 only when every promise held. */
+/** `npm run demo`: shows the main guarantees against a server of its own. Exits 0 only when all of them held. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { bold, chapter, dim, green, line, red, say, textOnItsWay, yellow } from 
 import { check, checkSequence, key, running, start, startGeneration, story, tell } from './demo/stage.ts'
 import { watchGeneration } from './demo/watch.ts'
 
-/** The whole story takes about half a minute; something is wrong when it takes this long. */
+/** The time limit in milliseconds. The demo usually takes half a minute. */
 const limitMs = 120_000
 async function answerTheClientTool(url: string): Promise<void> {
   chapter('An agent calls an http tool, then waits for its client')
@@ -59,7 +59,7 @@ async function answerTheClientTool(url: string): Promise<void> {
 
 const longText =
   'Nobody planned for the power to fail in the middle of this sentence, yet here we are, word by word, ' +
-  'and the one who listens will hear it to the end, because what is true stands in a table and not in a process.'
+  'and the reader gets every word of it, because the truth is in a table and not in a process.'
 
 async function killTheServer(url: string, dataDir: string, port: number): Promise<void> {
   chapter('The server is killed in the middle of an answer')

@@ -1,15 +1,15 @@
-/** One event to many subscribers: ours against a raw broadcast of the same bytes in the same run. */
+/** Measures one event to many subscribers against a raw broadcast of the same bytes in the same run. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { WebSocketServer } from 'ws'
 import { gather, type Crowd } from './crowd.ts'
-import { key, openHouse, type BenchHouse } from './house.ts'
+import { key, openServer, type BenchServer } from './server.ts'
 import { ms, percentile, show } from './table.ts'
 
 const rounds = 20
 
 async function ours(count: number): Promise<number[]> {
-  const services = await openHouse('postgres')
+  const services = await openServer('postgres')
   const payload = { query: 'subscription { projectEvents(types: [AGENT_CREATED]) { cursor type } }' }
   const crowd = await gather({
     url: `${services.app.url.replace('http', 'ws')}/graphql`,
@@ -28,7 +28,7 @@ async function ours(count: number): Promise<number[]> {
   return times
 }
 
-async function createAgent(services: BenchHouse, n: number): Promise<void> {
+async function createAgent(services: BenchServer, n: number): Promise<void> {
   const query = 'mutation($i: CreateAgentInput!) { createAgent(input: $i) { __typename } }'
   await services.gql(query, { i: { name: `agent ${n}` } })
 }
@@ -36,7 +36,7 @@ async function createAgent(services: BenchHouse, n: number): Promise<void> {
 async function raw(count: number): Promise<number[]> {
   const server = createServer()
   const wss = new WebSocketServer({ server, perMessageDeflate: false })
-  // The crowd leaves by cutting its sockets.
+  // The subscribers close their sockets without a closing handshake.
   wss.on('connection', (socket) => socket.on('error', () => {}))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

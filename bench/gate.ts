@@ -1,15 +1,15 @@
-/** The gate: from a verdict to the request it allows, and an inbox of 100,000. */
+/** Measures the time from a verdict to the request of the tool, and lists with 100,000 pending approvals. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import postgres from 'postgres'
-import { openHouse, type BenchHouse } from './house.ts'
+import { openServer, type BenchServer } from './server.ts'
 import { inLanes, ms, percentile, show } from './table.ts'
 
 const pace = 50
 const verdicts = 500
 const pendingRows = 100_000
 
-/** A service that notes when each call arrives, by its Idempotency-Key. */
+/** A service that records when each call arrives, by its Idempotency-Key. */
 async function startService() {
   const arrived = new Map<string, number>()
   const server = createServer((request, response) => {
@@ -21,7 +21,7 @@ async function startService() {
   return { arrived, address: `127.0.0.1:${port}`, close: () => server.close() }
 }
 
-async function gatedAgent(services: BenchHouse, address: string): Promise<string> {
+async function gatedAgent(services: BenchServer, address: string): Promise<string> {
   const config = { http: { url: `http://${address}/pay`, inputSchema: { type: 'object' } } }
   const { createTool } = await services.gql(
     'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { id } } ... on Error { message } } }',
@@ -37,7 +37,7 @@ async function gatedAgent(services: BenchHouse, address: string): Promise<string
 const inbox =
   '{ approvals(status: PENDING, first: 50) { nodes { id expiresAt arguments toolCall { id } } pageInfo { endCursor } } }'
 
-/** All that wait, oldest first. */
+/** All pending approvals, oldest first. */
 async function waitingCalls(sql: postgres.Sql) {
   return sql<
     { id: string; call: string }[]
@@ -46,7 +46,7 @@ async function waitingCalls(sql: postgres.Sql) {
 
 async function measureDispatch(): Promise<void> {
   const service = await startService()
-  const services = await openHouse('postgres', service.address)
+  const services = await openServer('postgres', service.address)
   const sql = postgres(services.databaseUrl!, { max: 1, onnotice: () => {} })
   const agentId = await gatedAgent(services, service.address)
   const start = `mutation($i: StartGenerationInput!) { startGeneration(input: $i) { ... on Error { message } } }`
@@ -103,7 +103,7 @@ async function timeOf(work: () => Promise<unknown>): Promise<string> {
   return `${ms(percentile(times, 0.5))} / ${ms(percentile(times, 0.99))}`
 }
 
-async function measureInbox(services: BenchHouse, sql: postgres.Sql, pending: number) {
+async function measureInbox(services: BenchServer, sql: postgres.Sql, pending: number) {
   const sweep = () =>
     sql`select id from approvals where wake_at <= now() and status = 'PENDING' order by wake_at limit 500`
   const cpu = process.cpuUsage()
@@ -122,7 +122,7 @@ async function measureInbox(services: BenchHouse, sql: postgres.Sql, pending: nu
 
 export async function measureGate(): Promise<void> {
   await measureDispatch()
-  const services = await openHouse('postgres')
+  const services = await openServer('postgres')
   const sql = postgres(services.databaseUrl!, { max: 1, onnotice: () => {} })
   const empty = await measureInbox(services, sql, 0)
   await fill(sql)

@@ -1,7 +1,7 @@
-/** Generations that pause for a client tool and are resumed: how many a second, and how soon they wait. */
+/** Measures generations that pause for a client tool and resume: how many per second, and the time until they wait. */
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
-import { key, openHouse, type BenchHouse } from './house.ts'
+import { key, openServer, type BenchServer } from './server.ts'
 import { inLanes, ms, percentile, show } from './table.ts'
 
 const prompt = 'call ask {"word":"x"}\nthen\nsay done'
@@ -12,8 +12,8 @@ const submit = `mutation($i: SubmitToolOutputsInput!) { submitToolOutputs(input:
 const watch = `subscription($p: [EventType!]) { projectEvents(types: $p) { type
   ... on RequiresActionEvent { generationId toolCalls { id } } ... on GenerationCompletedEvent { generationId } } }`
 
-/** One subscriber hears of all generations, as a dashboard or a tool-running client does. */
-function listen(services: BenchHouse) {
+/** One subscriber gets the events of all generations, as a dashboard or a client that runs tools does. */
+function listen(services: BenchServer) {
   const waiting = new Map<string, (toolCallId: string) => void>()
   const early = new Map<string, string>()
   const client = createClient({
@@ -47,7 +47,7 @@ function listen(services: BenchHouse) {
 export async function measureGenerations(): Promise<void> {
   const rows = []
   for (const kind of ['postgres', 'pglite'] as const) {
-    const services = await openHouse(kind)
+    const services = await openServer(kind)
     const inputSchema = { type: 'object', properties: { word: { type: 'string' } } }
     const made = await services.gql(
       'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { id } } } }',

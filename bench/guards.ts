@@ -1,4 +1,4 @@
-/** What the guards at the door cost a small query, each by itself and all together, with nothing else around them. */
+/** Measures the limits on incoming operations for a small query, each by itself and all together. */
 import { getOperationAST, parse } from 'graphql'
 import { introspectionOf } from '../src/api/graphql/introspection.ts'
 import { schemaOf } from '../src/api/graphql/schema.ts'
@@ -7,7 +7,7 @@ import { clientAddress, countedAddress, networksOf } from '../src/core/client-ad
 import { hostFault } from '../src/core/host-names.ts'
 import { hasManyValues } from '../src/core/json.ts'
 import { rateHeaders } from '../src/core/rate-headers.ts'
-import { openHouse } from './house.ts'
+import { openServer } from './server.ts'
 import { ms, show } from './table.ts'
 
 const query = 'query($id: ID!) { viewer { id name } node(id: $id) { id } }'
@@ -15,7 +15,7 @@ const variables = { id: 'proj_x' }
 const body = Buffer.from(JSON.stringify({ query, variables }))
 const rounds = 20_000
 
-/** Microseconds of one guard: the best of five rounds, so that others' load on the machine does not count. */
+/** Microseconds of one guard: the best of five rounds, so that other load on the machine does not count. */
 async function cost(guard: () => unknown): Promise<number> {
   let best = Infinity
   for (let round = 0; round < 6; round++) {
@@ -31,7 +31,7 @@ async function cost(guard: () => unknown): Promise<number> {
 }
 
 export async function measureGuards(): Promise<void> {
-  const services = await openHouse('postgres')
+  const services = await openServer('postgres')
   const schema = schemaOf()
   const document = parse(query)
   const operation = getOperationAST(document)!

@@ -1,4 +1,4 @@
-/** `npm run picture`: runs the story of README against a real server, and draws what its subscription gave: docs/picture.svg. */
+/** `npm run picture`: runs the example of README against a real server and draws the received events as docs/picture.svg. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ const since = () => (performance.now() - began) / 1000
 const act = (name: string, detail: string, mood: Row['mood'] = 'person') =>
   rows.push({ at: since(), seq: null, name, detail, mood })
 
-/** What the row of an event says beside its name. */
+/** The text beside the name of an event. */
 function detailOf(event: WatchedEvent): string {
   const call = (event['toolCall'] ?? event['approval']) as { arguments?: object } | undefined
   if (call?.arguments) return `${String(event['name'])} ${JSON.stringify(call.arguments)}`
@@ -35,7 +35,7 @@ const moods: Record<string, Row['mood']> = {
   GENERATION_COMPLETED: 'good',
 }
 
-/** A promise that an event of this name settles. */
+/** Resolves at the next event of this name. */
 function hearing() {
   const waiting = new Map<string, () => void>()
   return {

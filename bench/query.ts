@@ -1,15 +1,15 @@
-/** A small query against plain Yoga with the same answer, in the same run: what our hardening costs. */
+/** Measures a small query against plain Yoga with the same response in the same run: the cost of the limits. */
 import { createServer, type Server } from 'node:http'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createSchema, createYoga } from 'graphql-yoga'
-import { key, openHouse } from './house.ts'
+import { key, openServer } from './server.ts'
 import { inLanes, ms, show } from './table.ts'
 
 const body = JSON.stringify({ query: '{ viewer { id name } }' })
 
 export async function measureQuery(): Promise<void> {
-  const services = await openHouse('postgres')
+  const services = await openServer('postgres')
   const typeDefs = 'type Viewer { id: ID! name: String! } type Query { viewer: Viewer! }'
   const resolvers = { Query: { viewer: () => ({ id: 'key_0', name: 'operator' }) } }
   const plain: Server = createServer(
@@ -21,7 +21,7 @@ export async function measureQuery(): Promise<void> {
     plain: `http://127.0.0.1:${(plain.address() as AddressInfo).port}/graphql`,
   }
   const cost = { ours: [] as number[], plain: [] as number[] }
-  // Turn by turn, so that a busy moment of the machine meets both.
+  // Alternates between both, so that other load on the machine affects both.
   for (let round = 0; round < 6; round++)
     for (const name of ['ours', 'plain'] as const) {
       const used = await cpuOf(urls[name], 3000)

@@ -22,11 +22,11 @@ const parts = {
 const named = process.argv.slice(2)
 const unknown = named.filter((name) => !(name in parts))
 if (unknown.length > 0) {
-  console.error(`Unknown: ${unknown.join(', ')}. There are ${Object.keys(parts).join(', ')}.`)
+  console.error(`Unknown: ${unknown.join(', ')}. Known are ${Object.keys(parts).join(', ')}.`)
   process.exit(1)
 }
 console.log(
-  `Node ${process.version}, ${cpus().length} cores. Ratios against a peer in the same run; times are of this machine only.`,
+  `Node ${process.version}, ${cpus().length} cores. Ratios are against a peer in the same run; times are of this machine.`,
 )
 for (const [name, measure] of Object.entries(parts))
   if (named.length === 0 || named.includes(name)) await measure()

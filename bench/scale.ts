@@ -1,8 +1,8 @@
-/** Lists, look-ups and the start with a million events and 100,000 waiting generations, against an empty database. */
+/** Measures lists, look-ups and the start with a million events and 100,000 waiting generations, against an empty database. */
 import postgres from 'postgres'
 import { createApp } from '../src/app.ts'
 import { loadConfig } from '../src/config.ts'
-import { key, openHouse, type BenchHouse } from './house.ts'
+import { key, openServer, type BenchServer } from './server.ts'
 import { ms, percentile, show } from './table.ts'
 
 const generations = 100_000
@@ -22,7 +22,7 @@ async function fill(databaseUrl: string): Promise<void> {
   await sql.end()
 }
 
-async function timeOf(services: BenchHouse, query: string, variables = {}): Promise<string> {
+async function timeOf(services: BenchServer, query: string, variables = {}): Promise<string> {
   const times: number[] = []
   for (let i = 0; i < 220; i++) {
     const began = performance.now()
@@ -46,7 +46,7 @@ async function startTime(databaseUrl: string): Promise<number> {
   return ms(took)
 }
 
-async function measure(services: BenchHouse, id: string): Promise<Record<string, string | number>> {
+async function measure(services: BenchServer, id: string): Promise<Record<string, string | number>> {
   const after = (await services.gql('{ generations(first: 50) { pageInfo { endCursor } } }'))['generations']
     .pageInfo.endCursor
   return {
@@ -67,7 +67,7 @@ async function measure(services: BenchHouse, id: string): Promise<Record<string,
 }
 
 export async function measureScale(): Promise<void> {
-  const services = await openHouse('postgres')
+  const services = await openServer('postgres')
   const id = `gen_${'7'.padStart(24, '0')}`
   const empty = { database: 'empty', ...(await measure(services, id)) }
   await fill(services.databaseUrl!)

@@ -1,25 +1,25 @@
 /**
- * Foreign MCP servers: a call through an mcp tool against the same call with the official SDK's client in the same run,
- * and the list of an agent over fifty upstreams of a hundred tools each.
+ * Measures upstream MCP servers: a call through an mcp tool against the same call with the client of the official SDK in the
+ * same run, and the list of an agent over fifty upstreams of a hundred tools each.
  */
 import http, { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { createMcpHandler, Server } from '@modelcontextprotocol/server'
-import { key, openHouse, type BenchHouse } from './house.ts'
+import { key, openServer, type BenchServer } from './server.ts'
 import { ms, percentile, show } from './table.ts'
 
 const upstreams = 50
 const toolsOfEach = 100
 const calls = 200
 
-/** Prints milliseconds: of calls direct and through here, and of lists, the first and later ones. */
+/** Prints milliseconds: of calls, direct and through Gatehouse, and of the first and later lists. */
 export async function measureUpstreams(): Promise<void> {
   const server = await listen()
   const direct = new Client({ name: 'bench', version: '1' }, { versionNegotiation: { mode: 'auto' } })
   await direct.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/0`)))
   for (const kind of ['pglite', 'postgres'] as const) {
-    const services = await openHouse(kind, new URL(server.url).host)
+    const services = await openServer(kind, new URL(server.url).host)
     const toolIds = await makeTools(services, server.url)
     show(`A call through an mcp tool on ${kind} against the SDK's client, milliseconds`, [
       await compareCalls(services, direct, toolIds[0]!),
@@ -33,7 +33,7 @@ export async function measureUpstreams(): Promise<void> {
   server.close()
 }
 
-/** A server of the newest protocol with a hundred tools that answer at once. */
+/** A server of the newest protocol with a hundred tools that respond at once. */
 async function listen(): Promise<{ url: string; close(): void }> {
   const inputSchema = {
     type: 'object' as const,
@@ -42,7 +42,7 @@ async function listen(): Promise<{ url: string; close(): void }> {
   }
   const tools = Array.from({ length: toolsOfEach }, (_, i) => ({
     name: `tool_${i}`,
-    description: `The tool ${i} of a server that somebody else runs, described in a sentence or two.`,
+    description: `The tool ${i} of an upstream server, described in a sentence or two.`,
     inputSchema,
   }))
   const handler = createMcpHandler(() => {
@@ -70,7 +70,7 @@ async function listen(): Promise<{ url: string; close(): void }> {
   }
 }
 
-async function makeTools({ gql }: BenchHouse, url: string): Promise<string[]> {
+async function makeTools({ gql }: BenchServer, url: string): Promise<string[]> {
   const make =
     'mutation($input: CreateToolInput!) { createTool(input: $input) { ... on CreateToolPayload { tool { id } } } }'
   const ids: string[] = []
@@ -81,8 +81,8 @@ async function makeTools({ gql }: BenchHouse, url: string): Promise<string[]> {
   return ids
 }
 
-/** Turn by turn, so that a busy moment of the machine meets both. */
-async function compareCalls({ gql }: BenchHouse, direct: Client, toolId: string) {
+/** Alternates between both, so that other load on the machine affects both. */
+async function compareCalls({ gql }: BenchServer, direct: Client, toolId: string) {
   const call = `mutation($input: CallToolInput!) { callTool(input: $input) {
     ... on CallToolPayload { toolCall { status } } } }`
   const input = { toolId, action: 'tool_7', arguments: { word: 'hi' } }
@@ -101,7 +101,7 @@ async function compareCalls({ gql }: BenchHouse, direct: Client, toolId: string)
   }
 }
 
-async function measureList({ gql, app }: BenchHouse, toolIds: string[]) {
+async function measureList({ gql, app }: BenchServer, toolIds: string[]) {
   const made = await gql(
     'mutation($input: CreateAgentInput!) { createAgent(input: $input) { ... on CreateAgentPayload { agent { id } } } }',
     { input: { name: 'far', toolIds, mcp: { enabled: true } } },

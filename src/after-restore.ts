@@ -1,4 +1,4 @@
-/** The command to run once after a restore from a backup, before any server starts on it. Stop all servers first. */
+/** The command `after-restore`: run it once after restoring a backup, while all servers are stopped. */
 import { makeActions } from './api/graphql/actions.ts'
 import { ConfigError, loadConfig, type Config } from './config.ts'
 import { endAllLeases, settleInterruptedCalls } from './domain/generations/index.ts'
@@ -10,8 +10,9 @@ import { localPubSub } from './store/events/pubsub.ts'
 import { beginIncarnation } from './store/events/incarnation.ts'
 
 /**
- * Begins another incarnation of the log, so that clients of the lost future are told so; ends every lease; and makes calls
- * that were under way, and must not be repeated, UNKNOWN. Answers how many. A repetition does no harm.
+ * Begins another incarnation of the event log, so that cursors of events after the backup are refused with
+ * CURSOR_EXPIRED; ends every lease; and makes executing calls that must not be repeated UNKNOWN. Returns the number of
+ * UNKNOWN calls. May be repeated.
  */
 export async function afterRestore(config: Config): Promise<{ unknown: number }> {
   const connection = await connect(addressOf(config))
@@ -36,14 +37,14 @@ export async function afterRestore(config: Config): Promise<{ unknown: number }>
 }
 
 function neverRun(): never {
-  throw new Error('Nothing runs after a restore until a server starts.')
+  throw new Error('The after-restore command runs no platform actions.')
 }
 
 async function main(): Promise<void> {
   const { unknown } = await afterRestore(loadConfig())
   process.stdout.write(
-    `The log has begun anew behind the backup. ${unknown} calls that were under way are UNKNOWN: see what became of them. ` +
-      'Start the servers as before.\n',
+    `The event log has a new incarnation. ${unknown} calls that were running are UNKNOWN: find out their outcomes. ` +
+      'Start the servers again.\n',
   )
 }
 

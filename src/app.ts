@@ -1,4 +1,4 @@
-/** The composition root: the only file that knows everyone. */
+/** The composition root: opens the services, workers and servers of a process, and closes them in reverse order. */
 import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
@@ -37,7 +37,7 @@ import { postgresBuckets } from './store/rates/postgres-buckets.ts'
 import { redisBuckets } from './store/rates/redis-buckets.ts'
 import { createSharedBuckets, type BucketStore } from './store/rates/shared-buckets.ts'
 
-/** What tests put in place of the outside world. */
+/** What tests replace. */
 export interface AppParts extends ServerParts {
   database?: DatabaseAddress
   clock?: Clock
@@ -46,27 +46,27 @@ export interface AppParts extends ServerParts {
 }
 
 export interface App {
-  /** Where it listens. */
+  /** The URL on which it listens. */
   url: string
-  /** Where /metrics is, when it has an address of its own. */
+  /** The URL of a separate address for /metrics; null: served with the APIs. */
   metricsUrl: string | null
   services: Services
   models: Models
-  /** The operator's key, at the first start only. */
+  /** The secret of the operator's key when this start generated it. */
   adminKey: string | null
   demo: { agentId: string; upstream: DemoUpstream } | null
-  /** A ctx for that principal, for the program itself and for tests. */
+  /** A context with this principal, for calls from inside the process. */
   ctxOf(principal: Principal): Ctx
   sockets: Sockets | null
   workers: Workers | null
   /**
-   * Drains and closes everything; idempotent. From now on nothing new is begun, and /readyz answers 503; after the drain
-   * of the configuration no request is taken any more, and what was begun has `graceMs` to end.
+   * Drains and closes everything; idempotent. Workers start nothing new and /readyz returns 503 from now on; after
+   * `drainMs` of the configuration no more requests are accepted, and running requests and work have `graceMs` to end.
    */
   stop(graceMs?: number): Promise<void>
 }
 
-/** Builds the house from a configuration and opens it. What was opened is closed again when a later part fails. */
+/** Starts the server. When a step fails, everything that was opened before is closed again. */
 export async function createApp(config: Config, parts: AppParts = {}): Promise<App> {
   const closers: Closers = []
   const closeAll = async () => {
@@ -83,10 +83,9 @@ export async function createApp(config: Config, parts: AppParts = {}): Promise<A
 type Closers = (() => Promise<unknown>)[]
 
 async function build(config: Config, parts: AppParts, closers: Closers): Promise<App> {
-  // The url is known once it listens, and asked for only then.
+  // Without a publicUrl it is set when the server listens; it is read only afterwards.
   const address = { url: config.publicUrl ?? '' }
   const { services, models, upstream } = await openServices(config, parts, closers, address)
-  const { heartbeat, log } = services
   const ctxOf = (principal: Principal): Ctx => ({
     ...services,
     principal,
@@ -96,14 +95,7 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
   const first = await prepareFirstStart(services, config.adminKey, config.demo)
   const demo =
     upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
-  const workers =
-    config.role === 'api'
-      ? null
-      : startWorkers(services, models, {
-          slots: config.workerSlots,
-          callSlots: config.callSlots,
-        })
-  if (workers) closers.push(() => workers.stop(0))
+  const workers = openWorkers(config, services, models, closers)
   const state = { draining: false }
   const { server, sockets, mcp, metricsUrl } = await openServers(
     config,
@@ -129,40 +121,54 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
       state.draining = true
       workers?.drain()
       await pause(config.drainMs)
-      // Sockets first: their clients find another replica while this one still finishes its work.
+      // Closed first, so that their clients connect to another replica while this one finishes its work.
       mcp?.close()
-      const directCalls = heartbeat.of('tool_calls')
-      const callsEnd = Promise.race([directCalls.idle(), pause(graceMs, undefined, { ref: false })])
-      await Promise.all([sockets?.close(), workers?.stop(graceMs), server.close(graceMs), callsEnd])
-      await directCalls.giveUp().catch(() => {})
+      await finishWork(services, graceMs, [sockets?.close(), workers?.stop(graceMs), server.close(graceMs)])
       for (const close of closers.toReversed())
-        await close().catch((error: unknown) => log.warn({ err: error }, 'closing'))
+        await close().catch((error: unknown) =>
+          services.log.warn({ err: error }, 'a part of the server could not be closed'),
+        )
     }),
   }
 }
 
-/** Everything that operations use. */
+/**
+ * Waits for the servers and workers to end, and at most `graceMs` for direct calls; then releases the remaining calls.
+ */
+async function finishWork(
+  { heartbeat }: Services,
+  graceMs: number,
+  ending: readonly (Promise<void> | undefined)[],
+): Promise<void> {
+  const directCalls = heartbeat.of('tool_calls')
+  const callsEnd = Promise.race([directCalls.idle(), pause(graceMs, undefined, { ref: false })])
+  await Promise.all([...ending, callsEnd])
+  await directCalls.giveUp().catch(() => {})
+}
+
+function openWorkers(
+  { role, workerSlots, callSlots }: Config,
+  services: Services,
+  models: Models,
+  closers: Closers,
+): Workers | null {
+  if (role === 'api') return null
+  const workers = startWorkers(services, models, { slots: workerSlots, callSlots })
+  closers.push(() => workers.stop(0))
+  return workers
+}
+
+/** Opens everything that operations use. */
 async function openServices(config: Config, parts: AppParts, closers: Closers, address: { url: string }) {
   const log = parts.log ?? createLog(config.logLevel)
-  const connection = await connect(parts.database ?? addressOf(config))
-  closers.push(() => connection.close())
-  await migrate(connection)
-  const pubsub = await openPubSub(config, connection)
-  closers.push(() => pubsub.close())
-  const live = startLive(connection.db, pubsub, { log })
-  closers.push(async () => live.close())
-  const upstream = config.demo ? await startUpstream(config) : null
-  if (upstream) closers.push(() => upstream.close())
-  const allowList = [...config.egressAllow, ...(upstream ? [new URL(upstream.url).host] : [])]
-  const egress = createEgress({ allowPrivate: config.egressAllowPrivate, allowList }, parts.egress)
-  closers.push(() => egress.close())
-  const connections = createPool({ max: 500, idleMs: 5 * 60_000, maxAgeMs: 30 * 60_000 })
-  closers.push(() => connections.close())
+  const store = await openStore(config, parts, log, closers)
+  const outgoing = await openOutgoing(config, parts, closers)
+  const { connection, pubsub, live } = store
   const { db, leaseDb } = connection
   const heartbeat = createHeartbeat({
     db: leaseDb,
     leaseMs: config.leaseMs,
-    onError: (error) => log.warn({ err: error }, 'leases could not be renewed; it is tried again'),
+    onError: (error) => log.warn({ err: error }, 'leases could not be renewed; retrying'),
   })
   closers.push(async () => heartbeat.stop())
   const shared = { db, leaseDb, heartbeat, pubsub, clock: parts.clock ?? systemClock, log }
@@ -176,8 +182,8 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
     rates,
     revocations,
     live,
-    egress,
-    connections,
+    egress: outgoing.egress,
+    connections: outgoing.connections,
     blobs: diskBlobs(resolve(config.blobDir)),
     publicUrl: () => address.url,
     masterKey: await masterKeyOf(config, parts.database?.kind === 'memory'),
@@ -188,7 +194,31 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
     environment: environmentOf(config),
     defaultModel: config.defaultModel,
   })
-  return { services, models, upstream }
+  return { services, models, upstream: outgoing.upstream }
+}
+
+/** Connects to the database and migrates it; opens pub/sub and the live streams over it. */
+async function openStore(config: Config, parts: AppParts, log: Log, closers: Closers) {
+  const connection = await connect(parts.database ?? addressOf(config))
+  closers.push(() => connection.close())
+  await migrate(connection)
+  const pubsub = await openPubSub(config, connection)
+  closers.push(() => pubsub.close())
+  const live = startLive(connection.db, pubsub, { log })
+  closers.push(async () => live.close())
+  return { connection, pubsub, live }
+}
+
+/** Opens what sends requests to other servers, and the demo upstream that one of them may be. */
+async function openOutgoing(config: Config, parts: AppParts, closers: Closers) {
+  const upstream = config.demo ? await startUpstream(config) : null
+  if (upstream) closers.push(() => upstream.close())
+  const allowList = [...config.egressAllow, ...(upstream ? [new URL(upstream.url).host] : [])]
+  const egress = createEgress({ allowPrivate: config.egressAllowPrivate, allowList }, parts.egress)
+  closers.push(() => egress.close())
+  const connections = createPool({ max: 500, idleMs: 5 * 60_000, maxAgeMs: 30 * 60_000 })
+  closers.push(() => connections.close())
+  return { upstream, egress, connections }
 }
 
 function once(stop: (graceMs?: number) => Promise<void>): (graceMs?: number) => Promise<void> {
@@ -203,13 +233,13 @@ async function openPubSub(config: Config, connection: Connection): Promise<PubSu
     : localPubSub()
 }
 
-/** Where replicas share their buckets; null on the embedded database, which has one process. */
+/** Where replicas share their rate limits; null on the embedded database, which has one process. */
 async function bucketStore(config: Config, connection: Connection): Promise<BucketStore | null> {
   if (config.redisUrl) return redisBuckets(config.redisUrl, `gatehouse:${await installationId(connection)}`)
   return connection.kind === 'postgres' ? postgresBuckets(connection.db) : null
 }
 
-/** Installations may share a Redis: the database tells them apart. */
+/** An id of this installation, because several may share a Redis. */
 async function installationId(connection: Connection): Promise<string> {
   const rows = await query<{ id: string }>(
     connection.db,
@@ -218,7 +248,7 @@ async function installationId(connection: Connection): Promise<string> {
   return rows[0]!.id
 }
 
-/** Beside the server's own port, or any when that one is taken. */
+/** Starts the demo upstream on the port after the server's, or on a free port when that is in use. */
 async function startUpstream(config: Config): Promise<DemoUpstream> {
   const port = config.port === 0 ? 0 : config.port + 1
   return startDemoUpstream({ port }).catch(() => startDemoUpstream({ port: 0 }))

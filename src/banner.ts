@@ -1,22 +1,22 @@
-/** What a person sees when the server has started. */
+/** The text that the server prints when it has started. */
 import type { App } from './app.ts'
 import type { Config } from './config.ts'
 
-/** Addresses, the operator's key (once), a word about the model, and two commands to paste. */
+/** URLs, the operator's key (at the first start only), a note about the model, and two commands to paste. */
 export function banner(app: App, config: Config): string {
   const lines = [
     '',
-    '  Gatehouse is open.',
+    '  Gatehouse is running.',
     '',
     `  GraphQL    ${app.url}/graphql   (POST, SSE and WebSocket)`,
     ...(config.graphiql ? [`  GraphiQL   ${app.url}/graphql   (in a browser)`] : []),
     `  Health     ${app.url}/readyz`,
     `  Database   ${config.databaseUrl ? 'PostgreSQL' : `embedded, in ${config.dataDir} (not safe against power loss; use DATABASE_URL in production)`}`,
     '',
-    ...(app.adminKey ? ['  API key, shown this once:', `  ${app.adminKey}`, ''] : []),
+    ...(app.adminKey ? ['  API key, shown only this once:', `  ${app.adminKey}`, ''] : []),
     ...(app.models.rehearses
       ? [
-          '  No model key was found, so agents use the built-in rehearsal model. It is not an AI: it follows rules and',
+          '  No model key is configured, so agents use the built-in rehearsal model. It is not an AI: it follows rules and',
           '  "call tool {...}" lines. Set OPENAI_API_KEY, ANTHROPIC_API_KEY, GOOGLE_GENERATIVE_AI_API_KEY or OPENAI_BASE_URL.',
           '',
         ]
@@ -41,7 +41,7 @@ function commands(app: App, agentId: string): string[] {
     '',
     post({ query: start, variables: { input: { agentId, prompt } } }),
     '',
-    '  See where it stands, and which output it waits for:',
+    '  Show its status, and the output it waits for:',
     '',
     post({ query: watch }),
     '',

@@ -1,4 +1,4 @@
-/** Who is asking, for every face: by key or token, and by address where there is neither. */
+/** Authenticates the callers of all APIs by key or token, and rate-limits the others by address. */
 import { randomUUID } from 'node:crypto'
 import type { BlockList } from 'node:net'
 import type { IncomingMessage } from 'node:http'
@@ -19,21 +19,24 @@ import {
 } from './domain/access/index.ts'
 import type { Models } from './domain/generations/index.ts'
 
-/** How the outside reaches this server: known once it listens, when the configuration does not say. */
+/** The public URL of this server. Without one in the configuration it is set when the server listens. */
 export interface Address {
   url: string
 }
 
 export interface Callers {
-  /** The caller of one request; throws UNAUTHENTICATED, or LIMITED when the address asks too often without a key. */
+  /**
+   * The context of a request. Throws UNAUTHENTICATED, or LIMITED after too many requests of the address without a valid
+   * key.
+   */
   ctxOf(caller: Credentials): Promise<Ctx>
-  /** Takes so many requests from what the caller may send; throws LIMITED. */
+  /** Takes requests from the rate limit of the caller; throws LIMITED. */
   take(ctx: Ctx, requests: number): Promise<void>
   contextOf: ContextOf
-  /** Who announces a file over REST. */
+  /** The context of a request that announces a file over REST. */
   fileCaller(request: IncomingMessage): Promise<Ctx>
   addressOf(request: IncomingMessage): string | null
-  /** Takes one request without a key; answers the milliseconds to wait, or 0. */
+  /** Takes one request without a key from the limit of its address; returns the milliseconds to wait, or 0. */
   takeAnonymous(request: IncomingMessage): number
 }
 
@@ -56,8 +59,8 @@ export function createCallers(
   const ctxOf = async ({ secret, resources, remoteAddress, requestId }: Credentials): Promise<Ctx> => {
     const known = authenticator.isKnown(secret)
     const name = countedAddress(remoteAddress ?? '')
-    // Taken before the key is looked up, and given back when it is good: guessing costs no look-ups.
-    if (!known) assertRoom(anonymous, name)
+    // Taken before the query for the key and put back when the key is valid, so that guessed keys cause few queries.
+    if (!known) takeOne(anonymous, name)
     const principal = await authenticator.authenticate(secret, resources)
     if (!known) anonymous.giveBack(name)
     return { ...services, principal, requestId, remoteAddress }
@@ -65,7 +68,7 @@ export function createCallers(
   const take = (ctx: Ctx, requests: number) => services.rates.takeRequests(ctx.principal, requests)
   const contextOf: ContextOf = async ({ authorization, ...request }) => {
     if (authorization === null) {
-      assertRoom(anonymous, countedAddress(request.remoteAddress ?? ''))
+      takeOne(anonymous, countedAddress(request.remoteAddress ?? ''))
       return makeContext(null, models, request.requestId, config.maxAnswerBytes)
     }
     const resources = [`${address.url}/graphql`]
@@ -93,10 +96,14 @@ export function createCallers(
   }
 }
 
-function assertRoom(anonymous: AddressLimit, name: string): void {
+function takeOne(anonymous: AddressLimit, name: string): void {
   const retryAfterMs = anonymous.take(name)
   if (retryAfterMs > 0)
-    throw new AppError('LIMITED', 'This address asks too often without a valid key.', { retryAfterMs })
+    throw new AppError(
+      'LIMITED',
+      'Too many requests without a valid key from this address. Try again later.',
+      { retryAfterMs },
+    )
 }
 
 function tokenOf(authorization: string): string | null {

@@ -1,96 +1,98 @@
-/** The only reader of the environment: one pure function gives one frozen configuration, or all its mistakes at once. */
+/** The only reader of the environment: one pure function returns a frozen configuration, or throws all its mistakes. */
 import { join } from 'node:path'
 import { z } from 'zod'
 import { networksOf } from './core/client-address.ts'
 
-/** Seconds and bytes in the names are the units. Every setting works when it is not set. */
+/** The configuration. Every setting has a default. Times are in milliseconds (`…Ms`) and sizes in bytes (`…Bytes`). */
 export interface Config {
-  /** Where to listen. @default 127.0.0.1 */
+  /** The address to listen on. @default 127.0.0.1 */
   host: string
-  /** @default 4000; 0 takes a free port */
+  /** The port to listen on; 0 takes a free port. @default 4000 */
   port: number
-  /** What this process does. @default all */
+  /** Whether this process serves the APIs, runs the workers, or both. @default all */
   role: 'all' | 'api' | 'worker'
   /** NODE_ENV is `production`: no demo, no GraphiQL unless asked for, a secret key is required. @default false */
   production: boolean
   /** PostgreSQL, 14 or newer. @default null: the embedded database */
   databaseUrl: string | null
-  /** Connections to PostgreSQL, beside one that listens; a fifth of them is for leases and outcomes alone. @default 20 */
+  /** Connections to PostgreSQL, beside one for LISTEN. A fifth is reserved for leases and outcomes. @default 20 */
   databasePool: number
-  /** Where the embedded database and the generated key live. @default .gatehouse */
+  /** The directory of the embedded database and the generated key. @default .gatehouse */
   dataDir: string
-  /** Moves the fan-out of events to Redis. @default null */
+  /** Redis for the fan-out of events and shared rate limits. @default null */
   redisUrl: string | null
-  /** 32 bytes, base64 or hex, that seal secrets. @default null: generated in the data directory, not in production */
+  /** The master key, 32 bytes in base64 or hex. @default null: generated in dataDir; required in production */
   secretKey: Buffer | null
-  /** For the change of keys only. */
+  /** The next master key, for the command rotate-key only. @default null */
   newSecretKey: Buffer | null
-  /** The operator's API key at the first start. @default null: generated and printed once */
+  /** The operator's API key, created at the first start. @default null: generated and printed once */
   adminKey: string | null
-  /** The demo project with its own small upstream. @default true outside production */
+  /** Creates a demo project with a local upstream. @default true outside production */
   demo: boolean
-  /** GraphiQL at /graphql for browsers. @default true outside production */
+  /** Serves GraphiQL at /graphql to browsers. @default true outside production */
   graphiql: boolean
   /** Origins that may call from a browser. @default none */
   corsOrigins: string[]
-  /** Allow tools to reach private, loopback and link-local addresses. For development only. @default false */
+  /** Allows outgoing requests to private, loopback and link-local addresses. For development only. @default false */
   egressAllowPrivate: boolean
-  /** `host:port` pairs that tools may reach although the address is private. @default none */
+  /** `host:port` pairs that outgoing requests may reach although their address is private. @default none */
   egressAllow: string[]
-  /** Generations worked on at once. @default 64 */
+  /** The most generations that this process runs at once. @default 64 */
   workerSlots: number
-  /** Approved and recovered calls outside generations that this process runs at once. @default 64 */
+  /** The most approved and recovered calls outside generations that this process runs at once. @default 64 */
   callSlots: number
-  /** How long a crashed worker's generations wait to be taken over, in milliseconds. @default 15000 */
+  /**
+   * How long another worker waits before it takes over the rows of a crashed worker, in milliseconds. @default 15000
+   */
   leaseMs: number
   /**
-   * After SIGTERM: how long /readyz answers 503 while requests are still served, so that balancers send elsewhere, in
-   * milliseconds. @default 5000 in production, else 0
+   * After SIGTERM: how long /readyz returns 503 while requests are still served, so that load balancers stop sending
+   * requests, in milliseconds. @default 5000 in production, else 0
    */
   drainMs: number
-  /** Then: how long what was begun may take to end, in milliseconds. @default 8000 */
+  /** After drainMs: how long running requests and work may take to end, in milliseconds. @default 8000 */
   graceMs: number
-  /** Largest answer read from an http tool, in bytes. @default 1048576 */
+  /** The largest response of an http tool, in bytes. @default 1048576 */
   maxResponseBytes: number
-  /** Time for one tool call, in milliseconds. @default 60000 */
+  /** The time limit of a tool call unless the tool sets one, in milliseconds. @default 60000 */
   toolTimeoutMs: number
-  /** Tools, agents, keys and so on that one project may hold, of each. @default 10000 */
+  /** The most tools, agents, keys and so on, of each kind, in a project. @default 10000 */
   maxRowsPerProject: number
-  /** Streams and sockets that one key has open at once, on one replica. @default 1000 */
+  /** The most open streams and sockets of one key on one replica. @default 1000 */
   maxStreamsPerKey: number
-  /** The same of all keys of a project. @default 5000 */
+  /** The most open streams and sockets of all keys of a project on one replica. @default 5000 */
   maxStreamsPerProject: number
-  /** Where the bytes of files are; replicas share it. @default `blobs` in dataDir */
+  /** The directory of the bytes of files; all replicas share it. @default `blobs` in dataDir */
   blobDir: string
   /** The largest file, in bytes. @default 26214400 (25 MiB) */
   maxFileBytes: number
   /** The bytes of all files of one project together. @default 10737418240 (10 GiB) */
   maxProjectFileBytes: number
-  /** Media types of files that are taken. @default pictures, sound, film, plain text, PDF, JSON, ZIP, office documents */
+  /** Accepted media types of files. @default images, audio, video, plain text, PDF, JSON, ZIP, office documents */
   fileTypes: string[]
-  /** Requests per minute for one key that has no limit of its own, on all replicas together. @default 6000 */
+  /** Requests per minute of a key without a limit of its own, on all replicas together. @default 6000 */
   requestsPerMinute: number
-  /** Cost of GraphQL operations per minute for one key, on all replicas together. @default 300000 */
+  /** Cost of GraphQL operations per minute of a key, on all replicas together. @default 300000 */
   costPerMinute: number
-  /** Requests per minute of one address without a valid key, on one replica. @default 600 */
+  /** Requests per minute without a valid key from one address, on one replica. @default 600 */
   anonymousPerMinute: number
-  /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed. @default none */
+  /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For is trusted. @default none */
   trustedProxies: string[]
-  /** Connections that are open at once; more are closed as they come. @default 20000 */
+  /** The most open connections; further ones are closed at once. @default 20000 */
   maxConnections: number
-  /** The largest answer of one GraphQL operation or one message of a socket, in bytes. @default 8388608 (8 MiB) */
+  /** The largest response of a GraphQL operation, or message of a subscription, in bytes. @default 8388608 (8 MiB) */
   maxAnswerBytes: number
-  /** Where /metrics is served instead of the usual address, `host:port`. @default null: at the usual address */
+  /** A separate address for /metrics, `host:port`. @default null: served with the APIs */
   metricsListen: { host: string; port: number } | null
-  /** What /metrics wants as a bearer token. @default null: nothing */
+  /** The bearer token that /metrics requires. @default null: none */
   metricsToken: string | null
-  /** How the outside reaches this server: the base of the addresses that tokens are issued for. @default where it listens */
+  /** The public URL of this server, the audience of its tokens. @default null: the address it listens on */
   publicUrl: string | null
-  /** Names in the Host header that are served beside this machine's own and addresses. @default none: that of publicUrl */
+  /** Accepted names in the Host header, beside localhost, IP addresses and the host of publicUrl. @default none */
   allowedHosts: string[]
-  /** The identity provider whose tokens are accepted beside API keys. @default none */
+  /** The identity provider whose tokens are accepted beside API keys. @default null */
   oidc: OidcConfig | null
-  /** `provider/model` for agents that name none. @default null */
+  /** `provider/model` for agents without a model. @default null */
   defaultModel: string | null
   models: { openai: ModelKey; anthropic: ModelKey; google: ModelKey; compatible: ModelKey }
   /** @default info */
@@ -111,7 +113,7 @@ export interface ModelKey {
   baseUrl: string | null
 }
 
-/** All mistakes of an environment at once. Names the variables, never their values. */
+/** Lists all mistakes of the environment. Contains the names of variables, never their values. */
 export class ConfigError extends Error {
   constructor(mistakes: string[]) {
     super(
@@ -179,14 +181,14 @@ const shapes = {
   GATEHOUSE_COST_PER_MINUTE: number(1, 1_000_000_000),
   GATEHOUSE_ANONYMOUS_PER_MINUTE: number(1, 100_000_000),
   GATEHOUSE_TRUSTED_PROXIES: list.refine((names) => networksOf(names) !== null, {
-    message: 'must be addresses or networks by comma, such as 10.0.0.0/8,fd00::/8',
+    message: 'must be addresses or networks separated by commas, such as 10.0.0.0/8,fd00::/8',
   }),
   GATEHOUSE_MAX_CONNECTIONS: number(1, 1_000_000),
   GATEHOUSE_MAX_ANSWER_BYTES: number(64 * 1024, 1024 * 1024 * 1024),
   GATEHOUSE_METRICS_LISTEN: listenAddress,
   GATEHOUSE_METRICS_TOKEN: z
     .string()
-    .regex(/^[\w.~+/=-]{16,500}$/, 'must have at least 16 characters of a token'),
+    .regex(/^[\w.~+/=-]{16,500}$/, 'must have 16 to 500 characters: letters, digits and . _ ~ + / = -'),
   GATEHOUSE_BLOB_DIR: z.string().min(1),
   GATEHOUSE_MAX_FILE_BYTES: number(1, 5_000_000_000),
   GATEHOUSE_MAX_PROJECT_FILE_BYTES: number(1, Number.MAX_SAFE_INTEGER),
@@ -206,7 +208,7 @@ const shapes = {
 type Shapes = typeof shapes
 type Settings = { [Name in keyof Shapes]?: z.output<Shapes[Name]> }
 
-/** Reads the environment. Throws ConfigError naming every mistake. */
+/** Reads the environment. Throws ConfigError with every mistake. */
 export function loadConfig(env: Environment = process.env): Config {
   const mistakes: string[] = []
   const set = readAll(env, mistakes)
@@ -214,9 +216,11 @@ export function loadConfig(env: Environment = process.env): Config {
   if (production && !set.GATEHOUSE_SECRET_KEY)
     mistakes.push('GATEHOUSE_SECRET_KEY is required in production (try: openssl rand -base64 32)')
   if (set.GATEHOUSE_ROLE && set.GATEHOUSE_ROLE !== 'all' && !set.DATABASE_URL)
-    mistakes.push('GATEHOUSE_ROLE other than "all" needs DATABASE_URL: the embedded database has one process')
+    mistakes.push(
+      'GATEHOUSE_ROLE other than "all" requires DATABASE_URL: the embedded database allows one process only',
+    )
   if (!set.GATEHOUSE_OIDC_ISSUER && oidcDetails.some((name) => set[name] !== undefined))
-    mistakes.push(`${oidcDetails.join(', ')} need GATEHOUSE_OIDC_ISSUER`)
+    mistakes.push(`${oidcDetails.join(', ')} require GATEHOUSE_OIDC_ISSUER`)
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze({
     host: set.GATEHOUSE_HOST ?? '127.0.0.1',
@@ -277,11 +281,12 @@ function readAll(env: Environment, mistakes: string[]): Settings {
   }
   const known = new Set(Object.keys(shapes))
   for (const name of Object.keys(env))
-    if (name.startsWith('GATEHOUSE_') && !known.has(name)) mistakes.push(`${name} is not a setting`)
+    if (name.startsWith('GATEHOUSE_') && !known.has(name))
+      mistakes.push(`${name} is unknown: see docs/guides/configuration.md`)
   return settings as Settings
 }
 
-/** No HTML and no scripts: nothing that a browser would run when it is fetched from here. */
+/** Without HTML and scripts, which a browser could run on the origin of this server. */
 const usualFileTypes = [
   'image/png',
   'image/jpeg',
@@ -318,7 +323,7 @@ function oidcOf(set: Settings): OidcConfig | null {
   }
 }
 
-/** With a base URL the OpenAI key is for that server, which speaks the OpenAI-compatible wire. */
+/** With OPENAI_BASE_URL, OPENAI_API_KEY is the key of that OpenAI-compatible server. */
 function modelsOf(env: Environment, set: Settings): Config['models'] {
   const key = (name: string) => env[name] || null
   const baseUrl = set.OPENAI_BASE_URL ?? null

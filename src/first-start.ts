@@ -1,4 +1,4 @@
-/** The first start of an installation: a project and the operator's key, made once however many replicas start. */
+/** The first start of an installation: creates a project and the operator's key, once for all replicas. */
 import { asc, eq, sql } from 'drizzle-orm'
 import {
   insertKey,
@@ -12,20 +12,20 @@ import { atomically, query } from './store/db/database.ts'
 import { apiKeys } from './store/db/tables/access.ts'
 
 export interface FirstStart {
-  /** The operator's secret when this start made it; it is shown once. */
+  /** The secret of the operator's key when this start generated it; it is shown once. */
   secret: string | null
-  /** Who saves the demo; null when the operator's key was revoked. */
+  /** The principal that creates the demo; null when the operator's key was revoked. */
   demo: Principal | null
 }
 
-/** Makes what is missing. With `given` the operator's key has that secret, and only that is accepted at the first start. */
+/** Creates project and key unless a key exists. With `given` the operator's key gets that secret. */
 export async function prepareFirstStart(
   services: Services,
   given: string | null,
   demo: boolean,
 ): Promise<FirstStart> {
   const made = await atomically(services.db, async (tx) => {
-    // The row serialises replicas that start together.
+    // Locks the row, so that replicas that start together create one key.
     await query(tx, sql`select 1 from installation for update`)
     const [known] = await tx.select({ id: apiKeys.id }).from(apiKeys).limit(1)
     if (known) return null

@@ -1,9 +1,9 @@
-/** The log of the process: JSON lines, with no more of an error than `loggable` takes. */
+/** The log of the process: JSON lines; of an error only what `loggable` returns. */
 import { pino, type DestinationStream } from 'pino'
 import { silentLog, type Log } from './core/log.ts'
 import { loggable } from './core/loggable.ts'
 
-/** To standard output, or to `destination`. `silent` says nothing. */
+/** Logs to standard output, or to `destination`. The level `silent` logs nothing. */
 export function createLog(level: string, destination?: DestinationStream): Log {
   if (level === 'silent') return silentLog
   return pino({ level, serializers: { err: loggable } }, destination)

@@ -1,4 +1,4 @@
-/** Reads the configuration, opens the server, and closes it on a signal. */
+/** Reads the configuration, starts the server, and stops it on SIGTERM or SIGINT. */
 import { createApp, type App } from './app.ts'
 import { ConfigError, loadConfig, type Config } from './config.ts'
 import { banner } from './banner.ts'
@@ -6,9 +6,9 @@ import { banner } from './banner.ts'
 async function main(): Promise<void> {
   const config = loadConfig()
   let app: App | null = null
-  // Before anything else: the first process of a container ignores signals that nobody listens to.
+  // First of all: process 1 of a container ignores signals without a handler.
   const stop = () => {
-    // What is half open has promised nothing yet, and a crash at any moment is survived.
+    // Exiting during the start is safe, because a crash at any moment is.
     if (!app) process.exit(0)
     void stopAndExit(app, config)
   }
@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   process.stdout.write(banner(app, config))
 }
 
-/** More than the drain and the grace: something must hang to need it. */
+/** Added to drain and grace before the process is forced to exit, in milliseconds. */
 const marginMs = 1500
 
 async function stopAndExit(app: App, { drainMs, graceMs }: Config): Promise<void> {
@@ -30,9 +30,9 @@ async function stopAndExit(app: App, { drainMs, graceMs }: Config): Promise<void
 main().catch((error: unknown) => {
   const expected =
     error instanceof ConfigError || (error instanceof Error && error.name === 'DirectoryInUseError')
-  const taken = (error as { code?: string }).code === 'EADDRINUSE'
+  const inUse = (error as { code?: string }).code === 'EADDRINUSE'
   if (expected) process.stderr.write(`${(error as Error).message}\n`)
-  else if (taken) process.stderr.write('The port is taken. Choose another with GATEHOUSE_PORT.\n')
+  else if (inUse) process.stderr.write('The port is in use. Choose another one with GATEHOUSE_PORT.\n')
   else process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
   process.exit(1)
 })

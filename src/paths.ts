@@ -1,19 +1,19 @@
-/** What the house stands on, wherever it is opened from: which database, and the key that seals its secrets. */
+/** The address of the database and the master key, as the server and the commands use them. */
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Config } from './config.ts'
 import type { DatabaseAddress } from './store/db/connect.ts'
 
-/** PostgreSQL when it is configured, else the embedded database beside the data. */
+/** PostgreSQL when it is configured, else the embedded database in the data directory. */
 export function addressOf(config: Config): DatabaseAddress {
   if (config.databaseUrl) return { kind: 'postgres', url: config.databaseUrl, poolSize: config.databasePool }
   return { kind: 'pglite', directory: resolve(config.dataDir, 'db') }
 }
 
 /**
- * The configured key; else, outside production, one that is made once and kept beside the data. `ephemeral`: one that
- * nobody keeps.
+ * The configured master key, or one that is generated once and stored in the data directory. With `ephemeral` a new key
+ * that is not stored.
  */
 export async function masterKeyOf(config: Config, ephemeral = false): Promise<Buffer> {
   if (config.secretKey) return config.secretKey
@@ -25,7 +25,7 @@ export async function masterKeyOf(config: Config, ephemeral = false): Promise<Bu
   return Buffer.from(await readFile(path, 'utf8'), 'base64')
 }
 
-/** Keeps another key beside the data. It is whole on the disk before it stands in the old one's place. */
+/** Writes another master key to the data directory. `commit` replaces the old key atomically. */
 export async function keepKey(dataDir: string, key: Buffer): Promise<{ commit(): Promise<void> }> {
   const path = keyFile(dataDir)
   await writeFile(`${path}.next`, key.toString('base64'), { mode: 0o600 })

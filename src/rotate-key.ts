@@ -1,4 +1,4 @@
-/** The command that changes the master key: everything sealed is sealed anew, in one transaction. Stop all servers first. */
+/** The command `rotate-key`: re-encrypts everything with a new master key. Stop all servers first. */
 import { randomBytes } from 'node:crypto'
 import { ConfigError, loadConfig, type Config } from './config.ts'
 import { redoDigests } from './domain/approvals/index.ts'
@@ -10,8 +10,9 @@ import { atomically } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
 
 /**
- * Seals secrets and tokens under `newSecretKey`; without it, and with a generated key, under a new generated one. All or
- * nothing: an old key that does not fit leaves everything as it is. Answers how much was sealed anew.
+ * Re-encrypts secrets and tokens, and recomputes the digests of approvals, with `newSecretKey`, or with a generated key
+ * when the old one was generated. One transaction: with a wrong old key it throws and changes nothing. Returns the
+ * number of rows of each kind.
  */
 export async function rotateKey(
   config: Config,
@@ -41,15 +42,15 @@ async function main(): Promise<void> {
   const { secrets, tokens } = await rotateKey(config)
   const next = config.secretKey
     ? 'Start the servers with the new key as GATEHOUSE_SECRET_KEY.'
-    : 'The new key stands beside the data; start the server as before.'
-  process.stdout.write(`${secrets} secrets and ${tokens} tokens are sealed anew. ${next}\n`)
+    : 'The new key is in the data directory. Start the server again.'
+  process.stdout.write(`Re-encrypted ${secrets} secrets and ${tokens} tokens. ${next}\n`)
 }
 
 if (process.argv[1]?.match(/rotate-key\.(js|ts)$/))
   main().catch((error: unknown) => {
-    const unfit = error instanceof Error && error.message.includes('unable to authenticate data')
-    const message = unfit
-      ? 'The present key does not open what is sealed. Nothing was changed.'
+    const wrongKey = error instanceof Error && error.message.includes('unable to authenticate data')
+    const message = wrongKey
+      ? 'The old master key cannot decrypt the stored secrets. Nothing was changed.'
       : String(error)
     process.stderr.write(`${error instanceof ConfigError ? error.message : message}\n`)
     process.exit(1)

@@ -1,4 +1,4 @@
-/** Opens the faces: who is asking, what they reach, and the server that all of them share. */
+/** Starts the servers: GraphQL, MCP, files, OAuth pages and metrics over one HTTP server. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
@@ -30,25 +30,25 @@ import { query } from './store/db/database.ts'
 import type { Live } from './store/events/live.ts'
 import type { Lag } from './store/events/numbering.ts'
 
-/** Everything that listens, over one address. */
-export interface Faces {
+/** The running servers of a process. */
+export interface Servers {
   server: HttpServer
   sockets: Sockets | null
   mcp: Mcp | null
-  /** Where the numbers are served, when that is an address of their own. */
+  /** The URL of a separate address for metrics, if there is one. */
   metricsUrl: string | null
 }
 
-/** What tests put in place of the usual limits and times of the faces. */
+/** Limits and times that tests override. */
 export interface ServerParts {
   sockets?: Partial<SocketLimits>
-  /** How long the bridge holds requests. */
+  /** How long MCP requests are held. */
   mcp?: Partial<McpTimings>
-  /** How much the HTTP server holds. */
+  /** Limits of the HTTP server. */
   server?: Partial<ServerLimits>
 }
 
-/** Makes the faces and listens; `closers` gets what must be closed after them. */
+/** Starts the servers. Adds to `closers` what must be closed after them. */
 export async function openServers(
   config: Config,
   services: Services,
@@ -58,7 +58,7 @@ export async function openServers(
   address: Address,
   closers: (() => Promise<unknown>)[],
   isDraining: () => boolean,
-): Promise<Faces> {
+): Promise<Servers> {
   const serves = config.role !== 'worker'
   const callers = createCallers(config, services, models, address, closers)
   const { log } = services
@@ -94,7 +94,7 @@ export async function openServers(
       upgrade: sockets?.upgrade ?? null,
       hostFault: (host) => hostFault(host, allowedHosts),
       takeAnonymous: callers.takeAnonymous,
-      ready: async () => !isDraining() && (await answersInTime(services)),
+      ready: async () => !isDraining() && (await respondsInTime(services)),
       metrics: apart ? null : metrics,
     },
     config.host,
@@ -110,32 +110,32 @@ function routeOf(yoga: Yoga, { log }: Services, { contextOf, addressOf }: Caller
   return graphqlRoute({ yoga, log, contextOf, addressOf, maxBodyBytes: bodies })
 }
 
-/** Whoever asks for readiness decides within a second; a database that takes longer is not ready. */
+/** Readiness probes usually time out after a second: a slower database counts as not ready. Milliseconds. */
 const readinessMs = 900
 
-async function answersInTime({ leaseDb }: Services): Promise<boolean> {
-  const answer = query(leaseDb, sql`select 1 from installation`).then((rows) => rows.length > 0)
+async function respondsInTime({ leaseDb }: Services): Promise<boolean> {
+  const response = query(leaseDb, sql`select 1 from installation`).then((rows) => rows.length > 0)
   const late = pause(readinessMs, false, { ref: false })
-  return Promise.race([answer, late]).catch(() => false)
+  return Promise.race([response, late]).catch(() => false)
 }
 
-/** Names in the Host header that belong to us. */
+/** Accepted names in the Host header. */
 function hostsOf({ host, publicUrl, allowedHosts }: Config): string[] {
   return [host, ...(publicUrl ? [new URL(publicUrl).hostname] : []), ...allowedHosts]
 }
 
-/** The numbers, to whoever has the token when there is one. */
+/** The route of the metrics, which requires the bearer token if one is configured. */
 function metricsRoute(registry: Registry, token: string | null): MetricsRoute {
   const expected = token === null ? null : sha256Hex(`Bearer ${token}`)
   return async ({ headers }, response) => {
-    // Hashes are compared, so that the time tells nothing.
+    // Comparing hashes reveals nothing about the token by timing.
     if (expected !== null && sha256Hex(headers.authorization ?? '') !== expected)
       return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
     response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics())
   }
 }
 
-/** Events that wait for their place in the feed; NaN while the database is away. */
+/** Gauges of events without a position in the feed; NaN while the database is unavailable. */
 function addLag(registry: Registry, live: Live): void {
   const gauge = (name: string, help: string, read: (lag: Lag) => number) =>
     new Gauge({
@@ -148,12 +148,12 @@ function addLag(registry: Registry, live: Live): void {
     })
   gauge(
     'gatehouse_events_lag_seconds',
-    'The age of the oldest committed event without a place in its feed; 0 when there is none.',
+    'Age of the oldest committed event without a position in the feed; 0 when there is none.',
     (lag) => lag.seconds,
   )
   gauge(
     'gatehouse_events_unnumbered',
-    'Committed events without a place in their feed, counted up to 10,000.',
+    'Committed events without a position in the feed, counted up to 10,000.',
     (lag) => lag.events,
   )
 }
@@ -170,7 +170,11 @@ function metricsOf(live: Live, sockets: Sockets | null, workers: Workers | null)
         this.set(read())
       },
     })
-  gauge('gatehouse_generations_in_hand', 'Generations this process works on now.', () => workers?.busy() ?? 0)
+  gauge(
+    'gatehouse_generations_in_hand',
+    'Generations that this process is running.',
+    () => workers?.busy() ?? 0,
+  )
   gauge('gatehouse_streams', 'Streams of events with a subscriber in this process.', () => live.topicCount())
   addLag(registry, live)
   gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)

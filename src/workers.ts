@@ -1,4 +1,4 @@
-/** Starts everything that works in the background of this process: claims due rows, keeps deadlines, tidies up. */
+/** Starts the background workers of this process: generations, calls, upstreams, deadlines and housekeeping. */
 import { forgetExpiredKeys, type Services } from './domain/access/index.ts'
 import { startDeadlines } from './domain/approvals/index.ts'
 import { startCallWorker } from './domain/calls/index.ts'
@@ -6,18 +6,18 @@ import { startGenerationWorker, type Models } from './domain/generations/index.t
 import { startUpstreams } from './domain/upstream/index.ts'
 
 export interface WorkersOptions {
-  /** Generations worked on at once. */
+  /** The most generations that run at once. */
   slots: number
-  /** Approved and recovered calls outside generations that run at once. */
+  /** The most approved and recovered calls outside generations that run at once. */
   callSlots: number
 }
 
 export interface Workers {
-  /** Generations that this process works on. */
+  /** The number of generations that this process is running. */
   busy(): number
-  /** Claims nothing more and begins nothing new; what was begun goes on. */
+  /** Claims no more rows and starts nothing new; running work continues. */
   drain(): void
-  /** Drains, lets work end for `graceMs`, gives the rest back. */
+  /** Drains, waits at most `graceMs` for running work, then releases the remaining rows. */
   stop(graceMs: number): Promise<void>
 }
 

@@ -14,7 +14,7 @@ test('an empty environment gives a configuration that works on an empty machine'
   expect(Object.isFrozen(config)).toBe(true)
 })
 
-test('all mistakes are told at once, by name and without values', () => {
+test('all mistakes are reported at once, by name and without values', () => {
   const env = {
     GATEHOUSE_PORT: 'hunter2',
     GATEHOUSE_SECRET_KEY: 'hunter2',
@@ -41,7 +41,7 @@ test('all mistakes are told at once, by name and without values', () => {
   expect(error!.message).not.toContain('hunter2')
 })
 
-test('production wants a secret key and turns demo and GraphiQL off', () => {
+test('production requires a secret key and turns demo and GraphiQL off', () => {
   expect(() => loadConfig({ NODE_ENV: 'production' })).toThrow('GATEHOUSE_SECRET_KEY')
   const key = Buffer.alloc(32, 1).toString('base64')
   expect(loadConfig({ NODE_ENV: 'production', GATEHOUSE_SECRET_KEY: key })).toMatchObject({
@@ -50,7 +50,7 @@ test('production wants a secret key and turns demo and GraphiQL off', () => {
   })
 })
 
-test('who is believed and where the numbers are served is checked when it is read', () => {
+test('trusted proxies and the address of metrics are validated when they are read', () => {
   expect(
     loadConfig({
       GATEHOUSE_TRUSTED_PROXIES: '10.0.0.0/8, fd00::/8,192.0.2.7',

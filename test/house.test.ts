@@ -1,164 +1,52 @@
-/** The law of imports: floors, rooms, front doors and no circles. A failure names the pair of files. */
+/** The structure test: layers, modules, entry points and writers of src. Each rule is tried on a planted violation first. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { eventKinds, type EventType } from '../src/domain/events/index.ts'
+import { edgesOf, layerOf, layers, moduleOf, rules, type Source } from './structure-rules.ts'
 
-/** Debt has an address: a path and the reason why the law does not hold there. */
+/** Files that may break the rules: a path below src, and the reason. */
 const exceptions: { path: string; reason: string }[] = []
 
-const floors = ['core', 'store', 'domain', 'api', 'demo', 'app', 'main']
-/** The ground floor of the domain first: a room imports only rooms before it. See docs/decisions/0006. */
-const ladder = [
-  'egress',
-  'audit',
-  // Below access, which writes events of keys and projects: it checks no permission itself.
-  'events',
-  'access',
-  'secrets',
-  'files',
-  'upstream',
-  'webhooks',
-  'tools',
-  'tool-calls',
-  'approvals',
-  'calls',
-  'agents',
-  'gates',
-  'generations',
-  'bridge',
-]
-/** What a floor may import beside itself. The faces skip the store. */
-const below: Record<string, string[]> = {
-  core: [],
-  store: ['core'],
-  domain: ['core', 'store'],
-  api: ['core', 'domain'],
-  demo: ['core', 'domain'],
-  app: ['core', 'store', 'domain', 'api', 'demo', 'app'],
-  main: ['app'],
-}
+const root = join(import.meta.dirname, '..')
+const sources: Source[] = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => ({ path, text: readFileSync(join(root, 'src', path), 'utf8') }))
+const paths = sources.map(({ path }) => path)
 
-const src = join(import.meta.dirname, '..', 'src')
-const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
-
-/** Every relative import of a file: static, dynamic and of types alike. */
-function importsOf(path: string): string[] {
-  const text = readFileSync(join(src, path), 'utf8')
-  const found = [...text.matchAll(/(?:from\s+|import\s*\(\s*|import\s+)['"](\.[^'"]+)['"]/g)]
-  return found.map((match) => normalize(join(dirname(path), match[1]!)))
-}
-
-const edges = files.flatMap((from) => importsOf(from).map((to) => ({ from, to })))
-const excused = (path: string) => exceptions.some((exception) => exception.path === path)
-
-/** The floor of a file. The files beside the folders are the roof: app and what it is made of, then main. */
-function floorOf(path: string): string {
-  if (path.includes('/')) return path.split('/')[0]!
-  return path === 'main.ts' ? 'main' : 'app'
-}
-
-const roomOf = (path: string) => (path.startsWith('domain/') ? path.split('/')[1]! : null)
-const tell = (bad: { from: string; to: string }[]) => bad.map(({ from, to }) => `${from} -> ${to}`)
-
-test('the house is not empty, so that no rule passes on nothing', () => {
-  expect(files.length).toBeGreaterThan(80)
+test('src has files in every layer and its imports are found, so that no rule passes on nothing', () => {
+  const edges = edgesOf(sources)
+  expect(paths.length).toBeGreaterThan(80)
   expect(edges.length).toBeGreaterThan(200)
-  expect(new Set(files.map(floorOf))).toEqual(new Set(floors))
-  for (const { to } of edges) expect(files, to).toContain(to)
+  expect(new Set(paths.map(layerOf))).toEqual(new Set(layers))
+  expect(new Set(paths.map(moduleOf)).size).toBeGreaterThan(10)
+  for (const { to } of edges) expect(paths, to).toContain(to)
 })
 
-test('every floor stands on the floors below it, and the faces never touch the store', () => {
-  const bad = edges.filter(({ from, to }) => {
-    const [upper, lower] = [floorOf(from), floorOf(to)]
-    return upper !== lower && !below[upper]!.includes(lower) && !excused(from)
-  })
-  expect(tell(bad)).toEqual([])
+test.each(rules)('finds a planted violation of: $name', ({ violations, planted }) => {
+  expect(violations(planted.sources)).toEqual(planted.found)
 })
 
-test('the rooms of the domain keep the ladder', () => {
-  const rooms = new Set(files.map(roomOf).filter((room) => room !== null))
-  for (const room of rooms) expect(ladder).toContain(room)
-  const bad = edges.filter(({ from, to }) => {
-    const [upper, lower] = [roomOf(from), roomOf(to)]
-    return upper !== null && lower !== null && ladder.indexOf(lower) > ladder.indexOf(upper) && !excused(from)
-  })
-  expect(tell(bad)).toEqual([])
+test.each(rules)('$name', ({ violations }) => {
+  const excepted = (violation: string) => exceptions.some(({ path }) => violation.startsWith(path))
+  expect(violations(sources).filter((violation) => !excepted(violation))).toEqual([])
 })
 
-test('a room of the domain is entered by its front door', () => {
-  const bad = edges.filter(({ from, to }) => {
-    const room = roomOf(to)
-    return room !== null && room !== roomOf(from) && to !== `domain/${room}/index.ts` && !excused(from)
-  })
-  expect(tell(bad)).toEqual([])
-})
-
-test('the faces do not know each other', () => {
-  const face = (path: string) => (path.startsWith('api/') ? path.split('/')[1]! : null)
-  const bad = edges.filter(
-    ({ from, to }) => face(from) !== null && face(to) !== null && face(from) !== face(to),
-  )
-  expect(tell(bad)).toEqual([])
-})
-
-test('no two files need each other, not even by a long way round and not for types', () => {
-  const next = new Map(files.map((file) => [file, importsOf(file)]))
-  const done = new Set<string>()
-  const circles: string[] = []
-  const walk = (file: string, path: string[]): void => {
-    const at = path.indexOf(file)
-    if (at >= 0) return void circles.push([...path.slice(at), file].join(' -> '))
-    if (done.has(file)) return
-    for (const to of next.get(file) ?? []) walk(to, [...path, file])
-    done.add(file)
-  }
-  files.forEach((file) => walk(file, []))
-  expect(circles).toEqual([])
-})
-
-test('packages stay on their floor', () => {
-  const homes: [RegExp, RegExp][] = [
-    [/^(postgres|@electric-sql\/pglite|ioredis)$|^drizzle-orm\/(pglite|postgres-js)/, /^store\//],
-    [
-      /^(graphql|graphql-yoga|graphql-ws|graphql-scalars|dataloader|@pothos\/|@escape\.tech\/|@graphql-yoga\/)/,
-      /^api\/graphql\//,
-    ],
-    [/^ws$/, /^api\/graphql\//],
-    [/^@ai-sdk\//, /^domain\/generations\/providers\//],
-    [/^(undici|ipaddr\.js)$/, /^domain\/egress\//],
-    [/^(pino|prom-client)$/, /^(logging|servers)\.ts$/],
-    [/^@modelcontextprotocol\/server/, /^api\/mcp\//],
-    [/^@modelcontextprotocol\/client/, /^domain\/upstream\//],
-    [/^jose$/, /^domain\/access\//],
-  ]
-  const bad = files.flatMap((path) => {
-    const text = readFileSync(join(src, path), 'utf8')
-    const names = [...text.matchAll(/(?:from\s+|import\s*\(\s*|import\s+)['"]([^.'"][^'"]*)['"]/g)].map(
-      (match) => match[1]!,
-    )
-    return names.flatMap((name) =>
-      homes.some(([what, where]) => what.test(name) && !where.test(path)) ? [`${path} -> ${name}`] : [],
-    )
-  })
-  expect(bad).toEqual([])
-})
-
-test('the environment is read in one file', () => {
-  const readers = files.filter((path) => readFileSync(join(src, path), 'utf8').includes('process.env'))
-  expect(readers).toEqual(['config.ts'])
-})
-
-test('no file is a room for the rest, and every exception has an address', () => {
-  const bad = files.filter((path) =>
-    /(^|[/-])(utils?|helpers?|common|misc|managers?|services?|impl|types)(\.|-|\/)/.test(path),
-  )
-  expect(bad).toEqual([])
+test('every exception names a file and a reason', () => {
   for (const { path, reason } of exceptions) {
-    expect(files).toContain(path)
+    expect(paths).toContain(path)
     expect(reason).not.toBe('')
   }
-  console.log(`exceptions to the law of the house: ${exceptions.length}`)
+})
+
+test('there is one limit for the length of a file: 300 lines of code, an error of the linter', () => {
+  const config = JSON.parse(readFileSync(join(root, '.oxlintrc.json'), 'utf8')) as {
+    rules: Record<string, unknown>
+    overrides: { files: string[]; rules: Record<string, unknown> }[]
+  }
+  expect(config.rules['max-lines']).toEqual(['error', { max: 300, skipBlankLines: true, skipComments: true }])
+  const lifted = config.overrides.filter((override) => 'max-lines' in override.rules)
+  expect(lifted.flatMap((override) => override.files).filter((glob) => glob.startsWith('src'))).toEqual([])
 })
 
 /** Words that are an event type and also something else, with the files where they are that. */
@@ -177,30 +65,23 @@ const homonyms: Partial<Record<EventType, { means: string; files: readonly strin
   },
 }
 
-test('only domain/events names events', () => {
+/** Every event type that a file outside domain/events names. */
+function eventsNamedIn(files: readonly Source[]): { path: string; type: EventType }[] {
   const types = Object.keys(eventKinds) as EventType[]
-  const isEvents = (path: string) => path.startsWith('domain/events/')
-  const named = files
-    .filter((path) => !isEvents(path))
-    .flatMap((path) => {
-      const text = readFileSync(join(src, path), 'utf8')
-      return types
-        .filter((type) => new RegExp(`['"\`]${type}['"\`]`).test(text))
-        .map((type) => ({ path, type }))
-    })
-  expect(named.filter(({ path, type }) => !homonyms[type]?.files.includes(path))).toEqual([])
-  // An exception that is not needed any more goes.
-  const used = Object.entries(homonyms).flatMap(([type, { files: where }]) =>
-    where.map((path) => ({ path, type })),
-  )
-  expect(named).toEqual(expect.arrayContaining(used))
-})
+  return files
+    .filter(({ path }) => moduleOf(path) !== 'events')
+    .flatMap(({ path, text }) =>
+      types.filter((type) => new RegExp(`['"\`]${type}['"\`]`).test(text)).map((type) => ({ path, type })),
+    )
+}
 
-test('only domain/events writes to the log, so that every event has the data of its kind', () => {
-  const writers = ['store/events/log.ts', 'store/work/owner-update.ts']
-  const bad = edges.filter(
-    ({ from, to }) =>
-      writers.includes(to) && floorOf(from) !== 'store' && roomOf(from) !== 'events' && !excused(from),
-  )
-  expect(tell(bad)).toEqual([])
+test('only domain/events names events', () => {
+  const text = "append({ type: 'TOOL_DELETED' })"
+  expect(eventsNamedIn([{ path: 'domain/tools/delete.ts', text }])).toEqual([
+    { path: 'domain/tools/delete.ts', type: 'TOOL_DELETED' },
+  ])
+  const named = eventsNamedIn(sources)
+  expect(named.filter(({ path, type }) => !homonyms[type]?.files.includes(path))).toEqual([])
+  const used = Object.entries(homonyms).flatMap(([type, { files }]) => files.map((path) => ({ path, type })))
+  expect(named, 'an entry of homonyms is not needed any more').toEqual(expect.arrayContaining(used))
 })

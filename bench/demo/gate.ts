@@ -1,4 +1,4 @@
-/** The chapters of the gate: two people click at once, nobody clicks, and the server dies between verdict and run. */
+/** The chapters of the gate: two decisions at once, no decision, and a crash between verdict and execution. */
 import { ask, mutate } from '../../test/support/ask.ts'
 import { chapter, dim, red, say, textOnItsWay, yellow } from './screen.ts'
 import { check, checkSequence, key, running, start, startGeneration, tell } from './stage.ts'
@@ -34,7 +34,7 @@ async function outcomeOf(url: string, id: string) {
   return (await ask(url, key, query, { id })).data['generation']
 }
 
-/** Refunds of an order that the pretend service has really made. Its memory ends with its process. */
+/** The refunds of an order that the demo upstream has executed. It forgets them when its process ends. */
 async function refundsMade(url: string, order: string): Promise<number> {
   const { data } = await ask(url, key, '{ tools(first: 100) { nodes { name ... on HttpTool { url } } } }')
   const tool = data['tools'].nodes.find((one: { name: string }) => one.name === 'send_refund')

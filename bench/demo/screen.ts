@@ -1,4 +1,4 @@
-/** What a person sees of the demo: numbered chapters, facts, events and text as it is written. */
+/** The output of the demo: numbered chapters, facts, events and streamed text. */
 
 const colours = process.stdout.isTTY && !process.env['NO_COLOR']
 const paint = (code: number) => (text: string) => (colours ? `\u001b[${code}m${text}\u001b[0m` : text)
@@ -13,7 +13,7 @@ export const [bold, dim, red, green, yellow, cyan] = [1, 2, 31, 32, 33, 36].map(
 type Paint = (text: string) => string
 
 let chapters = 0
-/** Text is being written on the current line. */
+/** Whether the current line has streamed text. */
 let writing = false
 
 export function chapter(title: string): void {
@@ -30,14 +30,14 @@ export function event(seq: number, type: string, detail: string): void {
   line(`     ${dim(String(seq).padStart(2))}  ${cyan(type.padEnd(20))} ${dim(detail)}`)
 }
 
-/** A piece of the model's text, which is not part of the log. */
+/** A text delta of the model, which is not part of the event log. */
 export function textOnItsWay(text: string): void {
-  if (!writing) process.stdout.write(`         ${dim('text on its way')}      `)
+  if (!writing) process.stdout.write(`         ${dim('streamed text  ')}      `)
   writing = true
   process.stdout.write(text.replaceAll('\n', ' '))
 }
 
-/** One thing that was promised, and whether it held. */
+/** One guarantee, and whether it held. */
 export function verdict(held: boolean, words: string): void {
   line(`     ${held ? green('✔') : red('✘')}  ${words}`)
 }

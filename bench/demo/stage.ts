@@ -1,4 +1,4 @@
-/** What every chapter of the demo uses: the server of the moment, the verdicts, and how an event is told. */
+/** Shared by the chapters of the demo: the running server, the results so far, and the text of an event. */
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { ask, mutate } from '../../test/support/ask.ts'
@@ -10,9 +10,9 @@ const leaseMs = 1500
 export const key = `gh_${randomBytes(32).toString('base64url')}`
 const entry = resolve(import.meta.dirname, '../../dist/main.js')
 
-/** The process of the moment. */
+/** The running process. */
 export const running: { server: Replica | null } = { server: null }
-/** Whether every promise so far held. */
+/** Whether every guarantee so far held. */
 export const story = { allHeld: true }
 
 export function check(held: boolean, words: string): void {
@@ -20,7 +20,7 @@ export function check(held: boolean, words: string): void {
   verdict(held, words)
 }
 
-/** Starts the server in the place of the one before, with more settings when given. */
+/** Starts the server, which replaces the one before, with more environment variables when given. */
 export async function start(dataDir: string, port: number, more: Record<string, string> = {}): Promise<void> {
   const began = Date.now()
   const server = startReplica(entry, {
@@ -33,7 +33,7 @@ export async function start(dataDir: string, port: number, more: Record<string, 
   })
   running.server = server
   await server.ready
-  say(`open at ${server.url} after ${((Date.now() - began) / 1000).toFixed(1)} s, process ${server.pid}`)
+  say(`listening on ${server.url} after ${((Date.now() - began) / 1000).toFixed(1)} s, process ${server.pid}`)
 }
 
 export async function startGeneration(url: string, prompt: string): Promise<string> {
@@ -67,7 +67,7 @@ function detailOf(from: WatchedEvent): string {
   return words.filter(Boolean).join(' ')
 }
 
-/** The log as a polling client reads it: the measure for what the subscription gave. */
+/** Compares the events of the subscription with the log as a polling client reads it. */
 async function logOf(url: string, id: string): Promise<string[]> {
   const query = 'query($id: ID!) { generation(id: $id) { events(first: 100) { nodes { cursor } } } }'
   const { data } = await ask(url, key, query, { id })

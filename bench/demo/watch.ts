@@ -1,4 +1,4 @@
-/** One subscription that outlives the server: it comes back with the cursor of the last event it has. */
+/** A subscription that survives a restart of the server: it resumes from the cursor of its last event. */
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { generationPosition } from '../../src/store/events/position.ts'
@@ -12,9 +12,9 @@ export interface WatchedEvent {
 }
 
 export interface Watch {
-  /** Facts in the order in which they came, over all connections. */
+  /** Events in the order in which they were received, over all connections. */
   events: WatchedEvent[]
-  /** Times the connection was made. */
+  /** How often a connection was opened. */
   connections: number
   /** Resolves when the stream has ended by itself, after the last event. */
   ended: Promise<void>
@@ -35,11 +35,11 @@ const document = `subscription($id: ID!, $after: String) { generationEvents(gene
   ... on StepResetEvent { attempt reason }
   ... on GenerationCompletedEvent { stopReason } } }`
 
-/** Opens the watch. `hear` gets every fact, `read` every piece of text on its way. */
+/** Starts the subscription. `onEvent` is called with every event, `onText` with every text delta. */
 export function watchGeneration(
   from: { url: string; key: string; generationId: string },
-  hear: (event: WatchedEvent) => void,
-  read: (text: string) => void,
+  onEvent: (event: WatchedEvent) => void,
+  onText: (text: string) => void,
 ): Watch {
   const client = createClient({
     url: `${from.url.replace('http', 'ws')}/graphql`,
@@ -50,7 +50,7 @@ export function watchGeneration(
     retryWait: () => new Promise((resolve) => setTimeout(resolve, 200)),
     on: { connected: () => watch.connections++ },
   })
-  // The same object is sent again on each connection, so what it says at that moment is where the stream goes on.
+  // The client sends this object again on each connection, so the stream resumes from its current cursor.
   const variables: { id: string; after?: string } = { id: from.generationId }
   let close = () => {}
   const watch: Watch = {
@@ -64,11 +64,11 @@ export function watchGeneration(
           next: ({ data, errors }) => {
             if (!data) return reject(new Error(errors?.[0]?.message ?? 'no data'))
             const event = data.generationEvents
-            if (event.type === 'TEXT_DELTA') return read(event.text!)
+            if (event.type === 'TEXT_DELTA') return onText(event.text!)
             variables.after = event.cursor
             event.seq = generationPosition(event.cursor, from.generationId).at
             watch.events.push(event)
-            hear(event)
+            onEvent(event)
           },
           error: (error) => reject(error instanceof Error ? error : new Error(JSON.stringify(error))),
           complete: () => resolve(),

@@ -1,11 +1,11 @@
-/** Draws a recorded run as an SVG: a window with one row for each event, and a wider one for each thing that somebody did. */
+/** Draws a recorded run as an SVG: a window with one row for each event, and a highlighted one for each action. */
 
-/** One row. `seq` is null for what somebody did beside the log. */
+/** One row. `seq` is null for an action, which is not an event. */
 export interface Row {
   /** Seconds since the beginning. */
   at: number
   seq: number | null
-  /** An event's name, or what was done. */
+  /** The name of an event or action. */
   name: string
   detail: string
   mood: 'plain' | 'person' | 'stop' | 'fault' | 'good'

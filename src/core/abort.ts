@@ -1,8 +1,8 @@
-/** Acting on a signal, also on one that has fired before anybody listened. */
+/** Callbacks for abort signals, also for a signal that has already fired. */
 
 /**
- * Calls back once when the signal fires, at once when it has already. The answer ends the listening: call it when what
- * the signal would have ended is over, for signals outlive what they are given to.
+ * Calls `act` once when the signal fires, or at once when it has already fired. Returns a function that removes the
+ * listener: call it when the work is done, because a signal usually outlives the work it is passed to.
  */
 export function onAbort(signal: AbortSignal | null | undefined, act: () => void): () => void {
   if (!signal) return () => {}

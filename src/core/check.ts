@@ -1,9 +1,12 @@
-/** Shapes of inputs: zod does the checking, faults come out as our own typed error. */
+/** Validation of inputs with zod; faults become an AppError with code INVALID. */
 import { z } from 'zod'
 import { invalid, type Issue } from './errors.ts'
 import { isJsonObject, jsonTooBig, type JsonObject } from './json.ts'
 
-/** The value in its checked shape, or INVALID with every fault and its path under `root`. Values are never echoed. */
+/**
+ * Returns the parsed value. Throws INVALID with at most 20 faults, each with its path under `root`; values are never
+ * echoed.
+ */
 export function check<Shape extends z.ZodType>(
   shape: Shape,
   value: unknown,
@@ -21,13 +24,13 @@ function issuesOf(error: z.ZodError, root: readonly string[]): Issue[] {
   }))
 }
 
-/** A text a person wrote: at most `max` characters, at least `min`. */
+/** A string of `min` to `max` characters. */
 export function text(max: number, min = 0): z.ZodString {
   const made = z.string().max(max, `must have at most ${max} characters`)
   return min > 0 ? made.min(min, `must have at least ${min} character${min > 1 ? 's' : ''}`) : made
 }
 
-/** A whole number between two bounds. */
+/** An integer from `min` to `max`. */
 export function whole(min: number, max: number): z.ZodNumber {
   const message = `must be a whole number from ${min} to ${max}`
   return z.int(message).min(min, message).max(max, message)

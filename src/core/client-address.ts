@@ -1,7 +1,7 @@
-/** Which address a request comes from, behind proxies that are believed, and under which name its sender is counted. */
+/** The IP address of a client, also behind trusted proxies, and the key under which its requests are counted. */
 import { BlockList, isIP } from 'node:net'
 
-/** Addresses and networks (`10.0.0.0/8`, `fd00::/8`, `192.0.2.7`), as a list to look in. Null when one of them is faulty. */
+/** Addresses and networks (`10.0.0.0/8`, `fd00::/8`, `192.0.2.7`) as a BlockList. Null when one of them is invalid. */
 export function networksOf(names: readonly string[]): BlockList | null {
   const list = new BlockList()
   for (const name of names) {
@@ -16,8 +16,8 @@ export function networksOf(names: readonly string[]): BlockList | null {
 }
 
 /**
- * The address of the client: that of the connection, or, when the connection comes from a trusted proxy, the last one
- * in X-Forwarded-For that is not a trusted proxy itself. Whatever stands before that was written by a stranger.
+ * The address of the client: that of the connection, or, when the connection comes from a trusted proxy, the last
+ * address in X-Forwarded-For that is not a trusted proxy. The client can write anything before that entry.
  */
 export function clientAddress(
   connection: string | undefined,
@@ -42,14 +42,14 @@ export function clientAddress(
   return address
 }
 
-/** An IPv4 address as it is; of an IPv6 address its network of 64 bits, because whoever has one has all of it. */
+/** An IPv4 address unchanged; for an IPv6 address its /64 network, because one client usually controls all of it. */
 export function countedAddress(address: string): string {
   if (isIP(address) !== 6) return address
   const [head = '', tail] = address.split('%')[0]!.split('::')
   const groups = (part: string) => (part === '' ? [] : part.split(':'))
   const before = groups(head)
   const after = tail === undefined ? [] : groups(tail)
-  // A dotted end stands for two groups; it lies in the last 64 bits.
+  // A dotted IPv4 tail is written as one part but takes two groups, in the last 64 bits.
   const written = before.length + after.length + (address.includes('.') ? 1 : 0)
   const zeros = tail === undefined ? 0 : 8 - written
   const all = [...before, ...Array.from({ length: Math.max(0, zeros) }, () => '0'), ...after]
@@ -59,7 +59,7 @@ export function countedAddress(address: string): string {
     .join(':')}::/64`
 }
 
-/** An IPv4 address that came over an IPv6 socket is an IPv4 address. */
+/** Turns an IPv4-mapped IPv6 address into the IPv4 address. */
 function plain(address: string): string {
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
 }

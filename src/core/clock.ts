@@ -1,4 +1,7 @@
-/** Time as a value that can be handed over. The database clock decides leases and deadlines; this one only measures and stamps. */
+/**
+ * The clock of this process, injectable for tests. It only measures and stamps: the database clock decides leases and
+ * deadlines.
+ */
 
 export interface Clock {
   /** Milliseconds since 1970. */

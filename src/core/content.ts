@@ -1,4 +1,4 @@
-/** What a tool gives back: blocks of content in the shapes of MCP (specification, server/tools, "Tool Result"). */
+/** The result of a tool: content blocks in the shapes of MCP (specification, server/tools, "Tool Result"). */
 import type { Json, JsonObject } from './json.ts'
 
 export interface TextBlock {
@@ -33,18 +33,19 @@ export interface ResourceLinkBlock {
 export type ContentBlock = TextBlock | ImageBlock | AudioBlock | ResourceBlock | ResourceLinkBlock
 
 /**
- * The outcome of a tool. A tool that failed is a value too: `isError` is true and the content says why (S0, S2).
- * `structuredContent` is the same result as JSON, when the tool gave one.
+ * The outcome of a tool. A failed tool is a value and no exception: `isError` is true and the content says why, as MCP
+ * distinguishes tool execution errors from protocol errors. `structuredContent` is the same result as JSON, if the tool
+ * returned one.
  */
 export interface ToolResult {
   content: ContentBlock[]
   structuredContent?: Json
   isError: boolean
-  /** What an MCP server said beside the result, relayed to MCP clients as it came. */
+  /** The `_meta` of an MCP server's result, relayed to MCP clients unchanged. */
   _meta?: JsonObject
 }
 
-/** A failed result in the one shape the models see: `{"error": {"code", "message", …}}`. */
+/** A failed result in the shape that every model gets: `{"error": {"code", "message", …}}`. */
 export function errorResult(code: string, message: string, more: JsonObject = {}): ToolResult {
   const value = { error: { code, message, ...more } }
   return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value, isError: true }

@@ -1,6 +1,9 @@
-/** The one error class of the house and the closed list of its codes. Faces translate it; nobody else throws for strangers. */
+/**
+ * AppError is the only error whose message may reach a client. Each API layer maps its code; every other error is
+ * masked.
+ */
 
-/** Every code that a stranger may see. A code is a promise: names are never reused for another meaning. */
+/** Every error code that a client may see. A code keeps its meaning for ever. */
 export const errorCodes = [
   'UNAUTHENTICATED',
   'FORBIDDEN',
@@ -24,28 +27,28 @@ export const errorCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number]
 
-/** One fault in an input: where it is (path from the input's root) and what to do about it. Never echoes the value. */
+/** One fault in an input: its path from the root of the input, and what is wrong. Never contains the value. */
 export interface Issue {
   path: string[]
   message: string
 }
 
 export interface AppErrorDetails {
-  /** For INVALID: every fault found, not only the first. */
+  /** For INVALID: every fault found. */
   issues?: Issue[]
-  /** For LIMITED: when another try may succeed, in milliseconds. */
+  /** For LIMITED: milliseconds until a retry may succeed. */
   retryAfterMs?: number
-  /** For FORBIDDEN: the action that was missing. */
+  /** For FORBIDDEN: the action that the caller lacks. */
   action?: string
-  /** For NAME_TAKEN, CONFLICT and the two of approvals: the id of the thing that stands in the way. */
+  /** For NAME_TAKEN, CONFLICT and the APPROVAL_ codes: the id of the conflicting object. */
   conflictingId?: string
-  /** For CURSOR_EXPIRED: going on from here gives everything that the log holds. */
+  /** For CURSOR_EXPIRED: the cursor to resume from to get every event that the log still holds. */
   oldestCursor?: string
-  /** For CURSOR_EXPIRED: going on from here gives what comes from now on. */
+  /** For CURSOR_EXPIRED: the cursor to resume from to get only new events. */
   newestCursor?: string
 }
 
-/** An error that a caller may see as it is: `message` is for people and holds no internals. */
+/** An error that a client may see unchanged: `message` is for people and contains no internals. */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly details: AppErrorDetails
@@ -58,18 +61,18 @@ export class AppError extends Error {
   }
 }
 
-/** INVALID with its list of faults; the message names the first path, so that a log line is enough. */
+/** INVALID with its list of faults. The message names the first fault with its path. */
 export function invalid(issues: Issue[]): AppError {
   const first = issues[0] ?? { path: ['input'], message: 'is invalid' }
   return new AppError('INVALID', `${first.path.join('.')}: ${first.message}`, { issues })
 }
 
-/** One fault at one path. */
+/** INVALID with one fault at one path. */
 export function invalidAt(path: string[], message: string): AppError {
   return invalid([{ path, message }])
 }
 
-/** NOT_FOUND in the same words whether the thing is missing or belongs to somebody else. */
+/** NOT_FOUND with the same message whether the object does not exist or belongs to another project. */
 export function notFound(what: string, id: string): AppError {
   return new AppError('NOT_FOUND', `No ${what} with the id ${JSON.stringify(id.slice(0, 80))}.`)
 }

@@ -1,9 +1,9 @@
-/** Names in the Host header that are served here. A page can point its own name at this machine (DNS rebinding). */
+/** Checks the Host header against DNS rebinding: a web page can make its own name resolve to this machine. */
 import { isIP } from 'node:net'
 
 /**
- * Why a request with this Host header is turned away, or null. Served are this machine's own names, plain addresses
- * (nobody can point one somewhere else), and the allowed names; `*` allows every name.
+ * Why a request with this Host header is refused, or null. Accepted are `localhost` and its subdomains, IP addresses
+ * (DNS rebinding needs a name), and the allowed names; `*` allows every name.
  */
 export function hostFault(host: string | undefined, allowed: readonly string[]): string | null {
   const name = hostnameOf(`http://${host ?? ''}`)

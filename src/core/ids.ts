@@ -1,7 +1,7 @@
-/** Prefixed ids: the same string names a thing in GraphQL, MCP, webhooks and logs. */
+/** Prefixed ids: GraphQL, MCP, webhooks and logs use the same string for an object. */
 import { randomBytes } from 'node:crypto'
 
-/** The prefix tells the kind of thing; no prefix is a prefix of another. */
+/** The id prefix of each kind of object. No prefix is a prefix of another. */
 export const idPrefixes = {
   project: 'proj',
   apiKey: 'key',
@@ -28,7 +28,7 @@ const timeLength = 9
 
 /**
  * A new id: prefix, nine base-36 digits of the time in milliseconds and 15 random ones (77 bits).
- * The time part keeps neighbours together in an index; nothing may rely on it for order.
+ * The time part keeps rows of the same time together in an index; nothing may rely on it for order.
  */
 export function newId(kind: IdKind): string {
   const time = Date.now().toString(36).padStart(timeLength, '0')
@@ -43,7 +43,7 @@ const kindByPrefix = new Map<string, IdKind>(
   Object.entries(idPrefixes).map(([kind, prefix]) => [prefix, kind as IdKind]),
 )
 
-/** The kind that an id claims to be, or null when it is not shaped like one of our ids. */
+/** The kind that the prefix of an id names, or null when the text does not have the form of an id. */
 export function kindOfId(id: string): IdKind | null {
   const match = shape.exec(id)
   return match ? (kindByPrefix.get(match[1]!) ?? null) : null

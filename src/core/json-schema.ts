@@ -1,37 +1,44 @@
-/** JSON Schema: compiled once, cached, checked within bounds, and faults told as paths and rules without echoing values. */
+/**
+ * Compiles JSON Schemas once, caches them and validates within time limits. Issues name paths and rules, never values.
+ */
 import type { ErrorObject, ValidateFunction } from 'ajv'
-import { bounded, boundedTogether } from './bounded.ts'
+import { bounded, boundedTogether, createCooldown, type Cooldown } from './bounded.ts'
 import type { Issue } from './errors.ts'
 import { canonicalJson, isJsonObject, jsonTooBig, type JsonObject } from './json.ts'
 import { compilerFor, type Compiler } from './schema-compiler.ts'
 import { weighSchema, weighValue, type SchemaWeight } from './schema-weight.ts'
 
 /**
- * A schema that is larger, deeper or has more objects in it is refused at save. The objects are what compiling costs time
- * for, up to a third of a millisecond each.
+ * A schema above these limits is refused when it is saved. Compiling takes up to a third of a millisecond for each
+ * object.
  */
 export const schemaLimits = { maxBytes: 128 * 1024, maxDepth: 40, maxObjects: 1000 }
 
 const cacheSize = 2000
 
-/** Work that needs no watching: so many rules of a schema times parts of a value take a few milliseconds at most. */
+/** Rules of a schema times parts of a value that are validated without a time limit: a few milliseconds at most. */
 const directWork = 200_000
-/** The most that a schema may take to compile and a value to be checked, tried twice; milliseconds of the event loop. */
+/** Time limits for compiling a schema and for validating a value, in milliseconds of CPU time. See `bounded`. */
 const compileMs = 150
 const checkMs = 100
-/** After work that was stopped the schema rests, so that it gets a twentieth of the event loop at most. */
-const restMs = 4000
 
-/** `validate` answers at most 20 issues; none when the value fits. It never takes longer than 200 ms. */
+/** `validate` returns at most 20 issues; none when the value is valid. It is stopped after 100 ms. */
 export type SchemaCheck = { ok: true; validate: (value: unknown) => Issue[] } | { ok: false; issue: Issue }
 
-/** Insertion-ordered, so the first key is the one unused for longest. `until` is when a verdict is no longer kept. */
-const cache = new Map<string, { check: SchemaCheck; until: number }>()
+interface Compiled {
+  check: SchemaCheck
+  /** Set when compiling was stopped: it is tried again after the cooldown. Null: the result is final. */
+  stopped: Cooldown | null
+}
+
+/** Insertion-ordered: the first key is the least recently used. */
+const cache = new Map<string, Compiled>()
 
 /**
- * Compiles a schema (draft 2020-12 unless `$schema` names 2019-09, 07 or 06) or says where it is wrong.
- * Equal schemas are compiled once per process. Only local references are followed; nothing is ever fetched.
- * `path` leads the path of a fault in the schema itself. Takes 250 ms at most, whatever the schema is.
+ * Compiles a schema (draft 2020-12 unless `$schema` names 2019-09, 07 or 06), or returns the first fault in it. Equal
+ * schemas are compiled once per process. Only local references are followed; nothing is ever fetched. `path` is put
+ * before the path of a fault in the schema itself. Compiling is stopped after 150 ms of CPU time; then the schema is
+ * refused for four seconds without another try.
  */
 export function compileSchema(schema: unknown, path: string[] = []): SchemaCheck {
   const tooBig = jsonTooBig(schema, schemaLimits)
@@ -39,16 +46,18 @@ export function compileSchema(schema: unknown, path: string[] = []): SchemaCheck
   const key = canonicalJson(schema)
   const known = cache.get(key)
   cache.delete(key)
-  const kept = known && performance.now() < known.until ? known : compile(schema)
+  const kept = known && (known.stopped?.isActive() ?? true) ? known : compile(schema)
   cache.set(key, kept)
   if (cache.size > cacheSize) cache.delete(cache.keys().next().value!)
   const { check } = kept
   return check.ok ? check : { ok: false, issue: { ...check.issue, path: [...path, ...check.issue.path] } }
 }
 
-function compile(schema: unknown): { check: SchemaCheck; until: number } {
-  const verdict = (check: SchemaCheck, until = Infinity) => ({ check, until })
-  const fault = (path: string[], message: string) => verdict({ ok: false, issue: { path, message } })
+function compile(schema: unknown): Compiled {
+  const fault = (path: string[], message: string, stopped: Cooldown | null = null): Compiled => ({
+    check: { ok: false, issue: { path, message } },
+    stopped,
+  })
   if (!isJsonObject(schema)) return fault([], 'must be a JSON Schema object')
   const remote = findRemoteRef(schema)
   if (remote)
@@ -68,36 +77,34 @@ function compile(schema: unknown): { check: SchemaCheck; until: number } {
       return error ? { error } : { all: compiler.compile(plain, true) }
     })
     if (!done.ok) {
-      const message = `takes longer than ${compileMs} ms to compile; make it smaller`
-      return verdict({ ok: false, issue: { path: [], message } }, performance.now() + restMs)
+      const cooldown = createCooldown()
+      cooldown.start()
+      return fault([], `takes longer than ${compileMs} ms to compile; make it smaller`, cooldown)
     }
     const { error, all } = done.value
     if (error) return fault(pointerToPath(error.instancePath), error.message ?? 'is not a valid JSON Schema')
-    return verdict({ ok: true, validate: checker(compiler, plain, all!) })
+    return { check: { ok: true, validate: checker(compiler, plain, all!) }, stopped: null }
   } catch (error) {
     return fault([], `does not compile: ${(error as Error).message.slice(0, 200)}`)
   }
 }
 
 /**
- * Small work is done at once. What may be more is stopped when it takes too long, and tells the first issue only: a
- * million issues are a million objects.
+ * Small work runs directly and reports every issue. Larger work has a time limit and reports only the first issue,
+ * because a million issues are a million objects.
  */
 function checker(compiler: Compiler, schema: JsonObject, all: ValidateFunction): (value: unknown) => Issue[] {
   const weight = weighSchema(schema)
   let first: ValidateFunction | undefined
-  let restsUntil = 0
+  const cooldown = createCooldown()
   return (value) => {
     const small = isSmall(weight, value)
     if (small && !weight.patterns) return run(all, value)
-    if (performance.now() < restsUntil) return [tooCostly]
+    if (cooldown.isActive()) return [tooCostly]
     const work = () => run(small ? all : (first ??= compiler.compile(schema, false)), value)
-    // A process that was frozen meanwhile has used up the time without working.
-    for (let tries = 0; tries < 2; tries++) {
-      const done = boundedTogether(checkMs, work)
-      if (done.ok) return done.value
-    }
-    restsUntil = performance.now() + restMs
+    const done = boundedTogether(checkMs, work)
+    if (done.ok) return done.value
+    cooldown.start()
     return [tooCostly]
   }
 }
@@ -122,7 +129,7 @@ function run(validate: ValidateFunction, value: unknown): Issue[] {
   return (validate.errors ?? []).slice(0, 20).map(issueOf)
 }
 
-/** The rule that failed and where, never the value that failed it. */
+/** The rule that failed and its path, never the value. */
 function issueOf(error: ErrorObject): Issue {
   const path = pointerToPath(error.instancePath)
   const params = error.params as Record<string, unknown>

@@ -1,4 +1,4 @@
-/** JSON values: types, a canonical form for hashing, and measures that keep strangers' documents small. */
+/** JSON values: types, a canonical form for hashing, and limits for untrusted documents. */
 import { createHash } from 'node:crypto'
 
 export type Json = null | boolean | number | string | Json[] | JsonObject
@@ -17,7 +17,7 @@ function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (!isJsonObject(value)) return value
   const out: Record<string, unknown> = {}
-  // A null prototype is not needed: JSON.stringify reads own members only, and defineProperty keeps "__proto__" one.
+  // JSON.stringify reads own members only; defineProperty makes "__proto__" an own member.
   for (const key of Object.keys(value).toSorted())
     Object.defineProperty(out, key, { value: sorted(value[key]), enumerable: true })
   return out
@@ -36,38 +36,56 @@ export interface JsonLimits {
 }
 
 /**
- * Why a value is too big to take, or null. Walks iteratively: a document nested a million deep is refused, not a
- * stack overflow.
+ * Calls `visit` for a value and for everything in it, with its depth (1 for the value itself) and, for a member of an
+ * object, its key. Stops when `visit` returns false. Iterative: a document nested a million deep does not overflow the
+ * stack.
  */
-export function jsonTooBig(value: unknown, limits: JsonLimits): string | null {
-  const stack: { value: unknown; depth: number }[] = [{ value, depth: 1 }]
-  let bytes = 0
-  let objects = 0
-  while (stack.length > 0) {
-    const top = stack.pop()!
-    if (top.depth > limits.maxDepth) return `is nested deeper than ${limits.maxDepth} levels`
-    if (typeof top.value === 'string') bytes += Buffer.byteLength(top.value) + 2
-    else if (Array.isArray(top.value))
-      for (const item of top.value) stack.push({ value: item, depth: top.depth + 1 })
-    else if (isJsonObject(top.value)) {
-      if (++objects > (limits.maxObjects ?? Infinity))
-        return `has more than ${limits.maxObjects} objects in it`
-      for (const [key, item] of Object.entries(top.value)) {
-        bytes += Buffer.byteLength(key) + 4
-        stack.push({ value: item, depth: top.depth + 1 })
-      }
-    } else bytes += 5
-    if (bytes > limits.maxBytes) return `is larger than ${limits.maxBytes} bytes`
+export function walkJson(
+  root: unknown,
+  visit: (value: unknown, depth: number, key: string | null) => boolean,
+): void {
+  const values: unknown[] = [root]
+  const keys: (string | null)[] = [null]
+  const depths: number[] = [1]
+  while (values.length > 0) {
+    const value = values.pop()
+    const depth = depths.pop()!
+    if (!visit(value, depth, keys.pop()!)) return
+    const push = (item: unknown, key: string | null) => {
+      values.push(item)
+      keys.push(key)
+      depths.push(depth + 1)
+    }
+    if (Array.isArray(value)) for (const item of value) push(item, null)
+    else if (isJsonObject(value)) for (const key of Object.keys(value)) push(value[key], key)
   }
-  return null
 }
 
-/** Values that one body may consist of: parsing and walking more takes too long, however small they are. */
+/** Why a value exceeds the limits, or null. Bytes are those of the JSON text, about. */
+export function jsonTooBig(value: unknown, limits: JsonLimits): string | null {
+  const { maxBytes, maxDepth, maxObjects = Infinity } = limits
+  let fault: string | null = null
+  let bytes = 0
+  let objects = 0
+  walkJson(value, (one, depth, key) => {
+    if (key !== null) bytes += Buffer.byteLength(key) + 4
+    if (typeof one === 'string') bytes += Buffer.byteLength(one) + 2
+    else if (isJsonObject(one)) objects += 1
+    else if (!Array.isArray(one)) bytes += 5
+    if (depth > maxDepth) fault = `is nested deeper than ${maxDepth} levels`
+    else if (objects > maxObjects) fault = `has more than ${maxObjects} objects in it`
+    else if (bytes > maxBytes) fault = `is larger than ${maxBytes} bytes`
+    return fault === null
+  })
+  return fault
+}
+
+/** The most values that one request body may consist of: parsing and walking more takes too long. */
 export const maxJsonValues = 100_000
 
-/** Whether a JSON text consists of more than `most` values, told before it is parsed. About 2 ms for 1 MiB. */
+/** Whether a JSON text consists of more than `most` values, found before it is parsed. About 2 ms for 1 MiB. */
 export function hasManyValues(bytes: Uint8Array, most = maxJsonValues): boolean {
-  // So many values need as many characters and separators.
+  // Every value takes at least one byte.
   if (bytes.length < most) return false
   let count = 1
   let inText = false
@@ -77,7 +95,7 @@ export function hasManyValues(bytes: Uint8Array, most = maxJsonValues): boolean 
       if (byte === backslash) i++
       else if (byte === quote) inText = false
     } else if (byte === quote) inText = true
-    // A list or object is counted with its first entry, and every further entry with its comma.
+    // The opening bracket counts for the first entry of a list or object, and a comma for each further one.
     else if (byte === comma || byte === openList || byte === openObject) count++
   }
   return count > most
@@ -85,7 +103,7 @@ export function hasManyValues(bytes: Uint8Array, most = maxJsonValues): boolean 
 
 const [quote, backslash, comma, openList, openObject] = Buffer.from('"\\,[{')
 
-/** A stranger's value as text, whatever it is. `String` would call what one of its members says. */
+/** Any untrusted value as text. `String` would call a `toString` member of the value. */
 export function asText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined')
 }
@@ -107,9 +125,9 @@ export function cutText(text: string, maxBytes: number, note = ''): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= maxBytes) return text
   const marker = `\n[… cut: ${bytes.length} bytes in total${note} …]\n`
-  const room = Math.max(0, maxBytes - Buffer.byteLength(marker))
-  const headEnd = characterStart(bytes, Math.floor(room * 0.75))
-  const tailStart = characterStart(bytes, bytes.length - (room - headEnd), 1)
+  const keptBytes = Math.max(0, maxBytes - Buffer.byteLength(marker))
+  const headEnd = characterStart(bytes, Math.floor(keptBytes * 0.75))
+  const tailStart = characterStart(bytes, bytes.length - (keptBytes - headEnd), 1)
   return bytes.subarray(0, headEnd).toString() + marker + bytes.subarray(tailStart).toString()
 }
 

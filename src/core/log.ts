@@ -1,4 +1,4 @@
-/** What the house needs of a logger; pino's loggers fit. */
+/** The logger interface of Gatehouse; pino's loggers implement it. */
 
 export interface Log {
   debug(fields: object, message: string): void
@@ -7,5 +7,5 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-/** Says nothing. */
+/** Discards everything. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }

@@ -1,7 +1,10 @@
-/** What is logged of an error: what kind it is and where it happened, and its words only where they are surely ours. */
+/**
+ * The parts of an error that are logged: its type, its place in the code, and its message only when it holds no user
+ * data.
+ */
 
-/** Errors of our own making: their messages hold no value of a stranger. */
-const ours = new Set([
+/** Error classes of Gatehouse whose messages contain no untrusted values. */
+const ownClasses = new Set([
   'AppError',
   'StorageError',
   'ConnectionLostError',
@@ -11,13 +14,13 @@ const ours = new Set([
   'WithheldError',
 ])
 
-/** What the engine says of a fault in our code: names of our own, never values. */
-const engineWords =
+/** Messages of the JavaScript engine about a fault in the code: they contain identifiers, never values. */
+const engineMessages =
   /^(?:Cannot (?:read|set) properties of (?:undefined|null)\b|[\w.$]+ is not (?:a function|iterable|defined|a constructor)|Maximum call stack size exceeded|Invalid array length)/
 
 /**
- * Classes of SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html) whose messages speak of the server,
- * its connections, transactions, limits and names; those of the others may quote a value.
+ * Classes of SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html) whose messages are about the
+ * server, its connections, transactions, limits and identifiers. Messages of the other classes may quote a value.
  */
 const serverClasses = new Set(['08', '25', '28', '3D', '40', '42', '53', '55', '57', '58', 'XX'])
 
@@ -26,8 +29,9 @@ const maxFrames = 20
 const maxCauses = 4
 
 /**
- * Foreign errors carry what they failed on: a provider's holds prompt, answer and key, a query's its parameters. So only
- * listed parts are taken: type, code, status, system call, place in the code, and the same of its causes.
+ * The loggable parts of any thrown value. Errors of libraries carry user data: a model provider's error holds prompt,
+ * response and API key, a query's its parameters. So only listed parts are taken: type, code, status, system call,
+ * stack frames, and the same of up to four causes.
  */
 export function loggable(error: unknown, depth = 0): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: error === null ? 'null' : typeof error }
@@ -46,13 +50,13 @@ export function loggable(error: unknown, depth = 0): Record<string, unknown> {
 
 function messageOf(error: Error & Record<string, unknown>): string | null {
   const { name, message, code, syscall, severity } = error
-  if (ours.has(name) || engineWords.test(message)) return message
+  if (ownClasses.has(name) || engineMessages.test(message)) return message
   if (typeof syscall === 'string' && typeof code === 'string') return `${syscall} ${code}`
   const fromServer = typeof severity === 'string' && typeof code === 'string' && code.length === 5
   return fromServer && serverClasses.has(code.slice(0, 2)) ? message : null
 }
 
-/** The stack without its head, which repeats the message. */
+/** The stack frames without the first line, which repeats the message. */
 function framesOf({ stack, name, message }: Error): string[] {
   const head = `${name}: ${message}`
   const rest = stack?.startsWith(head) ? stack.slice(head.length) : (stack ?? '')

@@ -1,4 +1,7 @@
-/** Work that looks at something: asked for while it runs, it runs once more, however often it was asked for. */
+/**
+ * Wraps work so that it never runs twice at the same time. Calls made while it runs cause one more run, however many
+ * calls there were. The promise resolves when the last run has ended.
+ */
 export function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null
   let again = false

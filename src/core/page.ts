@@ -1,7 +1,7 @@
-/** Keyset cursors and page limits, shared by every list. */
+/** Keyset cursors and pages, shared by every list. */
 import { AppError } from './errors.ts'
 
-/** A page as a list operation takes it: `limit` rows after (or before) a place, newest first unless `inverted`. */
+/** The page input of a list operation: `limit` rows after (or before) a position, newest first unless `inverted`. */
 export interface Page {
   after?: PlaceInList | undefined
   before?: PlaceInList | undefined
@@ -9,7 +9,7 @@ export interface Page {
   inverted: boolean
 }
 
-/** A place in a list ordered by (time, id): milliseconds since 1970 and the row's id. */
+/** A position in a list ordered by (time, id): milliseconds since 1970 and the row's id. */
 export interface PlaceInList {
   at: number
   id: string
@@ -19,7 +19,7 @@ export function encodePlace(place: PlaceInList): string {
   return Buffer.from(JSON.stringify([1, place.at, place.id])).toString('base64url')
 }
 
-/** Strict: anything but a cursor that `encodePlace` made is BAD_CURSOR. */
+/** Throws BAD_CURSOR for anything but a cursor that `encodePlace` made. */
 export function decodePlace(cursor: string): PlaceInList {
   try {
     const [version, at, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
@@ -31,7 +31,7 @@ export function decodePlace(cursor: string): PlaceInList {
     )
       return { at: at as number, id }
   } catch {
-    // falls through to the refusal below
+    // Falls through to the error below.
   }
   throw badCursor()
 }
@@ -39,6 +39,6 @@ export function decodePlace(cursor: string): PlaceInList {
 export function badCursor(): AppError {
   return new AppError(
     'BAD_CURSOR',
-    'This cursor was not issued here. Use the cursor of an edge or an event as it is.',
+    'The cursor was not issued by this server. Use the cursor of an edge or an event unchanged.',
   )
 }

@@ -1,155 +1,168 @@
-/** Things that are costly to open are kept open under a key: lent out, closed when idle, too old or too many. */
+/** Keeps resources that are costly to open under a key: leased to callers, closed when idle, too old or too many. */
 
 export interface Pooled {
   close(): Promise<void>
 }
 
-/** A thing on loan. Give it back exactly once; what comes after the first time does nothing. */
-export interface Lease<Thing extends Pooled> {
-  thing: Thing
+/** A leased resource. Release it when done; releasing it again has no effect. */
+export interface Lease<Resource extends Pooled> {
+  resource: Resource
   release(): void
 }
 
 export interface Pool {
-  /** The open thing of this key, opened when there is none. Askers of one key at the same time share one opening. */
-  lease<Thing extends Pooled>(key: string, open: () => Promise<Thing>): Promise<Lease<Thing>>
-  /** Nobody gets this thing any more; it is closed when its last borrower gives it back. Idempotent. */
-  retire(thing: Pooled): void
-  /** Joins the work that is under way under this key, or starts it. */
+  /**
+   * The open resource of this key, opened with `open` when there is none. Concurrent calls for one key share one
+   * opening, and its error; the next call opens again.
+   */
+  lease<Resource extends Pooled>(key: string, open: () => Promise<Resource>): Promise<Lease<Resource>>
+  /** Leases this resource no more, and closes it when its last lease is released. Idempotent. */
+  retire(resource: Pooled): void
+  /** Joins the work that is running under this key, or starts it. */
   share<Result>(key: string, work: () => Promise<Result>): Promise<Result>
-  /** How many things are open. */
+  /** How many resources are open. */
   size(): number
-  /** Closes everything, also what is on loan, and opens nothing more. */
+  /** Closes every resource, also leased ones; a later `lease` throws. */
   close(): Promise<void>
 }
 
 export interface PoolOptions {
-  /** At most so many are kept; more are opened when all are on loan, and closed as soon as they come back. */
+  /** The most resources that are kept. More are opened while all are leased, and closed when they are released. */
   max: number
-  /** Unused for so long, it is closed. Milliseconds. */
+  /** A resource that was not leased for so long is closed. Milliseconds. */
   idleMs: number
-  /** Older than this, it is not lent again. Milliseconds. */
+  /** A resource older than this is not leased again. Milliseconds. */
   maxAgeMs: number
 }
 
 interface Entry {
   key: string
   opening: Promise<Pooled>
-  thing: Pooled | null
-  users: number
-  bornAt: number
+  resource: Pooled | null
+  leases: number
+  openedAt: number
   retired: boolean
-  timer: NodeJS.Timeout | null
-}
-
-/** What is open: by key for those who ask next, and all of it. */
-function createEntries({ max, idleMs, maxAgeMs }: PoolOptions) {
-  /** Insertion-ordered: an entry moves to the end when it comes back, so the first idle one is the oldest. */
-  const entries = new Map<string, Entry>()
-  /** Everything open, also what has been retired and is still on loan. */
-  const open = new Set<Entry>()
-
-  const shut = async (entry: Entry) => {
-    open.delete(entry)
-    if (entry.timer) clearTimeout(entry.timer)
-    await entry.thing?.close().catch(() => {})
-  }
-  const retire = (entry: Entry) => {
-    if (entries.get(entry.key) === entry) entries.delete(entry.key)
-    entry.retired = true
-    if (entry.users === 0 && entry.thing) void shut(entry)
-  }
-  const release = (entry: Entry) => {
-    entry.users -= 1
-    if (entry.users > 0) return
-    if (entry.retired || entries.get(entry.key) !== entry) return void shut(entry)
-    entries.delete(entry.key)
-    entries.set(entry.key, entry)
-    entry.timer = setTimeout(() => retire(entry), idleMs)
-    entry.timer.unref()
-  }
-  const makeRoom = () => {
-    if (entries.size < max) return true
-    const idle = [...entries.values()].find((entry) => entry.users === 0 && entry.thing)
-    if (idle) retire(idle)
-    return idle !== undefined
-  }
-  const begin = (key: string, make: () => Promise<Pooled>): Entry => {
-    const entry: Entry = {
-      key,
-      opening: make(),
-      thing: null,
-      users: 0,
-      bornAt: Date.now(),
-      retired: false,
-      timer: null,
-    }
-    if (makeRoom()) entries.set(key, entry)
-    else entry.retired = true
-    open.add(entry)
-    return entry
-  }
-  const fresh = (key: string): Entry | null => {
-    const known = entries.get(key)
-    if (known && Date.now() - known.bornAt > maxAgeMs) retire(known)
-    return entries.get(key) ?? null
-  }
-  const drop = (entry: Entry) => {
-    retire(entry)
-    open.delete(entry)
-  }
-  const shutAll = async () => {
-    entries.clear()
-    await Promise.all([...open].map(shut))
-  }
-  return { open, fresh, begin, release, retire, drop, shut, shutAll }
+  idleTimer: NodeJS.Timeout | null
 }
 
 export function createPool(options: PoolOptions): Pool {
-  const entries = createEntries(options)
-  const shared = new Map<string, Promise<unknown>>()
-  let closed = false
+  return new ResourcePool(options)
+}
 
-  return {
-    async lease<Thing extends Pooled>(key: string, make: () => Promise<Thing>): Promise<Lease<Thing>> {
-      if (closed) throw new Error('The pool is closed.')
-      const entry = entries.fresh(key) ?? entries.begin(key, make)
-      entry.users += 1
-      if (entry.timer) clearTimeout(entry.timer)
-      try {
-        entry.thing = await entry.opening
-      } catch (error) {
-        entry.users -= 1
-        entries.drop(entry)
-        throw error
-      }
-      if (closed) {
-        await entries.shut(entry)
-        throw new Error('The pool is closed.')
-      }
-      let given = true
-      return {
-        thing: entry.thing as Thing,
-        release() {
-          if (given) entries.release(entry)
-          given = false
-        },
-      }
-    },
-    retire(thing) {
-      for (const entry of entries.open) if (entry.thing === thing) entries.retire(entry)
-    },
-    share<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-      const known = shared.get(key) as Promise<Result> | undefined
-      if (known) return known
-      const started = work().finally(() => shared.delete(key))
-      shared.set(key, started)
-      return started
-    },
-    size: () => entries.open.size,
-    async close() {
-      closed = true
-      await entries.shutAll()
-    },
+class ResourcePool implements Pool {
+  #options: PoolOptions
+  /** Insertion-ordered: a released entry moves to the end, so the first idle one is the least recently used. */
+  #entries = new Map<string, Entry>()
+  /** Every open entry, also those that were retired and are still leased. */
+  #open = new Set<Entry>()
+  #shared = new Map<string, Promise<unknown>>()
+  #closed = false
+
+  constructor(options: PoolOptions) {
+    this.#options = options
   }
+
+  async lease<Resource extends Pooled>(key: string, open: () => Promise<Resource>): Promise<Lease<Resource>> {
+    if (this.#closed) throw closedError()
+    const entry = this.#current(key) ?? this.#begin(key, open)
+    entry.leases += 1
+    if (entry.idleTimer) clearTimeout(entry.idleTimer)
+    try {
+      entry.resource = await entry.opening
+    } catch (error) {
+      entry.leases -= 1
+      this.#retire(entry)
+      this.#open.delete(entry)
+      throw error
+    }
+    if (this.#closed) {
+      await this.#closeEntry(entry)
+      throw closedError()
+    }
+    let leased = true
+    const release = () => {
+      if (leased) this.#release(entry)
+      leased = false
+    }
+    return { resource: entry.resource as Resource, release }
+  }
+
+  retire(resource: Pooled): void {
+    for (const entry of this.#open) if (entry.resource === resource) this.#retire(entry)
+  }
+
+  share<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    const known = this.#shared.get(key) as Promise<Result> | undefined
+    if (known) return known
+    const started = work().finally(() => this.#shared.delete(key))
+    this.#shared.set(key, started)
+    return started
+  }
+
+  size(): number {
+    return this.#open.size
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#entries.clear()
+    await Promise.all([...this.#open].map((entry) => this.#closeEntry(entry)))
+  }
+
+  /** The entry of this key, unless it is too old. */
+  #current(key: string): Entry | null {
+    const known = this.#entries.get(key)
+    if (known && Date.now() - known.openedAt > this.#options.maxAgeMs) this.#retire(known)
+    return this.#entries.get(key) ?? null
+  }
+
+  #begin(key: string, open: () => Promise<Pooled>): Entry {
+    const entry: Entry = {
+      key,
+      opening: open(),
+      resource: null,
+      leases: 0,
+      openedAt: Date.now(),
+      retired: false,
+      idleTimer: null,
+    }
+    if (this.#hasCapacity()) this.#entries.set(key, entry)
+    else entry.retired = true
+    this.#open.add(entry)
+    return entry
+  }
+
+  /** Whether one more entry may be kept; retires the least recently used idle one when the pool is full. */
+  #hasCapacity(): boolean {
+    if (this.#entries.size < this.#options.max) return true
+    const idle = [...this.#entries.values()].find((entry) => entry.leases === 0 && entry.resource)
+    if (idle) this.#retire(idle)
+    return idle !== undefined
+  }
+
+  #release(entry: Entry): void {
+    entry.leases -= 1
+    if (entry.leases > 0) return
+    if (entry.retired || this.#entries.get(entry.key) !== entry) return void this.#closeEntry(entry)
+    this.#entries.delete(entry.key)
+    this.#entries.set(entry.key, entry)
+    entry.idleTimer = setTimeout(() => this.#retire(entry), this.#options.idleMs)
+    entry.idleTimer.unref()
+  }
+
+  #retire(entry: Entry): void {
+    if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key)
+    entry.retired = true
+    if (entry.leases === 0 && entry.resource) void this.#closeEntry(entry)
+  }
+
+  async #closeEntry(entry: Entry): Promise<void> {
+    this.#open.delete(entry)
+    if (entry.idleTimer) clearTimeout(entry.idleTimer)
+    await entry.resource?.close().catch(() => {})
+  }
+}
+
+function closedError(): Error {
+  return new Error('The pool is closed.')
 }

@@ -1,9 +1,9 @@
-/** What is left of a limit, in the headers of draft-ietf-httpapi-ratelimit-headers-11. Pure. */
+/** Rate limit headers of draft-ietf-httpapi-ratelimit-headers-11. Pure. */
 import type { BucketRule } from './buckets.ts'
 
 /**
- * `RateLimit-Policy` and `RateLimit` of one limit: how many in which window of seconds, how many are left, and after how
- * many seconds all are back. Whole numbers; what is left is rounded down, a time up.
+ * `RateLimit-Policy` and `RateLimit` of one limit: the quota and its window in seconds, how much is left, and the
+ * seconds until the quota is full again. Integers: the remainder is rounded down, times are rounded up.
  */
 export function rateHeaders(
   name: string,

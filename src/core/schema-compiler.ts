@@ -1,4 +1,6 @@
-/** Ajv as strangers' schemas need it: no code that grows with references, no rule that grows with the square of a value. */
+/**
+ * Ajv for untrusted schemas: no code size that multiplies with references, no rule quadratic in the size of a value.
+ */
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
@@ -7,9 +9,11 @@ import { canonicalJson, type JsonObject } from './json.ts'
 
 /** One draft of JSON Schema. */
 export interface Compiler {
-  /** The first rule of the draft that a schema breaks; null when it is a schema. */
+  /** The first rule of the draft that a schema breaks; null when it is a valid schema. */
   fault(schema: JsonObject): ErrorObject | null
-  /** Throws when a reference leads nowhere or a pattern is no regular expression. With `all` it finds every fault. */
+  /**
+   * Throws when a reference cannot be resolved or a pattern is invalid. With `all` the function reports every error.
+   */
   compile(schema: JsonObject, all: boolean): ValidateFunction
 }
 
@@ -17,17 +21,17 @@ const options: Options = {
   strict: false,
   allowUnionTypes: true,
   validateFormats: true,
-  // Else an inherited name such as "constructor" counts as present.
+  // Otherwise an inherited name such as "constructor" counts as present.
   ownProperties: true,
   addUsedSchema: false,
   logger: false,
-  // Else the code doubles with each reference to a schema that has two.
+  // Otherwise the generated code doubles with each reference to a schema that has two references.
   inlineRefs: false,
-  // Takes as long as everything else, and schemas are compiled more often than their values are large.
+  // Optimising doubles the time to compile, and most values are too small to gain from it.
   code: { optimize: false },
 }
 
-/** A schema is held against its draft by one instance, and compiled without it. */
+/** One instance validates schemas against their draft; others compile them without the meta-schema. */
 const bare: Options = { ...options, meta: false, validateSchema: false }
 
 const drafts = [
@@ -43,7 +47,7 @@ export function compilerFor(declared: string): Compiler | undefined {
 
 function compilerOf(create: (options: Options) => Ajv): Compiler {
   const meta = linear(create(options))
-  // The draft itself is compiled at the first look, which belongs to nobody's time.
+  // Compiles the meta-schema now, outside the time limit of the first schema.
   meta.validateSchema({})
   return {
     fault: (schema) => (meta.validateSchema(schema) ? null : (meta.errors?.[0] ?? null)),
@@ -57,7 +61,7 @@ function once<Value>(make: () => Value): () => Value {
   return () => (made ??= { value: make() }).value
 }
 
-/** Replaces the rules of Ajv that take the square of a value's size: equal items, and the format `url`. */
+/** Replaces the rules of Ajv that are quadratic in the size of a value: `uniqueItems` and the format `url`. */
 function linear(ajv: Ajv): Ajv {
   addFormats.default(ajv)
   ajv.addFormat('url', { type: 'string', validate: isUrl })

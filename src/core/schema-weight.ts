@@ -1,17 +1,17 @@
-/** How much work a JSON Schema can make, known before it is done. */
-import { isJsonObject, type JsonObject } from './json.ts'
+/** Estimates how much work a JSON Schema and a value can cause before the value is validated. */
+import { isJsonObject, walkJson, type JsonObject } from './json.ts'
 
 export interface SchemaWeight {
   /**
-   * Rules that one part of a value can be held against: each counts once for each way that leads to it. Infinity when a
-   * way leads back to itself or cannot be followed.
+   * Rules that can apply to one part of a value: each counts once for each path of references that leads to it.
+   * Infinity when a path is circular or cannot be followed.
    */
   rules: number
-  /** Whether it has regular expressions, whose work no count tells. */
+  /** Whether it has regular expressions, whose cost cannot be estimated. */
   patterns: boolean
 }
 
-/** Weighs a schema in time that grows with its size, however its references multiply. */
+/** Counts the rules of a schema in time linear in its size, also when its references multiply. */
 export function weighSchema(schema: JsonObject): SchemaWeight {
   const weight = { rules: 0, patterns: false }
   const known = new Map<unknown, number>()
@@ -24,7 +24,7 @@ export function weighSchema(schema: JsonObject): SchemaWeight {
     open.add(node)
     let rules = 1
     for (const [key, value] of Object.entries(node)) {
-      // References below mean places in here, and not those that they would be followed to.
+      // References below a nested $id are relative to that schema, which `target` does not follow.
       if (key === '$id' && typeof value === 'string' && node !== schema) rules = Infinity
       if (key === 'patternProperties' || (key === 'pattern' && typeof value === 'string'))
         weight.patterns = true
@@ -40,7 +40,7 @@ export function weighSchema(schema: JsonObject): SchemaWeight {
 
 const isReference = (key: string) => key === '$ref' || key === '$dynamicRef' || key === '$recursiveRef'
 
-/** What a pointer (`#/…`) names; the schema itself, which makes it endless, for a reference of another form. */
+/** What a JSON Pointer (`#/…`) names. For any other reference the schema itself, which counts as circular. */
 function target(schema: JsonObject, ref: string): unknown {
   if (!ref.startsWith('#/')) return schema
   let at: unknown = schema
@@ -52,18 +52,17 @@ function target(schema: JsonObject, ref: string): unknown {
   return at
 }
 
-/** The parts of a value: its members and items at every level, and one for each eight characters. Counts to `most`. */
+/**
+ * The parts of a value: its members and items at every level, and one for each eight characters. Stops above `most`.
+ */
 export function weighValue(value: unknown, most: number): number {
-  const rest: unknown[] = [value]
   let parts = 0
-  while (rest.length > 0 && parts <= most) {
-    const one = rest.pop()
+  walkJson(value, (one, _depth, key) => {
     parts += 1
+    if (key !== null) parts += 1 + key.length / 8
     if (typeof one === 'string') parts += one.length / 8
-    else if (Array.isArray(one)) {
-      parts += one.length
-      if (parts <= most) for (const item of one) rest.push(item)
-    } else if (isJsonObject(one)) for (const key in one) rest.push(one[key], key)
-  }
+    else if (Array.isArray(one)) parts += one.length
+    return parts <= most
+  })
   return parts
 }

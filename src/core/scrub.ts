@@ -1,20 +1,22 @@
-/** Takes hidden values out of what comes back: whoever was given one may echo it, on purpose or in an error message. */
+/**
+ * Removes hidden values from results: a server that received a secret may echo it, on purpose or in an error message.
+ */
 import type { ContentBlock, ToolResult } from './content.ts'
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
 
-/** What stands in place of a hidden value. */
+/** The text that replaces a hidden value. */
 export const mask = '[masked]'
 
-/** Shorter values are left: they would be found everywhere. */
+/** Shorter values are not removed: they would match everywhere. Characters. */
 const shortest = 4
 
-/** Members that hold bytes in base64, which nobody reads as text. */
+/** Members that hold bytes in base64, not text. */
 const bytes = new Set(['data', 'blob'])
 
 /**
- * A function that gives a copy of a JSON value in which none of these values occurs: as it is, URL-encoded, as a JSON
- * string or in base64, in texts, names of members and as numbers. Values of objects and lists count one by one; those
- * with fewer than four characters are left. Null when there is nothing to hide.
+ * Returns a function that copies a JSON value and replaces every occurrence of these values: plain, URL-encoded, as a
+ * JSON string or in base64, in texts, in names of members and as numbers. Members of objects and lists count one by
+ * one; values with fewer than four characters are kept. Null when there is nothing to hide.
  */
 export function scrubber(values: readonly Json[]): (<T>(value: T) => T) | null {
   const texts = [...new Set(leavesOf(values))].filter((text) => text.length >= shortest)
@@ -35,7 +37,7 @@ export function scrubber(values: readonly Json[]): (<T>(value: T) => T) | null {
   return <T>(value: T) => scrub(value) as T
 }
 
-/** A result of a tool cleaned so: what kind of block it is stays as it was. */
+/** A tool result cleaned with `clean`, in which the type of each block is kept. Null keeps the result unchanged. */
 export function cleanResult(result: ToolResult, clean: (<T>(value: T) => T) | null): ToolResult {
   if (!clean) return result
   const { content, isError, ...more } = result

@@ -1,7 +1,7 @@
-/** Hashes, random tokens and seals over what strangers carry for us. */
+/** Hashes, random tokens and signatures over data that untrusted clients carry. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** SHA-256, hex. Enough for tokens of 256 random bits: there is nothing to guess, so nothing to slow down. */
+/** SHA-256, hex. Enough for tokens of 256 random bits, which cannot be guessed: a slow hash would add nothing. */
 export function sha256Hex(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
@@ -14,8 +14,8 @@ export function newToken(prefix: string): string {
 const purposeKeys = new WeakMap<Buffer, Map<string, Buffer>>()
 
 /**
- * A key for one purpose, made of the installation's: what is sealed for one purpose fits no other. Made once for each
- * purpose, of which there are a few: never give it a stranger's words.
+ * Derives a key for one purpose from the master key: a signature for one purpose is invalid for every other. Derived
+ * keys are cached for ever, so never pass untrusted text as the purpose.
  */
 export function purposeKey(masterKey: Buffer, purpose: string): Buffer {
   const known = purposeKeys.get(masterKey) ?? new Map<string, Buffer>()
@@ -30,7 +30,7 @@ export function sign(key: Buffer, parts: readonly (string | number | null)[]): s
   return createHmac('sha256', key).update(JSON.stringify(parts)).digest('base64url')
 }
 
-/** Whether two texts are equal, in a time that does not tell where they differ. */
+/** Whether two texts are equal, in constant time for texts of equal length. */
 export function sameText(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)]
   return left.length === right.length && timingSafeEqual(left, right)

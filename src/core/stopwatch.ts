@@ -1,4 +1,4 @@
-/** Time that has passed for sure, also over a suspended machine. */
+/** Elapsed time that also counts while the machine is suspended. */
 
 export interface Moment {
   monotonic: number
@@ -10,8 +10,8 @@ export function momentNow(): Moment {
 }
 
 /**
- * Milliseconds since then, the larger of two answers: the monotonic clock stands still while a machine sleeps, the
- * wall clock may be set back.
+ * Milliseconds since the moment by the clock that shows more: the monotonic clock stops while a machine sleeps, and
+ * the wall clock may be set back.
  */
 export function elapsedSince({ monotonic, wall }: Moment): number {
   return Math.max(performance.now() - monotonic, Date.now() - wall)

@@ -1,4 +1,4 @@
-/** What a newcomer finds: a project with a small upstream, a few tools and an agent that rehearses, open to MCP. */
+/** The demo project: a few tools of a local upstream, and an agent with the rehearsal model that is served over MCP. */
 import { createAgent, listAgents, updateAgent } from '../domain/agents/index.ts'
 import type { Ctx } from '../domain/access/index.ts'
 import { rehearsalModel } from '../domain/generations/index.ts'
@@ -7,7 +7,7 @@ import { demoTools } from './tools.ts'
 
 const page = { limit: 100, inverted: false }
 
-/** Saves the demo's tools and agent, or brings their addresses up to date. Idempotent. Answers the agent's id. */
+/** Creates the tools and the agent of the demo, or updates their URLs. Idempotent. Returns the id of the agent. */
 export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
   const known = await listTools(ctx, { page })
   const toolIds: string[] = []
@@ -20,7 +20,7 @@ export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
   const agent = (await listAgents(ctx, { page })).find((one) => one.name === 'demo')
   if (agent) {
     const missing = toolIds.filter((id) => !agent.toolIds.includes(id))
-    // A demo of before the bridge gets one; whoever closed it since keeps it closed.
+    // Enables MCP on a demo of an earlier release; an operator who has disabled it since keeps it disabled.
     const mcp = agent.mcp ?? { enabled: true }
     if (missing.length > 0 || !agent.mcp)
       await updateAgent(ctx, { id: agent.id, toolIds: [...agent.toolIds, ...missing], mcp })

@@ -1,7 +1,7 @@
-/** The tools of the demo project: one of each kind that a newcomer should see. */
+/** The tools of the demo project. */
 import type { CreateToolInput } from '../domain/tools/index.ts'
 
-/** In the order in which clients see them; the addresses are those of the demo upstream. */
+/** In the order in which clients list them. Their URLs are those of the demo upstream. */
 export function demoTools(upstreamUrl: string): CreateToolInput[] {
   return [weather(upstreamUrl), search(upstreamUrl), csv(upstreamUrl), refund(upstreamUrl), localFile]
 }
@@ -10,7 +10,7 @@ const weather = (upstreamUrl: string): CreateToolInput => ({
   name: 'get_weather',
   title: 'Weather',
   description: 'Fetches the current weather of a city.',
-  // The model never sees "unit": the server's value always wins.
+  // A preset: the model does not see "unit", and this value is always used.
   presetParameters: { unit: 'celsius' },
   config: {
     http: {
@@ -29,7 +29,6 @@ const weather = (upstreamUrl: string): CreateToolInput => ({
   },
 })
 
-/** As in S0, "tools/list". */
 const search = (upstreamUrl: string): CreateToolInput => ({
   name: 'web_search',
   title: 'Web search',
@@ -57,7 +56,6 @@ const search = (upstreamUrl: string): CreateToolInput => ({
   },
 })
 
-/** As in S0. */
 const csv = (upstreamUrl: string): CreateToolInput => ({
   name: 'save_csv',
   title: 'Save CSV',

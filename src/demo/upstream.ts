@@ -1,53 +1,53 @@
-/** A small pretend service for demo and tests: weather, orders, refunds, and a journal of everything it was asked. */
+/** A local HTTP service for the demo and tests: weather, search, orders, refunds, and a journal of its requests. */
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { hostFault } from '../core/host-names.ts'
 import { tryParseJson, isJsonObject, type Json, type JsonObject } from '../core/json.ts'
 
-/** One request as it arrived. */
+/** One received request. */
 interface JournalEntry {
   method: string
   /** Path and query. */
   url: string
   idempotencyKey: string | null
   body: Json
-  /** Answered from the store, not executed again. */
+  /** Whether its Idempotency-Key was known: the stored response was returned and nothing executed. */
   replay: boolean
 }
 
-/** What happened so far; entries are the newest 1000, the counters count everything. */
+/** The newest 1000 requests, and counters of all requests. */
 interface Journal {
   entries: JournalEntry[]
-  /** POSTs that did something. */
+  /** POST requests that were executed. */
   executions: number
-  /** POSTs whose Idempotency-Key was known. */
+  /** POST requests whose Idempotency-Key was known. */
   replays: number
 }
 
 export interface DemoUpstream {
-  /** Without a slash at the end. */
+  /** Without a final slash. */
   url: string
   journal: Journal
   close(): Promise<void>
 }
 
-interface Answer {
+interface Reply {
   status: number
-  /** A text is sent as plain text. */
+  /** A string is sent as text/plain. */
   body: JsonObject | string
 }
 
 const maxKept = 1000
 const maxBodyBytes = 64 * 1024
 
-/** Listens on 127.0.0.1; port 0 takes a free one. Rejects when the port is taken. */
+/** Listens on 127.0.0.1; port 0 takes a free port. Rejects when the port is in use. */
 export async function startDemoUpstream({ port }: { port: number }): Promise<DemoUpstream> {
   const journal: Journal = { entries: [], executions: 0, replays: 0 }
-  const stored = new Map<string, Answer>()
+  const stored = new Map<string, Reply>()
   const server = createServer((request, response) => {
     handle(request, journal, stored).then(
-      (answer) => send(response, answer),
+      (reply) => send(response, reply),
       () => send(response, { status: 400, body: { error: 'the request could not be read' } }),
     )
   })
@@ -68,8 +68,8 @@ export async function startDemoUpstream({ port }: { port: number }): Promise<Dem
 async function handle(
   request: IncomingMessage,
   journal: Journal,
-  stored: Map<string, Answer>,
-): Promise<Answer> {
+  stored: Map<string, Reply>,
+): Promise<Reply> {
   const fault = hostFault(request.headers.host, [])
   if (fault) return { status: 403, body: { error: fault } }
   const text = await readBody(request)
@@ -91,14 +91,14 @@ async function handle(
     journal.replays += 1
     return known
   }
-  const answer = route(request.method!, url, body)
-  if (request.method !== 'POST' || answer.status >= 300) return answer
+  const reply = route(request.method!, url, body)
+  if (request.method !== 'POST' || reply.status >= 300) return reply
   journal.executions += 1
-  if (idempotencyKey !== null) remember(stored, idempotencyKey, answer)
-  return answer
+  if (idempotencyKey !== null) remember(stored, idempotencyKey, reply)
+  return reply
 }
 
-function route(method: string, url: URL, body: Json): Answer {
+function route(method: string, url: URL, body: Json): Reply {
   const [weather, order] = [/^\/v1\/weather\/([^/]+)$/, /^\/v1\/orders\/([^/]+)$/].map(
     (p) => p.exec(url.pathname)?.[1],
   )
@@ -107,11 +107,11 @@ function route(method: string, url: URL, body: Json): Answer {
   if (method === 'POST' && url.pathname === '/v1/refunds') return refund(body)
   if (method === 'GET' && url.pathname === '/v1/search') return search(url.searchParams)
   if (method === 'POST' && url.pathname === '/v1/csv') return saveCsv(body)
-  return { status: 404, body: { error: 'there is nothing here' } }
+  return { status: 404, body: { error: 'not found' } }
 }
 
-/** Invented, but the same for the same city. */
-function weatherOf(city: string, unit: string | null): Answer {
+/** Invented, but always the same for one city. */
+function weatherOf(city: string, unit: string | null): Reply {
   if (unit !== null && unit !== 'celsius' && unit !== 'fahrenheit')
     return { status: 400, body: { error: 'unit must be celsius or fahrenheit' } }
   const [warmth = 0, sky = 0] = digest(city.toLowerCase())
@@ -127,7 +127,7 @@ function orderOf(id: string): JsonObject {
   return { id, status, amount: (cents * 256 + more) / 100, currency: 'EUR' }
 }
 
-function refund(body: Json): Answer {
+function refund(body: Json): Reply {
   if (!isJsonObject(body)) return { status: 400, body: { error: 'the body must be a JSON object' } }
   const { order_id: order = null, amount = null } = body
   return {
@@ -136,8 +136,8 @@ function refund(body: Json): Answer {
   }
 }
 
-/** Invented results, the same for the same query. */
-function search(params: URLSearchParams): Answer {
+/** Invented results, always the same for one query. */
+function search(params: URLSearchParams): Reply {
   const query = params.get('query') ?? ''
   const count = Math.min(20, Math.max(1, Number(params.get('max_results') ?? 5) || 5))
   const kinds = ['Overview', 'Reference', 'Tutorial', 'Comparison', 'Questions and answers']
@@ -149,8 +149,8 @@ function search(params: URLSearchParams): Answer {
   return { status: 200, body: text }
 }
 
-/** Pretends to write a file; a name with a slash leads out of the shared drive and is refused. */
-function saveCsv(body: Json): Answer {
+/** Writes no file. Refuses a name with a slash, which would be outside the shared drive. */
+function saveCsv(body: Json): Reply {
   if (!isJsonObject(body)) return { status: 400, body: { error: 'the body must be a JSON object' } }
   const { filename, rows } = body
   if (typeof filename !== 'string' || !Array.isArray(rows))
@@ -169,8 +169,8 @@ function keep(journal: Journal, entry: JournalEntry): void {
   if (journal.entries.length > maxKept) journal.entries.shift()
 }
 
-function remember(stored: Map<string, Answer>, key: string, answer: Answer): void {
-  stored.set(key, answer)
+function remember(stored: Map<string, Reply>, key: string, reply: Reply): void {
+  stored.set(key, reply)
   if (stored.size > maxKept) stored.delete(stored.keys().next().value!)
 }
 
@@ -184,7 +184,7 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   return total > maxBodyBytes ? null : Buffer.concat(chunks).toString()
 }
 
-function send(response: ServerResponse, { status, body }: Answer): void {
+function send(response: ServerResponse, { status, body }: Reply): void {
   const type = typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/json'
   response
     .writeHead(status, { 'content-type': type })

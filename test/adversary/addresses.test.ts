@@ -1,4 +1,4 @@
-/** Number 4: who sends no valid key is limited by address, and addresses are believed from named proxies only. */
+/** Requests without a valid key are limited by IP address; forwarding headers count only from configured proxies. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createBuckets, perMinute } from '../../src/core/buckets.ts'
 import { clientAddress, countedAddress, networksOf } from '../../src/core/client-address.ts'
@@ -14,10 +14,10 @@ beforeAll(async () => {
 afterAll(() => h.stop())
 
 let last = 0
-/** An address that nobody has used. */
+/** An IP address that no other request has used. */
 const fresh = () => `198.51.100.${++last}`
 
-function knock(path: string, key: string | null, from: string, at = h): Promise<Response> {
+function sendRequest(path: string, key: string | null, from: string, at = h): Promise<Response> {
   return fetch(at.url + path, {
     method: 'POST',
     headers: {
@@ -37,7 +37,7 @@ async function statuses(
   at = h,
 ): Promise<number[]> {
   const found = []
-  for (let i = 0; i < count; i++) found.push((await knock(path, key, from, at)).status)
+  for (let i = 0; i < count; i++) found.push((await sendRequest(path, key, from, at)).status)
   return found
 }
 
@@ -52,13 +52,13 @@ describe('requests without a valid key', () => {
   ])('%s with %s is refused after the fifth, with the time to wait', async (path, key) => {
     const from = fresh()
     expect(await statuses(5, path, key, from)).toEqual([401, 401, 401, 401, 401])
-    const refused = await knock(path, key, from)
+    const refused = await sendRequest(path, key, from)
     expect(refused.status).toBe(429)
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(await statuses(1, path, key, fresh())).toEqual([401])
   })
 
-  test('links that were not signed here and paths that do not exist count as well', async () => {
+  test('links with an invalid signature and unknown paths count as well', async () => {
     for (const path of ['/api/v1/files/file_x/content?signature=x', '/nothing', '/oauth/callback']) {
       const from = fresh()
       const get = () => fetch(h.url + path, { headers: { 'x-forwarded-for': from } })
@@ -67,27 +67,27 @@ describe('requests without a valid key', () => {
     }
   })
 
-  test('every wrong key is another one, and all count', async () => {
+  test('every wrong key counts, whatever its value', async () => {
     const from = fresh()
     const found = []
-    for (let i = 0; i < 7; i++) found.push((await knock('/graphql', `gh_guess_${i}`, from)).status)
+    for (let i = 0; i < 7; i++) found.push((await sendRequest('/graphql', `gh_guess_${i}`, from)).status)
     expect(found).toEqual([401, 401, 401, 401, 401, 429, 429])
   })
 
-  test('a key that was good lately is served from an address that guesses', async () => {
+  test('a key that was valid recently is served, although its address guesses keys', async () => {
     const from = fresh()
-    expect((await knock('/graphql', adminKey, fresh())).status).toBe(200)
+    expect((await sendRequest('/graphql', adminKey, fresh())).status).toBe(200)
     await statuses(6, '/graphql', 'gh_wrong', from)
     expect(await statuses(8, '/graphql', adminKey, from)).toEqual(Array(8).fill(200))
   })
 
-  test('a good key costs the address nothing', async () => {
+  test('a valid key costs the address nothing', async () => {
     const from = fresh()
     await statuses(20, '/graphql', adminKey, from)
     expect(await statuses(5, '/graphql', null, from)).toEqual([401, 401, 401, 401, 401])
   })
 
-  test('tokens come back with time', async () => {
+  test('tokens are refilled with time', async () => {
     const from = fresh()
     await statuses(6, '/graphql', null, from)
     const now = clock.now()
@@ -95,7 +95,7 @@ describe('requests without a valid key', () => {
     expect(await statuses(2, '/graphql', null, from)).toEqual([401, 429])
   })
 
-  test('a socket that introduces itself with guesses is told to come back later', async () => {
+  test('a socket that connects with guessed keys is closed with a time to retry', async () => {
     const at = await open()
     const codes = []
     for (let i = 0; i < 6; i++) {
@@ -111,10 +111,10 @@ describe('requests without a valid key', () => {
 describe('addresses', () => {
   const trusted = networksOf(['10.0.0.0/8', '127.0.0.1', 'fd00::/8'])!
 
-  test('a stranger cannot choose one: without named proxies the header is not read', async () => {
+  test('an untrusted client cannot choose its address: without configured proxies the header is ignored', async () => {
     const bare = await open()
-    for (let i = 0; i < 5; i++) await knock('/graphql', null, fresh(), bare)
-    expect((await knock('/graphql', null, fresh(), bare)).status).toBe(429)
+    for (let i = 0; i < 5; i++) await sendRequest('/graphql', null, fresh(), bare)
+    expect((await sendRequest('/graphql', null, fresh(), bare)).status).toBe(429)
     await bare.stop()
   })
 
@@ -151,7 +151,7 @@ describe('addresses', () => {
     (name) => expect(networksOf([name])).toBeNull(),
   )
 
-  test('the table of addresses is bounded, and forgets who asked longest ago', () => {
+  test('the table of addresses is bounded, and drops the least recently used', () => {
     const buckets = createBuckets(100)
     const rule = perMinute(1)
     for (let i = 0; i < 100_000; i++) buckets.take(`a${i}`, rule, 1, 0)

@@ -1,4 +1,4 @@
-/** Issue 12, number 10: a key that is bound to an agent reaches that agent and what it asked for itself, and nothing else. */
+/** A key that is bound to an agent reaches that agent and what it requested itself, and nothing else. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeContext } from '../../src/api/graphql/context.ts'
 import { execute, parse } from 'graphql'
@@ -10,7 +10,7 @@ import { schema } from '../api/graphql/minimal-input.ts'
 
 let h: Harness
 let cast: Cast
-/** Agents: the one that the key is bound to, one that it may ask, and one that is none of its business. */
+/** Agents: the one that the key is bound to, one that this agent may call, and one that it may not call. */
 let own: string
 let helper: string
 let foreign: string
@@ -73,7 +73,7 @@ describe('a platform tool of its agent', () => {
     expect(cast.upstream.seen).toEqual([])
   })
 
-  test('does nothing either when the model of the agent asks for it', async () => {
+  test("does nothing either when the agent's model calls it", async () => {
     for (const [name, args] of foreignThings()) {
       const said = await bridge(bound.secret, 'own', { message: `call ${name} ${JSON.stringify(args)}` })
       const id = said.body['result']._meta['gatehouse/call_id'] as string
@@ -85,7 +85,7 @@ describe('a platform tool of its agent', () => {
     expect(cast.upstream.seen).toEqual([])
   })
 
-  test('shows the key what it asked for itself, and starts its own agent', async () => {
+  test('shows the key what it requested itself, and starts its own agent', async () => {
     const made = await bridge(bound.secret, 'our_start-generation', { agentId: own, prompt: 'say mine' })
     const { id } = made.body['result'].structuredContent.generation
     await h.until(id, ['COMPLETED'])
@@ -99,7 +99,7 @@ describe('a platform tool of its agent', () => {
   })
 })
 
-test('an agent that its agent may ask is asked for it; one that the model chooses is not', async () => {
+test('an agent that its agent may call is called; an agent that the model names is not', async () => {
   const asked = await bridge(bound.secret, 'own', { message: 'call helper {"message":"say helped"}' })
   expect(asked.body['result'].content[0].text).toContain('helped')
   const chosen = await bridge(bound.secret, 'own', {
@@ -126,12 +126,12 @@ describe('files', () => {
     return made.file_id
   }
 
-  test('cannot be announced with a bound key', async () => {
+  test('cannot be created with a bound key', async () => {
     const refused = await presign(bound.secret)
     expect([refused.status, await refused.json()]).toMatchObject([403, { error: { code: 'FORBIDDEN' } }])
   })
 
-  test('can be attached when they were announced for the agent, and no others', async () => {
+  test('can be attached when they were created for the agent, and no others', async () => {
     const attach = (fileId: string) =>
       bridge(bound.secret, 'own', { message: 'say read', attachments: [{ file_id: fileId }] })
     expect(errorOf(await attach(await upload()))).toBe('forbidden')
@@ -140,12 +140,12 @@ describe('files', () => {
     expect(mine.body['result'].content[0].text).toContain('read')
   })
 
-  test('cannot be announced for an agent that does not exist', async () => {
+  test('cannot be created for an agent that does not exist', async () => {
     expect((await presign(adminKey, { agent_id: 'agt_none' })).status).toBe(404)
   })
 })
 
-describe('a conversation of somebody else', () => {
+describe('a conversation of another principal', () => {
   const talk = async (secret: string, message: string, conversation?: string) =>
     bridge(secret, 'own', { message, ...(conversation ? { conversation_id: conversation } : {}) })
 
@@ -162,7 +162,7 @@ describe('a conversation of somebody else', () => {
     expect((await talk(bound.secret, 'say more', id)).body['result'].content[0].text).toContain('more')
   })
 
-  test('cannot be gone on with by a key that may start runs and read none', async () => {
+  test('cannot be continued by a key that may start runs and read none', async () => {
     const id = await begun(bound.secret)
     const policy = (actions_: string[]) => ({
       statement: [{ effect: 'Allow', action: actions_, resource: ['*'] }],
@@ -183,7 +183,7 @@ describe('a conversation of somebody else', () => {
   })
 })
 
-test('things of the agent that others asked for do not show themselves to the bound key', async () => {
+test('objects of the agent that other keys requested are hidden from the bound key', async () => {
   const others = await cast.start(own, 'say theirs')
   await h.until(others, ['COMPLETED'])
   const { services } = h.app

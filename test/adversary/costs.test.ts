@@ -1,4 +1,4 @@
-/** Number 6: lists cost what they can really hold, JSON its weight, and no list is without a maximum. */
+/** Cost limits: lists cost their maximum size, JSON fields have a weight, and every list has a maximum. */
 import { sql } from 'drizzle-orm'
 import {
   getNamedType,
@@ -26,7 +26,7 @@ const isConnection = (name: string) => /Connection\.(nodes|edges)$/.test(name)
 describe('the schema', () => {
   const lists = fields.filter(({ field }) => isListType(getNullableType(field.type)))
 
-  test('has lists, so that no rule passes on nothing', () => {
+  test('has lists, so that the checks do not pass on nothing', () => {
     expect(lists.length).toBeGreaterThan(50)
     expect(fields.filter(({ field }) => field.name === 'nodes').length).toBeGreaterThan(10)
   })
@@ -45,12 +45,12 @@ describe('the schema', () => {
     },
   )
 
-  test('no maximum is stated for a list that is gone', () => {
+  test('no maximum is stated for a list that no longer exists', () => {
     const names = new Set(lists.map(({ name }) => name))
     expect(Object.keys(listMaxima).filter((name) => !names.has(name))).toEqual([])
   })
 
-  test('every field that leads to a page counts its entries by its arguments', () => {
+  test('every field that returns a page counts its entries by its arguments', () => {
     const leading = fields.filter(({ field }) => /Connection$|EventPage$/.test(getNamedType(field.type).name))
     for (const { name, field } of leading) {
       const cost = field.extensions['complexity'] as any
@@ -60,7 +60,7 @@ describe('the schema', () => {
     }
   })
 
-  test('every field of JSON has its weight', () => {
+  test('every JSON field has a weight', () => {
     const json = fields.filter(({ field }) => getNamedType(field.type).name.startsWith('JSON'))
     expect(json.length).toBeGreaterThan(20)
     for (const { name, field } of json) expect(field.extensions['complexity'], name).toBe(jsonCost)
@@ -134,14 +134,14 @@ describe('operations', () => {
     expect(await read('(first: -1)')).toBe('INVALID')
   })
 
-  test('rows that have too much together stay in the database', async () => {
+  test('rows that are too large together are not loaded from the database', async () => {
     const { db } = h.app.services
     const { tool } = (await h.mutate(
       'createTool',
       { name: 'fat', config: { client: { inputSchema: {} } } },
       'tool { id }',
     )) as any
-    // What is stored compressed is weighed as it would come.
+    // Compressed values are weighed by their uncompressed size.
     await query(
       db,
       sql`update tools set definition = jsonb_set(definition, '{description}', to_jsonb(repeat('x', 5000000))) where id = ${tool.id}`,

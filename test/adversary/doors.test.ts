@@ -1,4 +1,4 @@
-/** Number 3: bodies before a key, connections, names in the Host header, the numbers of operators, and the page. */
+/** Requests that are refused early: bodies before a key, connections, Host headers, metrics, and the GraphiQL page. */
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,8 +13,8 @@ beforeAll(async () => {
 })
 afterAll(() => h.stop())
 
-/** A request as it stands on the wire, with the Host header that it says. */
-function knock(
+/** One HTTP request with exactly these headers, Host included. */
+function sendRequest(
   url: string,
   {
     method = 'GET',
@@ -39,16 +39,20 @@ const bearer = { authorization: `Bearer ${adminKey}` }
 const query = (bytes: number) => JSON.stringify({ query: '{ __typename }' }).padEnd(bytes)
 
 describe('bodies', () => {
-  test('without a key 16 KiB are taken and no more; with a key 1 MiB', async () => {
+  test('without a key 16 KiB are read and no more; with a key 1 MiB', async () => {
     const post = (bytes: number, headers: object = {}) =>
-      knock(`${h.url}/graphql`, { method: 'POST', headers: { ...json, ...headers }, body: query(bytes) })
+      sendRequest(`${h.url}/graphql`, {
+        method: 'POST',
+        headers: { ...json, ...headers },
+        body: query(bytes),
+      })
     expect((await post(16 * 1024)).status).toBe(200)
     const refused = await post(16 * 1024 + 1)
     expect(refused).toMatchObject({ status: 413, text: expect.stringContaining('without a valid key') })
     expect((await post(1024 * 1024, bearer)).status).toBe(200)
   })
 
-  test('a body that nobody may send is not waited for: the answer comes with the head', async () => {
+  test('the server does not wait for a body that may not be sent: it responds after the head', async () => {
     for (const path of ['/graphql', '/mcp', '/api/v1/files/presign-upload']) {
       const status = await new Promise<number>((resolve, reject) => {
         const request = httpRequest(`${h.url}${path}`, {
@@ -66,16 +70,20 @@ describe('bodies', () => {
     }
   })
 
-  test('all together have a budget, and one sender a quarter of it', async () => {
+  test('all bodies together have a budget, and one sender a quarter of it', async () => {
     const tight = await openHarness({}, { server: { maxBufferedBodies: 1024 * 1024 } })
     const send = () =>
-      knock(`${tight.url}/graphql`, { method: 'POST', headers: { ...json, ...bearer }, body: query(400_000) })
+      sendRequest(`${tight.url}/graphql`, {
+        method: 'POST',
+        headers: { ...json, ...bearer },
+        body: query(400_000),
+      })
     expect(await send()).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
-    // Nothing of it is kept.
+    // Memory of refused bodies is released.
     for (let i = 0; i < 8; i++)
       expect(
         (
-          await knock(`${tight.url}/graphql`, {
+          await sendRequest(`${tight.url}/graphql`, {
             method: 'POST',
             headers: { ...json, ...bearer },
             body: query(200_000),
@@ -85,7 +93,7 @@ describe('bodies', () => {
     await tight.stop()
   })
 
-  test('the budget is shared by all and given back', () => {
+  test('the budget is shared by all requests and given back', () => {
     const budget = createBodyBudget(400)
     expect(budget.take('a', 100)).toBe(true)
     expect(budget.take('a', 1)).toBe(false)
@@ -96,7 +104,7 @@ describe('bodies', () => {
     expect(budget.used()).toBe(400)
   })
 
-  test('connections beyond the bound are closed as they come', async () => {
+  test('connections beyond the bound are closed when they arrive', async () => {
     const few = await openHarness({ maxConnections: 3 })
     const { port } = new URL(few.url)
     const held = await Promise.all(
@@ -106,11 +114,11 @@ describe('bodies', () => {
         return socket
       }),
     )
-    await expect(knock(`${few.url}/healthz`, {})).rejects.toThrow()
+    await expect(sendRequest(`${few.url}/healthz`, {})).rejects.toThrow()
     held.forEach((socket) => socket.destroy())
     await expect
       .poll(() =>
-        knock(`${few.url}/healthz`, {}).then(
+        sendRequest(`${few.url}/healthz`, {}).then(
           (a) => a.status,
           () => 0,
         ),
@@ -129,8 +137,8 @@ describe('names in the Host header', () => {
     '/nothing',
     '/mcp',
   ]
-  test.each(paths)('%s is served under names of ours only', async (path) => {
-    expect((await knock(h.url + path, { headers: { host: 'evil.example.com' } })).status).toBe(403)
+  test.each(paths)('%s is served under configured names only', async (path) => {
+    expect((await sendRequest(h.url + path, { headers: { host: 'evil.example.com' } })).status).toBe(403)
     for (const host of [
       'localhost:4000',
       '10.1.2.3',
@@ -138,64 +146,64 @@ describe('names in the Host header', () => {
       'gate.example.com',
       'GATE.example.com:443',
     ])
-      expect((await knock(h.url + path, { headers: { host } })).status, host).not.toBe(403)
+      expect((await sendRequest(h.url + path, { headers: { host } })).status, host).not.toBe(403)
   })
 
-  test('probes of health are answered under every name', async () => {
+  test('health probes are served under every name', async () => {
     for (const path of ['/healthz', '/readyz'])
-      expect((await knock(h.url + path, { headers: { host: 'pod.internal' } })).status).toBe(200)
+      expect((await sendRequest(h.url + path, { headers: { host: 'pod.internal' } })).status).toBe(200)
   })
 
-  test('a socket opens under names of ours only', async () => {
+  test('a socket opens under configured names only', async () => {
     expect(await upgradeStatus(h.url, { host: 'evil.example.com' })).toBe(403)
     expect(await upgradeStatus(h.url, { host: 'gate.example.com' })).toBe(101)
   })
 
-  test('the journal of the demo is not told under a foreign name', async () => {
+  test("the demo's journal is not served under another name", async () => {
     const upstream = await startDemoUpstream({ port: 0 })
-    expect((await knock(`${upstream.url}/journal`, { headers: { host: 'evil.example.com' } })).status).toBe(
-      403,
-    )
-    expect((await knock(`${upstream.url}/journal`, {})).status).toBe(200)
+    expect(
+      (await sendRequest(`${upstream.url}/journal`, { headers: { host: 'evil.example.com' } })).status,
+    ).toBe(403)
+    expect((await sendRequest(`${upstream.url}/journal`, {})).status).toBe(200)
     await upstream.close()
   })
 })
 
-describe('the numbers of operators', () => {
-  test('may want a token', async () => {
+describe('metrics', () => {
+  test('can require a token', async () => {
     const metricsToken = 'scrape-0123456789abcdef'
     const guarded = await openHarness({ metricsToken })
     const status = async (headers: Record<string, string>) =>
-      (await knock(`${guarded.url}/metrics`, { headers })).status
+      (await sendRequest(`${guarded.url}/metrics`, { headers })).status
     expect(await status({})).toBe(401)
     expect(await status(bearer)).toBe(401)
     expect(await status({ authorization: `Bearer ${metricsToken}` })).toBe(200)
     await guarded.stop()
   })
 
-  test('may have an address of their own, which serves nothing else', async () => {
+  test('can have an address of their own, which serves nothing else', async () => {
     const apart = await openHarness({ metricsListen: { host: '127.0.0.1', port: 0 } })
     const own = apart.app.metricsUrl!
-    expect((await knock(`${apart.url}/metrics`, {})).status).toBe(404)
-    expect(await knock(`${own}/metrics`, {})).toMatchObject({
+    expect((await sendRequest(`${apart.url}/metrics`, {})).status).toBe(404)
+    expect(await sendRequest(`${own}/metrics`, {})).toMatchObject({
       status: 200,
       text: expect.stringContaining('gatehouse_sockets'),
     })
-    expect((await knock(`${own}/graphql?query={__typename}`, {})).status).toBe(404)
+    expect((await sendRequest(`${own}/graphql?query={__typename}`, {})).status).toBe(404)
     await apart.stop()
-    await expect(knock(`${own}/metrics`, {})).rejects.toThrow()
+    await expect(sendRequest(`${own}/metrics`, {})).rejects.toThrow()
   })
 })
 
 describe('the page for browsers', () => {
-  test('runs its own script only, in no frame, and keeps no key', async () => {
-    const { headers, text } = await knock(`${h.url}/graphql`, { headers: { accept: 'text/html' } })
+  test('runs only its own script, in no frame, and stores no key', async () => {
+    const { headers, text } = await sendRequest(`${h.url}/graphql`, { headers: { accept: 'text/html' } })
     const policy = String(headers['content-security-policy'])
     expect(policy).toMatch(/^default-src 'none'; script-src 'sha256-[\w+/=]{44}' blob:;/)
     expect(policy).toContain("frame-ancestors 'none'")
     expect(policy).toContain("connect-src 'self'")
     expect(headers['x-frame-options']).toBe('DENY')
-    // One script, whose hash is allowed; the switch that keeps headers in localStorage is off and not shown.
+    // One script, whose hash is allowed; the option that stores headers in localStorage is off and hidden.
     const script = text.slice(text.indexOf('<script>') + 8, text.lastIndexOf('</script>'))
     const { createHash } = await import('node:crypto')
     expect(policy).toContain(createHash('sha256').update(script).digest('base64'))

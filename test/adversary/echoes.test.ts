@@ -1,4 +1,4 @@
-/** No. 8: a tool that echoes a secret or a masked argument shows it to nobody: not in results, errors, events or logs. */
+/** A tool that echoes a secret or a masked argument reveals it nowhere: not in results, errors, events or logs. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
@@ -42,7 +42,7 @@ const told = [
   Buffer.from('tok_9f8e quoted u').toString('base64'),
 ]
 
-/** Everything that the project's people and subscribers can read about a call. */
+/** Everything that members of the project and subscribers can read about a call. */
 async function everythingAbout(id: string): Promise<string> {
   const call = await h.gql(
     'query($id: ID!) { toolCall(id: $id) { status errorCode content structuredContent arguments attempts { startedAt } } }',

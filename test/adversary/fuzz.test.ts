@@ -1,6 +1,6 @@
 /**
- * Every field of the API with valid requests that were broken in one or two places: no fault of ours, no stall, no growth
- * of memory, no byte of another tenant. `npm run fuzz` tries 50,000 of them, and as many messages of MCP.
+ * Sends every field of the API valid requests with one or two broken values: no internal error, no stall, no growth of
+ * memory, no byte of another tenant. `npm run fuzz` tries 50,000 of them, and as many MCP messages.
  */
 import fc from 'fast-check'
 import { sql } from 'drizzle-orm'
@@ -34,13 +34,13 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-/** What would take the things away that all other cases need, or slow them down. */
+/** Fields that would delete what all other cases need, or slow them down. */
 const leftOut = /^(delete|revoke|disconnect|setRateLimit|createProject)/
 const fields = rootFields.filter(({ name, kind }) => kind !== 'subscription' && !leftOut.test(name))
 const scalars = ['ID', 'String', 'Int', 'Float', 'Boolean', 'JSON', 'JSONObject', 'JSONSchema', 'DateTime']
 const cases = fuzzCases(1000)
 
-/** A field, a place of its arguments to fill beside what must be there, and what is broken afterwards. */
+/** A field, optional arguments to fill in addition to the required ones, and what is broken afterwards. */
 const broken = fc.record({
   root: fc.constantFrom(...fields),
   place: fc.nat(),
@@ -49,7 +49,7 @@ const broken = fc.record({
   ),
 })
 
-/** Everything that the other tenant has, as the database sees it. */
+/** Everything that the other tenant owns, read from the database. */
 async function heldBy(projectId: string): Promise<unknown[]> {
   const tables = [
     'tools',
@@ -72,7 +72,7 @@ async function heldBy(projectId: string): Promise<unknown[]> {
 }
 
 test(
-  'broken requests are refused or served, in time, and touch nobody else',
+  'broken requests are refused or served, in time, and change nothing of another tenant',
   { timeout: 240_000 + cases * 100 },
   async () => {
     const before = await heldBy(theirs.id)

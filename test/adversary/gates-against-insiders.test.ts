@@ -1,4 +1,4 @@
-/** Issue 12, number 12: one person is one vote, programs never vote, and nobody opens a gate in passing. */
+/** One person is one vote, program keys never vote, and a gate is opened only by an explicit permission. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callRaw } from '../support/bridge.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
@@ -37,7 +37,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** A key of this role that another key has made. */
+/** A key with this role, made by another key. */
 async function keyBy(secret: string, input: object): Promise<{ secret: string; id: string }> {
   const made = await h.mutate(
     'createApiKey',
@@ -69,7 +69,7 @@ async function verdict(id: string, key: string, more: object = {}): Promise<stri
 }
 
 describe('a quorum counts people', () => {
-  test('an admin who makes approver keys is one of them, by whatever key and however long the chain', async () => {
+  test('an admin who makes approver keys counts as one person, by whatever key and however long the chain', async () => {
     const admin = await gate.key({ role: 'ADMIN' })
     const one = await keyBy(admin.secret, { role: 'APPROVER' })
     const second = await keyBy(admin.secret, { role: 'ADMIN' })
@@ -83,7 +83,7 @@ describe('a quorum counts people', () => {
     expect(await verdict(id, other.secret)).toBe('APPROVED')
   })
 
-  test('so is a person with a token, with the keys that this person made', async () => {
+  test('a person with a token counts as one, with the keys that this person made', async () => {
     const ada = () => provider.token({ sub: 'ada' })
     const made = await keyBy(await ada(), { role: 'APPROVER' })
     const { id } = await asked({ quorum: 2 })
@@ -92,7 +92,7 @@ describe('a quorum counts people', () => {
     expect(await verdict(id, await provider.token({ sub: 'grace' }))).toBe('APPROVED')
   })
 
-  test('votes of one person at the same instant, by different keys, count once', async () => {
+  test('simultaneous votes of one person by different keys count once', async () => {
     const admin = await gate.key({ role: 'ADMIN' })
     const keys = await Promise.all([1, 2, 3].map(() => keyBy(admin.secret, { role: 'APPROVER' })))
     const { id } = await asked({ quorum: 2 })
@@ -100,7 +100,7 @@ describe('a quorum counts people', () => {
     expect(answers.toSorted()).toEqual(['CONFLICT', 'CONFLICT', 'PENDING'])
   })
 
-  test('whoever asked is left out with every key that this person made', async () => {
+  test('the requester is excluded with every key that this person made', async () => {
     const admin = await gate.key({ role: 'ADMIN' })
     const approver = await keyBy(admin.secret, { role: 'APPROVER' })
     const { id } = await asked({ excludeRequester: true }, admin.secret)
@@ -139,7 +139,7 @@ describe('changing a gate', () => {
     return errors?.[0]?.extensions?.['action'] ?? answer.code ?? answer.__typename
   }
 
-  test('needs gates:Update, which no developer and no tools:* has; the rest of a tool does not', async () => {
+  test('needs gates:Update, which no developer and no tools:* has; other fields of a tool do not', async () => {
     const developer = await gate.key({ role: 'DEVELOPER' })
     const custom = await gate.key({
       policy: { statement: [{ effect: 'Allow', action: ['tools:*', 'agents:*'], resource: ['*'] }] },
@@ -167,7 +167,7 @@ describe('changing a gate', () => {
     })
   })
 
-  test('is what renaming or fixing an argument is that the gate judges', async () => {
+  test('includes renaming or presetting an argument that the gate judges', async () => {
     const developer = await gate.key({ role: 'DEVELOPER' })
     const when = { properties: { amount: { minimum: 100 } }, required: ['amount'] }
     const tool = await gate.gated({ mode: 'WHEN', when })
@@ -179,7 +179,7 @@ describe('changing a gate', () => {
     expect(await update('Tool', { id: tool.id, config })).toBe('UpdateToolPayload')
   })
 
-  test('is audited and told, with who did it', async () => {
+  test('is audited and emits an event, with the principal', async () => {
     const admin = await gate.key({ role: 'ADMIN' })
     const tool = await gate.gated({ autoApprove: false })
     const agentId = await cast.agent({ gate: { autoApprove: false } })
@@ -202,7 +202,7 @@ describe('changing a gate', () => {
       })
   })
 
-  test.skipIf(!hasPostgres)('is not undone by somebody who read the tool or agent before it', async () => {
+  test.skipIf(!hasPostgres)('is not undone by an update that read the tool or agent before it', async () => {
     const database = await postgresDatabase()
     const own = await openHarness({ databaseUrl: database.url })
     try {
@@ -282,7 +282,7 @@ describe('a project where changes of gates need a second person', () => {
     return (data['node'].gate ?? data['node'].own)?.mode ?? null
   }
 
-  test('nobody changes one alone, and the rest of a tool is changed as ever', async () => {
+  test('nobody changes one alone; other fields of a tool are changed as before', async () => {
     const open = { id: own.toolId, gate: { autoApprove: true } }
     expect(await h.mutate('updateTool', open, 'tool { id }', own.ann)).toMatchObject({
       code: 'CONFLICT',
@@ -295,7 +295,7 @@ describe('a project where changes of gates need a second person', () => {
     expect(await modeOf(own.toolId)).toBe('ALWAYS')
   })
 
-  test('one proposes and another one confirms; who proposed cannot, by any key', async () => {
+  test('one person proposes and another confirms; the proposer cannot, by any key', async () => {
     const { gateChange } = await propose({
       targetId: own.toolId,
       gate: { autoApprove: true },
@@ -313,7 +313,7 @@ describe('a project where changes of gates need a second person', () => {
     expect(await decide(gateChange.id, own.ben)).toMatchObject({ code: 'CONFLICT' })
   })
 
-  test('of several who confirm at the same instant one does it', async () => {
+  test('of several simultaneous confirmations one succeeds', async () => {
     const { gateChange } = await propose({ targetId: own.agentId, removeGate: true })
     const answers = await Promise.all([1, 2, 3].map(() => decide(gateChange.id, own.ben)))
     expect(answers.filter((answer) => answer['gateChange'])).toHaveLength(1)
@@ -326,14 +326,14 @@ describe('a project where changes of gates need a second person', () => {
     expect(data['agent'].version).toBe(2)
   })
 
-  test('what was changed since is not what was proposed', async () => {
+  test('a proposal for a target that changed since is refused', async () => {
     const { gateChange } = await propose({ targetId: own.toolId, gate: { quorum: 2 } })
     await h.mutate('updateTool', { id: own.toolId, description: 'changed' }, 'tool { id }', own.ann)
     expect(await decide(gateChange.id, own.ben)).toMatchObject({ code: 'CONFLICT' })
     expect((await decide(gateChange.id, own.ann, 'REJECT'))['gateChange'].status).toBe('REJECTED')
   })
 
-  test('the rule itself is taken back by two people only', async () => {
+  test('two people are needed to remove the rule itself', async () => {
     const alone = await h.mutate(
       'updateProject',
       { id: own.id, gatesNeedSecond: false },
@@ -350,7 +350,7 @@ describe('a project where changes of gates need a second person', () => {
 })
 
 describe('a tool for agents only', () => {
-  test('is not called directly, and is called through an agent, whose gate then holds', async () => {
+  test('is not called directly, and is called through an agent, whose gate then applies', async () => {
     const tool = await gate.gated({ autoApprove: true }, { agentsOnly: true })
     const call = gate.call(tool.id, { amount: 1 })
     await expect(call).rejects.toThrow(/FORBIDDEN.*tools:Call/)

@@ -1,4 +1,4 @@
-/** No. 7: one tenant takes all that it can get, and another is served as if it were alone. */
+/** One tenant uses all that it can get, and another is served as if it were alone. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
@@ -48,7 +48,7 @@ async function start({ key, agentId }: Tenant): Promise<string> {
   return (await h.mutate('startGeneration', input, 'generation { id }', key))['generation'].id
 }
 
-/** Runs one after the other to their end. */
+/** Runs generations one after the other to their end. */
 async function runs(one: Tenant, count: number): Promise<number[]> {
   const took: number[] = []
   for (let i = 0; i < count; i++) {
@@ -78,7 +78,7 @@ test('runs of a modest tenant end while a greedy one holds every slot and has a 
   expect(upstream.seen.filter((one) => one.url === '/slow')).toHaveLength(8)
 })
 
-test('a key and a project have an end of streams, and what is closed makes room again', async () => {
+test('streams of a key and of a project are limited, and a closed one can be replaced', async () => {
   const few = await openHarness({ maxStreamsPerKey: 4, maxStreamsPerProject: 6 })
   try {
     const keyOf = async (name: string) =>

@@ -1,4 +1,7 @@
-/** No. 17: what a tool's users see of its configuration, what a refusal tells of our network, and what files may hold. */
+/**
+ * What users of a tool see of its configuration, what a refusal reveals of the network, and what file names may
+ * contain.
+ */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,7 +31,7 @@ afterAll(async () => {
   await rm(blobDir, { recursive: true, force: true })
 })
 
-test('presets and literal headers are shown to those who may change the tool, and to nobody else', async () => {
+test('presets and literal headers are shown only to those who may change the tool', async () => {
   const literal = 'Bearer literal-token'
   const http = {
     url: 'https://closed.test/',
@@ -59,7 +62,7 @@ test('presets and literal headers are shown to those who may change the tool, an
   })
 })
 
-test('a name that means a private address is told of as one that does not exist', async () => {
+test('a name that resolves to a private address is reported like one that does not exist', async () => {
   const errorOf = async (host: string) => {
     const http = { url: `http://${host}/`, method: 'GET', inputSchema: objectSchema({}) }
     const name = `to_${host.replace('.', '_')}`
@@ -87,13 +90,13 @@ const put = (url: string, body: BodyInit) =>
     duplex: 'half',
   } as RequestInit)
 
-test('a file name that turns the direction of reading is refused', async () => {
+test('a file name with bidirectional control characters is refused', async () => {
   for (const name of ['photo\u202Egnp.exe', 'a\u2066b', 'x\u200F.txt', 'line\u2028.txt'])
     expect(await announce(name)).toMatchObject({ __typename: 'ValidationError' })
   expect(await announce('قائمة 清单 👩‍🚀.txt')).toMatchObject({ __typename: 'PresignUploadPayload' })
 })
 
-test('of two uploads by one link at once the first ends: one comes at a time', async () => {
+test('of two simultaneous uploads by one link the first ends: one upload at a time', async () => {
   const { uploadUrl } = await announce('slow.txt')
   const drafts = () => readdir(join(blobDir, 'drafts')).catch(() => [])
   const body = new ReadableStream<Uint8Array>({ start: (to) => to.enqueue(Buffer.from('first')) })
@@ -107,7 +110,7 @@ test('of two uploads by one link at once the first ends: one comes at a time', a
   await expect.poll(drafts).toEqual([])
 })
 
-test('the files of a project have room together, also when they come at once', async () => {
+test('the files of a project share one quota, also when they arrive together', async () => {
   const links = await Promise.all(['a', 'b', 'c', 'd'].map(announce))
   const statuses = await Promise.all(
     links.map(async ({ uploadUrl }) => (await put(uploadUrl, 'x'.repeat(400))).status),

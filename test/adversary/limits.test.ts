@@ -1,4 +1,4 @@
-/** Rate limits: shared by replicas, told in headers and answers, set through the API, waited for inside a run. */
+/** Rate limits: shared by replicas, shown in headers and responses, set through the API, waited for inside a run. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { perMinute } from '../../src/core/buckets.ts'
@@ -15,7 +15,7 @@ import { makeCast, type Cast } from '../support/story.ts'
 const clock = { now: () => Date.now() }
 
 describe('buckets that replicas share', () => {
-  /** Takes one token at a time through both replicas until nothing is there; answers how many there were. */
+  /** Takes tokens alternately through both replicas until none is left; returns how many there were. */
   async function drain(stores: BucketStore[], capacity: number): Promise<number> {
     const replicas = stores.map((store) => createSharedBuckets(clock, silentLog, store))
     const rule = { capacity, perMs: 1 / 60_000 }
@@ -28,7 +28,7 @@ describe('buckets that replicas share', () => {
     return taken
   }
 
-  test.skipIf(!hasRedis)('in Redis give no more than there is, whoever asks', async () => {
+  test.skipIf(!hasRedis)('in Redis never give more than the capacity, whichever replica takes', async () => {
     const stores = [1, 2].map(() => redisBuckets(redisUrl, `test:${randomUUID()}`))
     const shared = redisBuckets(redisUrl, `test:${randomUUID()}`)
     await expect
@@ -39,27 +39,30 @@ describe('buckets that replicas share', () => {
         ),
       )
       .toBe(1)
-    // What one replica holds of its chunk the other cannot take.
+    // Tokens that one replica has reserved are not available to the other.
     const taken = await drain([shared, shared], 200)
     expect(taken).toBeGreaterThanOrEqual(190)
     expect(taken).toBeLessThanOrEqual(200)
     await Promise.all([...stores, shared].map((store) => store.close()))
   })
 
-  test.skipIf(!hasPostgres)('in PostgreSQL give no more than there is, whoever asks', async () => {
-    const stage = await openStage('PostgreSQL')
-    const stores = stage.replicas.map(({ app }) => postgresBuckets(app.services.db))
-    const taken = await drain(stores, 200)
-    expect(taken).toBeGreaterThanOrEqual(190)
-    expect(taken).toBeLessThanOrEqual(200)
-    expect(await stage.rows(`select relpersistence from pg_class where relname = 'rate_buckets'`)).toEqual([
-      { relpersistence: 'u' },
-    ])
-    await Promise.all(stores.map((store) => store.close()))
-    await stage.close()
-  })
+  test.skipIf(!hasPostgres)(
+    'in PostgreSQL never give more than the capacity, whichever replica takes',
+    async () => {
+      const stage = await openStage('PostgreSQL')
+      const stores = stage.replicas.map(({ app }) => postgresBuckets(app.services.db))
+      const taken = await drain(stores, 200)
+      expect(taken).toBeGreaterThanOrEqual(190)
+      expect(taken).toBeLessThanOrEqual(200)
+      expect(await stage.rows(`select relpersistence from pg_class where relname = 'rate_buckets'`)).toEqual([
+        { relpersistence: 'u' },
+      ])
+      await Promise.all(stores.map((store) => store.close()))
+      await stage.close()
+    },
+  )
 
-  test('ask the shared place once for many requests', async () => {
+  test('ask the shared store once for many requests', async () => {
     let asked = 0
     const store: BucketStore = {
       take: async (_name, rule, _needed, chunk) => (asked++, { granted: chunk, left: rule.capacity }),
@@ -70,7 +73,7 @@ describe('buckets that replicas share', () => {
     expect(asked).toBeLessThanOrEqual(4)
   })
 
-  test('refuse nobody because the shared place is away, and count by themselves', async () => {
+  test('refuse nobody while the shared store is unreachable, and count locally', async () => {
     const store: BucketStore = { take: () => Promise.reject(new Error('away')), close: async () => {} }
     const shared = createSharedBuckets(clock, silentLog, store)
     const rule = { capacity: 10, perMs: 1 / 60_000 }
@@ -115,13 +118,13 @@ describe('a key', () => {
       const h = i % 2 ? one : two
       statuses.push((await h.gql('{ __typename }', {}, made.secret)).status)
     }
-    // The other replica may have believed the usual limit before the bell rang; it did not know the key.
+    // The other replica may have used the default limit before the hint arrived; it did not know the key.
     expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(21)
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(18)
     await stage.close()
   })
 
-  test('hears what is left in every answer, and when to come back', async () => {
+  test('gets the remaining tokens in every response, and the time to retry', async () => {
     const h = await openHarness({ requestsPerMinute: 3 })
     const first = await post(h, { query: '{ __typename }' })
     expect(first.headers.get('ratelimit-policy')).toBe('"key";q=3;w=60')
@@ -135,7 +138,7 @@ describe('a key', () => {
     await h.stop()
   })
 
-  test('over MCP hears an answer with the time to wait, not a fault of the transport', async () => {
+  test('gets an MCP error with the time to wait over MCP, not a transport error', async () => {
     const h = await openHarness({ requestsPerMinute: 1 })
     await post(h, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, '/mcp')
     const refused = await post(h, { jsonrpc: '2.0', id: 'two', method: 'tools/list' }, '/mcp')
@@ -149,7 +152,7 @@ describe('a key', () => {
     await h.stop()
   })
 
-  test('pays for operations by their cost, and gets back what they did not cost', async () => {
+  test('pays for operations by their cost, and gets back what they did not use', async () => {
     const h = await openHarness({ costPerMinute: 100 })
     const small = (await (await post(h, { query: '{ viewer { id } }' })).json()) as any
     expect(small.extensions.cost).toEqual({
@@ -206,7 +209,7 @@ describe('limits through the API', () => {
     if (audit.data) expect(JSON.stringify(audit.data)).toContain('limits:Set')
   })
 
-  test('need the right, a thing of the project, and a number', async () => {
+  test('need the permission, a resource of the project, and a number', async () => {
     const made = async (role: string) =>
       ((await h.mutate('createApiKey', { name: role, role }, 'secret')) as any).secret
     const denied = { scope: 'TOOL', targetId: cast.tools.look, perMinute: 1 }
@@ -217,7 +220,7 @@ describe('limits through the API', () => {
     expect(await set({ ...denied, perMinute: 0 })).toMatchObject({ code: 'INVALID' })
   })
 
-  test('of a project holds for all its keys', async () => {
+  test('of a project apply to all its keys', async () => {
     const { project } = (await h.mutate('createProject', { name: 'tight' }, 'project { id }')) as any
     const key = (
       (await h.mutate('createApiKey', { projectId: project.id, name: 'k', role: 'ADMIN' }, 'secret')) as any
@@ -229,7 +232,7 @@ describe('limits through the API', () => {
     expect((await h.gql('{ viewer { id } }')).status).toBe(200)
   })
 
-  test('of a tool refuses a direct call with the time to wait; a repeat is no use', async () => {
+  test('of a tool refuse a direct call with the time to wait; a repeat is refused as well', async () => {
     await set({ scope: 'TOOL', targetId: cast.tools.act, perMinute: 1, burst: 1 })
     const gql = (idempotencyKey: string) =>
       h.gql(
@@ -246,7 +249,7 @@ describe('limits through the API', () => {
     await set({ scope: 'TOOL', targetId: cast.tools.act })
   })
 
-  test('of an agent refuses runs that are started too often', async () => {
+  test('of an agent refuse runs that are started too often', async () => {
     const agentId = await cast.agent()
     await set({ scope: 'AGENT', targetId: agentId, perMinute: 1, burst: 1 })
     const start = () => h.mutate('startGeneration', { agentId, prompt: 'hello' }, 'generation { id }')
@@ -254,7 +257,7 @@ describe('limits through the API', () => {
     expect(await start()).toMatchObject({ code: 'LIMITED' })
   })
 
-  test('over the bridge are told to the model in words', async () => {
+  test('over the bridge are explained to the model in text', async () => {
     const agentId = await cast.agent({ mcp: { enabled: true } })
     await set({ scope: 'TOOL', targetId: cast.tools.look, perMinute: 1, burst: 1 })
     const call = async (id: number) => {
@@ -285,10 +288,10 @@ describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as c
     })
     afterAll(() => stage.close())
 
-    test('a limited call is no error: it waits until tokens are back, and the run sleeps meanwhile', async () => {
+    test('a limited call is not an error: it waits for tokens, and the run sleeps meanwhile', async () => {
       const [h] = stage.replicas as [Harness]
       const { toolId, agentId } = await stage.payer({ autoApprove: true })
-      // One at once, and another every second.
+      // A burst of one, and another token each second.
       await h.mutate(
         'setRateLimit',
         { scope: 'TOOL', targetId: toolId, perMinute: 60, burst: 1 },
@@ -306,7 +309,7 @@ describe.each(['PGlite', ...(hasPostgres ? (['PostgreSQL'] as const) : [])] as c
       ])
       expect(stage.cast.upstream.seen.length - before).toBe(3)
       const starts = done['toolCalls'].map((call: any) => Date.parse(call.startedAt)).toSorted()
-      // Each second brings one token; the clocks of buckets and rows are the database's, or this process's.
+      // Each second adds one token; buckets and rows use the database's clock, or this process's.
       expect(starts[2] - starts[0]).toBeGreaterThan(1500)
     })
 

@@ -1,4 +1,4 @@
-/** Issue 12, number 16: a login belongs to the browser that confirmed it; a link sent to somebody attaches nobody's account. */
+/** A login belongs to the browser that confirmed it: a link sent to another person attaches no account. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   protect,
@@ -15,7 +15,7 @@ let issuer: AuthorizationServer
 let server: ModernServer
 let toolId: string
 let key: string
-/** The page of a login that somebody has begun. */
+/** The link of a login that another principal started. */
 let link: string
 
 beforeAll(async () => {
@@ -62,7 +62,7 @@ const post = (fields: Record<string, string>, headers: Record<string, string> = 
 const stateOf = (url: string) => new URL(url).searchParams.get('state')!
 
 describe.skipIf(!hasPeers)('the page of a login', () => {
-  test('names tool, project, who began it and where it leads, and none of it is markup', async () => {
+  test('names tool, project, principal and target host, all escaped', async () => {
     const response = await fetch(link)
     const html = await response.text()
     expect(response.status).toBe(200)
@@ -95,7 +95,7 @@ describe.skipIf(!hasPeers)('the page of a login', () => {
     }
   })
 
-  test('sends nobody anywhere before it is confirmed, and shows nothing of a login that is none', async () => {
+  test('redirects nobody before it is confirmed, and reveals nothing about an unknown login', async () => {
     expect((await fetch(link, { redirect: 'manual' })).headers.get('location')).toBeNull()
     expect((await fetch(link, { method: 'HEAD' })).headers.getSetCookie()).toEqual([])
     const none = await fetch(`${h.url}/oauth/login?state=${'a'.repeat(43)}`)
@@ -105,7 +105,7 @@ describe.skipIf(!hasPeers)('the page of a login', () => {
 })
 
 describe.skipIf(!hasPeers)('a victim', () => {
-  test('who is sent to the authorization server itself comes back without having confirmed: nothing is attached', async () => {
+  test('who is sent to the authorization server directly returns without a confirmation: nothing is attached', async () => {
     const attacker: Jar = new Map()
     const address = await confirmLogin(link, attacker)
     const page = await browse(address)
@@ -141,12 +141,12 @@ describe.skipIf(!hasPeers)('a form of another site', () => {
     const page = await fetch(link)
     const cookie = page.headers.getSetCookie()[0]!.split(';')[0]!
     const token = /name="token" value="([^"]+)"/.exec(await page.text())![1]!
-    const stranger = (await fetch(link)).headers.getSetCookie()[0]!.split(';')[0]!
+    const otherCookie = (await fetch(link)).headers.getSetCookie()[0]!.split(';')[0]!
     const refused = [
       await post({ state, token }),
       await post({ state }, { cookie }),
       await post({ state, token: '' }, { cookie }),
-      await post({ state, token }, { cookie: stranger }),
+      await post({ state, token }, { cookie: otherCookie }),
       await post({ state, token }, { cookie, 'sec-fetch-site': 'cross-site' }),
       await post(
         { state: stateOf((await h.mutate('connectUpstream', { toolId }, 'url', key))['url']), token },

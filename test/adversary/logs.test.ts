@@ -1,4 +1,4 @@
-/** No. 15: what providers, databases and tools say in their errors stays out of the log. */
+/** What providers, databases and tools write in their errors stays out of the log. */
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loggable } from '../../src/core/loggable.ts'
@@ -54,7 +54,7 @@ test('a query that fails logs its code and not its parameters', async () => {
   expect(shown).not.toContain('s3cret')
 })
 
-test('what is shown of an error are listed facts: kind, codes and places, and words only of our own', () => {
+test('an error is logged by allow-list: kind, codes and stack, and only our own messages', () => {
   class Foreign extends Error {
     override name = 'AI_APICallError'
     statusCode = 500

@@ -1,4 +1,4 @@
-/** No. 8 and 9: what is masked cannot be found out by asking, and a mask that is handed back means "unchanged". */
+/** Masked values cannot be found out by queries, and a mask that is sent back means "unchanged". */
 import { createHash } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -46,7 +46,7 @@ async function asked(): Promise<{ name: string; toolId: string; approval: Record
 }
 const ran = (name: string) => gate.paid(name).map((one) => one.body)
 
-test('an edit that hands the masks back runs with the values that they stand for', async () => {
+test('an edit that sends the masks back runs with the original values', async () => {
   const { name, approval } = await asked()
   const shown = approval['arguments']
   expect(shown).toMatchObject({ pin: '[masked]', cards: [{ number: '[masked]' }, { number: '[masked]' }] })
@@ -56,7 +56,7 @@ test('an edit that hands the masks back runs with the values that they stand for
   await expect.poll(() => ran(name)).toEqual([{ ...args, amount: 7 }])
 })
 
-test('a mask that nobody can tell the meaning of is refused with its place, and the approval stays pending', async () => {
+test('a mask whose meaning is ambiguous is refused with its path, and the approval stays pending', async () => {
   const { name, approval } = await asked()
   const shown = approval['arguments']
   const moved = { ...shown, cards: [shown.cards[1], shown.cards[0]] }
@@ -82,7 +82,7 @@ test('a mask that nobody can tell the meaning of is refused with its place, and 
   await expect.poll(() => ran(name)).toEqual([{ ...args, cards: whole.cards }])
 })
 
-test('a digest does not tell which of all PINs it was made over', async () => {
+test('a digest does not reveal which PIN it was made over', async () => {
   const { approval } = await asked()
   const [row] = await query<{
     tool: string
@@ -108,7 +108,7 @@ test('a digest does not tell which of all PINs it was made over', async () => {
     ).not.toBe(known)
 })
 
-test('a draft gate finds out nothing about a masked argument, however often it is asked', async () => {
+test('a draft gate reveals nothing about a masked argument, however often it is evaluated', async () => {
   const { name, toolId, approval } = await asked()
   await gate.decide(approval['id'], 'APPROVE')
   await expect.poll(() => ran(name)).toHaveLength(1)

@@ -1,4 +1,4 @@
-/** Found by the fuzzer: a value whose `toString` is no function, where a text is expected. `String` throws for it. */
+/** Found by the fuzzer: a value whose `toString` is not a function, where text is expected. `String` throws for it. */
 import { expect, test } from 'vitest'
 import { errorResult } from '../../src/core/content.ts'
 import { asText } from '../../src/core/json.ts'
@@ -10,13 +10,13 @@ import { openHarness } from '../support/harness.ts'
 
 const odd = { toString: [[1]], toJSON: 2 }
 
-test('it is told as JSON', () => {
+test('it is shown as JSON', () => {
   expect(asText(odd)).toBe('{"toString":[[1]],"toJSON":2}')
   expect(asText(undefined)).toBe('undefined')
   expect(asText(5)).toBe('5')
 })
 
-test('as the name of a tool over MCP it is a refusal', async () => {
+test('as the name of a tool over MCP it is refused', async () => {
   const h = await openHarness()
   const agent = await makeGatedAgent(h)
   try {
@@ -42,7 +42,7 @@ test('as the name of a tool over MCP it is a refusal', async () => {
   }
 })
 
-test('as the name in the list of an upstream it costs that entry only', async () => {
+test("as the name in an upstream's list it costs that entry only", async () => {
   const list = {
     tools: [
       { name: odd, inputSchema: {} },
@@ -55,7 +55,7 @@ test('as the name in the list of an upstream it costs that entry only', async ()
   expect(catalog.notes).toHaveLength(1)
 })
 
-test('in what a gateway answered instead of a tool it leaves the call unknown', () => {
+test('in the response of a gateway instead of the tool it leaves the call unknown', () => {
   const cause = errorResult('http_error', 'x')
   cause.structuredContent = { error: { code: 'x', message: odd } } as never
   expect(unknownResult(cause).isError).toBe(true)

@@ -1,4 +1,6 @@
-/** Issue 12, number 14: resources and prompts of an upstream pass no rule by: off unless switched on, policy, gate, ledger, audit. */
+/**
+ * Resources and prompts of an upstream obey every rule: off by default, then policy, gate, tool call record and audit.
+ */
 import { Client } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { gateStory, type GateStory } from '../support/gate-story.ts'
@@ -29,7 +31,7 @@ afterAll(async () => {
 })
 
 let made = 0
-/** An agent with the upstream behind these rules; answers its address, and the tool. */
+/** Makes an agent with an upstream that has these relay settings; returns its address, and the tool. */
 async function agentWith(relay: object | null, more: object = {}, own: object = {}) {
   const config = { mcp: { url: modern.url, ...(relay ? { relay } : {}) } }
   const { tool, ...refused } = await h.mutate(
@@ -56,8 +58,8 @@ const sent = (method: string) => modern.seen.filter((one) => one.method === meth
 const all = { resources: ['*'], prompts: ['*'] }
 const uri = 'test://one'
 
-describe('an upstream for which nothing was switched on', () => {
-  test('offers neither, and is not asked', async () => {
+describe('an upstream without relay settings', () => {
+  test('offers neither resources nor prompts, and is not asked', async () => {
     const { url, name } = await agentWith(null)
     const client = await connected(url)
     expect(client.getServerCapabilities()).not.toHaveProperty('resources')
@@ -67,7 +69,7 @@ describe('an upstream for which nothing was switched on', () => {
     expect([...sent('resources/read'), ...sent('prompts/get')]).toEqual([])
   })
 
-  test('shows nothing of the one where the other is switched on', async () => {
+  test('reads no resources where only prompts are relayed', async () => {
     const { url, name } = await agentWith({ prompts: ['gr*'] })
     const client = await connected(url)
     expect((await client.listPrompts()).prompts.map((one) => one.name)).toEqual([`${name}_greet`])
@@ -77,7 +79,7 @@ describe('an upstream for which nothing was switched on', () => {
 })
 
 describe('patterns', () => {
-  test('let through what they name, and nothing that leads out of it', async () => {
+  test('allow what they name, and no path that leaves it', async () => {
     const { url } = await agentWith({ resources: ['test://public/*', 'test://one'] })
     const client = await connected(url)
     expect((await client.readResource({ uri: 'test://public/a' })).contents).toHaveLength(1)
@@ -94,7 +96,7 @@ describe('patterns', () => {
     expect(sent('resources/read')).toHaveLength(2)
   })
 
-  test('of prompts that name another hide this one', async () => {
+  test('of prompts that name another prompt hide this one', async () => {
     const { url, name } = await agentWith({ prompts: ['other'], resources: ['*'] })
     const client = await connected(url)
     await expect(client.getPrompt({ name: `${name}_greet` })).rejects.toThrow()
@@ -117,7 +119,7 @@ test('a policy without tools:Read, or without tools:Call, reads nothing', async 
   expect([...sent('resources/read'), ...sent('prompts/get')]).toEqual([])
 })
 
-test('a read stands in the ledger and in the audit, with who asked', async () => {
+test('a read is recorded as a tool call and audited, with its requester', async () => {
   const { url, toolId, name } = await agentWith(all)
   const reader = await gate.key({ role: 'CALLER' })
   const client = await connected(url, reader.secret)
@@ -156,7 +158,7 @@ describe.each([
   ['of the tool', { gate: { autoApprove: false } }, {}],
   ['of the agent', {}, { gate: { autoApprove: false } }],
 ])('the gate %s', (_whose, more, own) => {
-  test('stops a read until a person agrees; the same request then gets it, once', async () => {
+  test('stops a read until an approval; the same request then gets it, once', async () => {
     const { url, toolId } = await agentWith(all, more, own)
     const client = await connected(url)
     const pending = await client.readResource({ uri }).catch((error: unknown) => error)
@@ -175,7 +177,7 @@ describe.each([
     expect(sent('resources/read')).toHaveLength(1)
   })
 
-  test('tells of a rejection, and nothing was read', async () => {
+  test('reports a rejection, and nothing was read', async () => {
     const { url, name } = await agentWith(all, more, own)
     const client = await connected(url)
     await client.getPrompt({ name: `${name}_greet` }).catch(() => {})
@@ -187,7 +189,7 @@ describe.each([
   })
 })
 
-test('a read is no action that callTool or a model could name', async () => {
+test('a read is not an action that callTool or a model can name', async () => {
   const { toolId } = await agentWith(all)
   const answer = await gate.call(toolId, { uri }, { action: 'mcp:resources/read' })
   expect(answer).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['input', 'action'] }] })

@@ -1,4 +1,4 @@
-/** Issue 12, number 11: overrides of a run, tokens of one person, keys made by keys. None of them gains a right. */
+/** Overrides of a run, tokens of one person, keys made by keys: none of them gains a right. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { query } from '../../src/store/db/database.ts'
@@ -81,7 +81,7 @@ describe('overrides of a run', () => {
     [{ instructions: 'x'.repeat(99_990) }, ['input', 'instructions']],
   ]
 
-  test('that loosen anything are refused, each with its place', async () => {
+  test('that loosen a setting are refused, each with its path', async () => {
     const agentId = await cast.agent(tight())
     for (const [given, path] of looser()) {
       const answer = await start(agentId, given)
@@ -90,7 +90,7 @@ describe('overrides of a run', () => {
     }
   })
 
-  test('that tighten are taken, beside what the agent says', async () => {
+  test("that tighten are applied, together with the agent's own settings", async () => {
     const agentId = await cast.agent(tight())
     const made = await start(agentId, {
       instructions: 'Be brief.',
@@ -113,7 +113,7 @@ describe('overrides of a run', () => {
     })
   })
 
-  test('leave alone what they do not name', async () => {
+  test('leave other settings unchanged', async () => {
     const { look, act } = cast.tools
     const stepRules = [{ step: 2, activeToolIds: [act] }]
     const agentId = await cast.agent({ toolIds: [look, act], activeToolIds: [look], stepRules })
@@ -125,14 +125,14 @@ describe('overrides of a run', () => {
     expect(row!.settings).toMatchObject({ activeToolIds: [look], stepRules })
   })
 
-  test('with a schema of the answer take one of a bounded size', async () => {
+  test('with an outputSchema take one of a bounded size', async () => {
     const agentId = await cast.agent({ toolIds: [] })
     const big = { type: 'object', description: 'd'.repeat(70_000) }
     const answer = await start(agentId, { outputSchema: big })
     expect(answer).toMatchObject({ issues: [{ path: ['input', 'outputSchema'] }] })
   })
 
-  test('name another model only by who may change the agent', async () => {
+  test('name another model only with the permission to change the agent', async () => {
     const agentId = await cast.agent({ toolIds: [] })
     const caller = await makeKey({ role: 'CALLER' })
     const dearer = start(agentId, { model: 'openai/dearest' }, caller['secret'])
@@ -140,7 +140,7 @@ describe('overrides of a run', () => {
     expect((await start(agentId, { model: 'builtin/rehearsal' }))['generation'].id).toBeTruthy()
   })
 
-  test('cannot be brought in later, with the outputs of the client', async () => {
+  test('cannot be sent later, with the outputs of the client', async () => {
     const { ask, act } = cast.tools
     const agentId = await cast.agent({ toolIds: [ask, act], activeToolIds: [ask] })
     const id = await cast.start(agentId, 'call ask {"word":"w"}\nthen\ncall act {"word":"w"}')
@@ -160,7 +160,7 @@ describe('overrides of a run', () => {
 describe('tokens of one person', () => {
   const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds
 
-  /** A run that waits for its client and then acts, started with this token. */
+  /** A run that waits for its client and then calls a tool, started with this token. */
   async function waitingRun(token: string): Promise<{ id: string; callId: string }> {
     const platform = await platformTool()
     const agentId = await cast.agent({ toolIds: [cast.tools.ask, cast.tools.act, platform] })
@@ -194,7 +194,7 @@ describe('tokens of one person', () => {
     return done['toolCalls'].find((call: { name: string }) => call.name === 'own_tools').errorCode
   }
 
-  /** As if the token that started the run had ended. */
+  /** Moves the end of the token that started the run into the past. */
   async function end(id: string): Promise<void> {
     const past = new Date(Date.now() - 60_000).toISOString()
     await query(
@@ -203,7 +203,7 @@ describe('tokens of one person', () => {
     )
   }
 
-  test('start runs with their own role: that of a later token is not lent to them', async () => {
+  test('start runs with their own role: that of a later token does not apply to them', async () => {
     const weak = await provider.token({ sub: 'mallory', gatehouse_role: 'developer' })
     const agentless = await provider.token({ sub: 'mallory', gatehouse_role: 'viewer' })
     const run = await waitingRun(weak)
@@ -212,12 +212,12 @@ describe('tokens of one person', () => {
       sql`select requester from generations where id = ${run.id}`,
     )
     expect(row!.requester).toMatchObject({ role: 'developer', until: expect.stringMatching(/Z$/) })
-    // The newest token of the same person says viewer: the run keeps what it was started with.
+    // The newest token of the same person has the role viewer: the run keeps the role that it was started with.
     await h.gql('{ viewer { id } }', {}, agentless)
     expect(await outcome(run)).toBeNull()
   })
 
-  test('do not lend a stronger role to a run of a weaker one', async () => {
+  test('do not give a stronger role to a run of a weaker one', async () => {
     const run = await waitingRun(await provider.token({ sub: 'eve', gatehouse_role: 'caller' }))
     await query(
       h.app.services.db,
@@ -227,14 +227,14 @@ describe('tokens of one person', () => {
     expect(await outcome(run)).toBe('forbidden')
   })
 
-  test('end with their own time: a longer token of the same person lets nothing live on', async () => {
+  test('end at their own time: a longer token of the same person extends nothing', async () => {
     const run = await waitingRun(await provider.token({ sub: 'trent', exp: inSeconds(60) }))
     await h.gql('{ viewer { id } }', {}, await provider.token({ sub: 'trent', exp: inSeconds(100_000) }))
     await end(run.id)
     expect(await outcome(run)).toBe('forbidden')
   })
 
-  test('let runs live on for as long as the project says', async () => {
+  test("let runs continue for as long as the project's setting says", async () => {
     const { project } = await h.mutate(
       'updateProject',
       { id: projectId, runGraceSeconds: 600 },
@@ -247,7 +247,7 @@ describe('tokens of one person', () => {
     await h.mutate('updateProject', { id: projectId, runGraceSeconds: 0 }, 'project { id }')
   })
 
-  test('decide about nothing after their own end, however long another one lives', async () => {
+  test('decide nothing after their own end, however long another one lives', async () => {
     const { assertStillValid } = await import('../../src/domain/access/index.ts')
     const long = await provider.token({ sub: 'oscar', exp: inSeconds(100_000) })
     const { data } = await h.gql('{ viewer { id } }', {}, long)
@@ -282,7 +282,7 @@ describe('a key made by a key', () => {
     expect(child['apiKey']).toMatchObject({ expiresAt, createdBy: parent['apiKey'].id })
   })
 
-  test('votes no more than the key that made it', async () => {
+  test('may vote only if the key that made it may', async () => {
     const program = await makeKey({ role: 'ADMIN', votes: false })
     expect(program['apiKey'].votes).toBe(false)
     expect(await makeKey({ role: 'APPROVER', votes: true }, program['secret'])).toMatchObject({
@@ -315,7 +315,7 @@ describe('a key made by a key', () => {
     })
   })
 
-  test('lives on when whoever revokes says so, and can be ended later', async () => {
+  test('survives when the revocation says so, and can be revoked later', async () => {
     const parent = await makeKey({ role: 'ADMIN' })
     const child = await makeKey({ role: 'VIEWER' }, parent['secret'])
     const revoke = (keepMade: boolean) =>

@@ -1,4 +1,4 @@
-/** No. 5: schemas and patterns of strangers that take for ever. Each is refused or checked in time, and nothing stalls. */
+/** Untrusted schemas and patterns that take for ever: each is refused or checked in time, and nothing stalls. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
 import { allowedStallMs as mostStall, longestStall } from '../support/stall.ts'
@@ -25,7 +25,7 @@ const save = (inputSchema: JsonObject, more: object = {}) =>
     'tool { id }',
   )
 
-/** Each definition refers to the next one twice: 2^depth ways to the last. */
+/** Each definition refers to the next one twice: 2^depth paths to the last. */
 function fan(keyword: 'allOf' | 'anyOf', depth: number, last: JsonObject): JsonObject {
   const twice = (i: number) => ({ [keyword]: [{ $ref: `#/$defs/d${i}` }, { $ref: `#/$defs/d${i}` }] })
   const names = Array.from({ length: depth }, (_, i) => [`d${i}`, i === depth - 1 ? last : twice(i + 1)])
@@ -78,7 +78,7 @@ test.each(bombs)('a tool whose schema is %s is saved or refused in time', async 
   expect(stall).toBeLessThan(mostStall)
 })
 
-test('a schema whose presets cannot be worked out in time is refused with the place', async () => {
+test('a schema whose presets cannot be computed in time is refused with its path', async () => {
   const last = { properties: { secret: text, kind: text } }
   const schema = { type: 'object', ...fan('anyOf', 40, last), ...toD0 }
   let saved: Record<string, any> = {}
@@ -118,7 +118,7 @@ const values: [string, JsonObject, unknown][] = [
   ['a reference without end', field({ allOf: [{ $ref: '#/properties/value' }] }), 1],
 ]
 
-test.each(values)('a call against %s is answered in time', async (_name, schema, value) => {
+test.each(values)('a call against %s ends in time', async (_name, schema, value) => {
   const { tool } = await save({ type: 'object', ...schema })
   expect(tool?.id).toBeTruthy()
   let answer: Record<string, any> = {}
@@ -133,7 +133,7 @@ test.each(values)('a call against %s is answered in time', async (_name, schema,
   expect(stall).toBeLessThan(mostStall)
 })
 
-test('names of arguments that make a marked pattern backtrack are masked, all of them', async () => {
+test('argument names that make a marked pattern backtrack are masked, all of them', async () => {
   const { tool } = await save({
     type: 'object',
     patternProperties: { '^(a+)+$': { ...text, writeOnly: true } },
@@ -151,7 +151,7 @@ test('names of arguments that make a marked pattern backtrack are masked, all of
   expect(stall).toBeLessThan(mostStall)
 })
 
-test('an upstream that lists bombs keeps the rest of its list, and each bomb has its note', async () => {
+test('an upstream that lists such schemas keeps the rest of its list, and each one has a note', async () => {
   const server = await startModern()
   try {
     const give = (name: string, inputSchema?: JsonObject) =>

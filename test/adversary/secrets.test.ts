@@ -1,4 +1,4 @@
-/** Issue 12, number 13: a secret is used by who may use it, and goes to the hosts that it names. */
+/** A secret is used only with secrets:Use, and is sent only to the hosts that it names. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { mayGoTo } from '../../src/domain/secrets/hosts.ts'
@@ -10,7 +10,7 @@ import { hasPeers } from '../support/peers.ts'
 import { startModern } from '../support/upstream-servers.ts'
 
 let h: Harness
-/** The host that the secret is for, and one that somebody would like to have it. */
+/** The host that the secret is for, and one that tries to get it. */
 let friend: Loopback
 let thief: Loopback
 
@@ -115,7 +115,7 @@ describe('a key without secrets:Use', () => {
     expect(thief.seen).toEqual([])
   })
 
-  test('cannot point a tool that uses one elsewhere, nor change it otherwise', async () => {
+  test('cannot point a tool that uses one at another host, nor change it otherwise', async () => {
     const { tool } = await httpTool(friend.url, '{{secret:FREE}}')
     const http = {
       url: thief.url,
@@ -148,7 +148,7 @@ describe('a secret that names its hosts', () => {
     expect(friend.seen[0]!.headers['x-token']).toBe(value)
   })
 
-  test('is refused for any other when a tool is saved, tried or given to a provider', async () => {
+  test('is refused for any other when a tool is saved, tested or given to a provider', async () => {
     expect(await httpTool(thief.url, '{{secret:BOUND}}')).toMatchObject({
       issues: [{ path: ['input', 'config', 'http', 'headers', 'x-token'] }],
     })
@@ -169,7 +169,7 @@ describe('a secret that names its hosts', () => {
     expect(thief.seen).toEqual([])
   })
 
-  test('is judged when it is sent: what was saved before the hosts were named sends nothing', async () => {
+  test('is checked when it is sent: a tool saved before the hosts were named sends nothing', async () => {
     await set('LATER', {})
     const { tool } = await httpTool(thief.url, '{{secret:LATER}}')
     const mcp = await h.mutate(
@@ -202,7 +202,7 @@ describe('a secret that names its hosts', () => {
     expect(thief.seen).toEqual([])
   })
 
-  test('does not follow a redirect elsewhere, of a tool or an upstream', async () => {
+  test('does not follow a redirect to another host, of a tool or an upstream', async () => {
     const { tool } = await httpTool(`${friend.url}/away`, '{{secret:BOUND}}')
     await call(tool.id)
     await h.mutate(
@@ -215,7 +215,7 @@ describe('a secret that names its hosts', () => {
     expect(seenBy(thief)).not.toContain(value)
   })
 
-  test('stays behind with every header that is no public one, whoever sends it', async () => {
+  test('is not sent with any header but the public ones, whoever sends it', async () => {
     const headers = { 'x-goog-api-key': value, 'x-token': value, accept: 'text/plain' }
     await h.app.services.egress.fetch(`${friend.url}/away`, { headers })
     expect(thief.seen[0]!.headers).toMatchObject({ accept: 'text/plain' })
@@ -223,7 +223,7 @@ describe('a secret that names its hosts', () => {
   })
 
   test.skipIf(!hasPeers)(
-    'does not go to an authorization server that it does not name, nor does what proves it',
+    'does not go to an authorization server that it does not name, nor does an assertion signed with it',
     async () => {
       const issuer = await startAuthorizationServer(`${h.url}/oauth/callback`)
       const server = await startModern()
@@ -247,7 +247,7 @@ describe('a secret that names its hosts', () => {
     },
   )
 
-  test('keeps its hosts when its value is set again, until somebody says otherwise', async () => {
+  test('keeps its hosts when its value is set again, until the update names others', async () => {
     await set('KEPT', { allowedHosts: ['api.example.com'] })
     expect((await set('KEPT', {}))['secret'].allowedHosts).toEqual(['api.example.com'])
     expect((await set('KEPT', { allowedHosts: ['*.Example.com:8443'] }))['secret'].allowedHosts).toEqual([
@@ -292,7 +292,7 @@ describe('a secret that names its hosts', () => {
   })
 })
 
-test('a secret of before, which names no host, works as it did', async () => {
+test('an old secret, which names no host, works as before', async () => {
   await query(h.app.services.db, sql`update secrets set allowed_hosts = null where name = 'FREE'`)
   const { tool } = await httpTool(thief.url, '{{secret:FREE}}')
   expect(await call(tool.id)).toEqual({ isError: false, errorCode: null })

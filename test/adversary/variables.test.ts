@@ -1,4 +1,4 @@
-/** Number 1: one POST of variables, or of literals, must not stall the process, with and without a key. */
+/** One POST of variables, or of literals, must not stall the process, with and without a key. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { allowedStallMs, longestStall } from '../support/stall.ts'
@@ -7,7 +7,7 @@ import { openAcknowledged } from '../api/graphql/raw-socket.ts'
 let h: Harness
 beforeAll(async () => {
   h = await openHarness({ production: true })
-  // What is compiled at the first use is not what is measured.
+  // Compilation at the first use is not measured.
   await h.gql('{ viewer { id } }')
 })
 afterAll(() => h.stop())
@@ -63,7 +63,7 @@ describe('variables', () => {
       /INVALID|NOT_FOUND/,
     ],
   ]
-  test.each(bombs)('%s are answered with a typed error and stall nobody', async (_what, body, words) => {
+  test.each(bombs)('%s get a typed error and do not stall the process', async (_what, body, words) => {
     let answer: any
     const stall = await longestStall(async () => ([, answer] = await post(body)))
     expect(JSON.stringify(answer)).toMatch(words)
@@ -71,7 +71,7 @@ describe('variables', () => {
     expect(stall).toBeLessThan(allowedStallMs)
   })
 
-  test('the fault names the path of the list that is too long', async () => {
+  test('the error names the path of the list that is too long', async () => {
     const [status, answer] = await post(bodyOf(nodes, `{"ids":${list('"x"', 1001)}}`))
     expect(status).toBe(200)
     expect(answer.errors[0].extensions).toEqual({
@@ -80,14 +80,14 @@ describe('variables', () => {
     })
   })
 
-  test('the lists that operations take are not too long for the guard', async () => {
+  test('the lists that operations accept are within the limit of the guard', async () => {
     const [, answer] = await post(
       bodyOf(creating, `{"i":{"name":"many","toolIds":${list('"tool_x"', 1000)}}}`),
     )
     expect(answer.errors).toBeUndefined()
   })
 
-  test('without a key nothing of a large body is read, and the answer is 401 or 413', async () => {
+  test('without a key nothing of a large body is read, and the response is 401 or 413', async () => {
     const body = bodyOf(nodes, `{"ids":${list('{}', 340_000)}}`)
     const statuses: number[] = []
     const stall = await longestStall(async () => {
@@ -131,7 +131,7 @@ describe('literals', () => {
     expect(stall).toBeLessThan(allowedStallMs)
   })
 
-  test('a small variable inside a literal is still taken', async () => {
+  test('a small variable inside a literal is still accepted', async () => {
     const query = `mutation($x: JSON) { callTool(input: {toolId: "tool_x", arguments: {a: $x, b: [$x]}}) { __typename ... on Error { code } } }`
     const [, answer] = await post(bodyOf(query, '{"x":{"deep":[1,2,3]}}'))
     expect(answer.data.callTool).toEqual({ __typename: 'NotFoundError', code: 'NOT_FOUND' })

@@ -33,7 +33,7 @@ const refusals: Record<string, string> = {
   'auth/metadata-issuer-mismatch':
     'login: The server names another authorization server than the one that is configured. Nothing was sent to it.',
   'auth/resource-mismatch':
-    'login: The metadata of the server speaks of another server. Nothing was sent to its authorization server.',
+    'login: The metadata of the server describes another server. Nothing was sent to its authorization server.',
   'auth/scope-retry-limit': 'AUTHORIZATION_REQUIRED: authorization_required',
   // Its last tool does not say what kind of result it gives, as servers of this revision must: it is not believed.
   'sep-2322-client-request-state': 'CONNECTED: invalid_response',

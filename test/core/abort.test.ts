@@ -1,25 +1,25 @@
-/** Acting on a signal, whenever it fires. */
+/** Callbacks of abort signals. */
 import { expect, test } from 'vitest'
 import { onAbort } from '../../src/core/abort.ts'
 
-test('calls back once when the signal fires, and not after it was told to forget', () => {
+test('calls back once when the signal fires, and not after the listener was removed', () => {
   const abort = new AbortController()
-  const heard: string[] = []
-  onAbort(abort.signal, () => heard.push('kept'))
-  onAbort(abort.signal, () => heard.push('forgotten'))()
-  expect(heard).toEqual([])
+  const calls: string[] = []
+  onAbort(abort.signal, () => calls.push('kept'))
+  onAbort(abort.signal, () => calls.push('removed'))()
+  expect(calls).toEqual([])
   abort.abort()
   abort.abort()
-  expect(heard).toEqual(['kept'])
+  expect(calls).toEqual(['kept'])
 })
 
-test('calls back at once when the signal has fired before', () => {
-  let heard = 0
-  const forget = onAbort(AbortSignal.abort(), () => heard++)
-  expect(heard).toBe(1)
-  forget()
+test('calls back at once when the signal has already fired', () => {
+  let calls = 0
+  const remove = onAbort(AbortSignal.abort(), () => calls++)
+  expect(calls).toBe(1)
+  remove()
 })
 
-test('without a signal nothing ever happens', () => {
+test('without a signal it never calls back', () => {
   expect(() => onAbort(null, () => expect.unreachable())()).not.toThrow()
 })

@@ -36,7 +36,7 @@ test('a schema that is too deep or too large is refused before it is compiled', 
   })
 })
 
-test('faults of a value name path and rule and never the value', () => {
+test('issues name path and rule, never the value', () => {
   const schema = {
     type: 'object',
     properties: { a: { type: 'object', properties: { b: { type: 'integer' } }, required: ['b', 'c'] } },
@@ -49,13 +49,13 @@ test('faults of a value name path and rule and never the value', () => {
   ])
 })
 
-test('inherited names are no properties', () => {
+test('inherited names do not count as properties', () => {
   expect(issuesOf({ type: 'object', required: ['constructor'] }, {})).toEqual([
     { path: ['constructor'], message: 'is required' },
   ])
 })
 
-test('drafts differ where they should: items as a list means a tuple in draft-07 only', () => {
+test('a list of items is a tuple in draft-07 only', () => {
   const tuple = { items: [{ type: 'string' }] }
   expect(issuesOf({ $schema: 'http://json-schema.org/draft-07/schema#', ...tuple }, [1])).toHaveLength(1)
   expect(compileSchema(tuple)).toMatchObject({ ok: false })

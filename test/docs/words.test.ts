@@ -1,4 +1,6 @@
 /** The words of words.ts are not used. To hold more files to them, add an entry to `fileSets`. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { documents, read } from './documents.ts'
 import { rules, type Kind, type WordRule } from './words.ts'
@@ -16,12 +18,32 @@ const blank = (text: string) => text.replace(/[^\n]/g, ' ')
 const prose = (markdown: string) =>
   markdown.replace(/^```[\s\S]*?^```$/gm, blank).replace(/\]\([^)\s]+\)/g, blank)
 
+const root = join(import.meta.dirname, '../..')
+const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => `src/${path}`)
+/** Comments alone, and everything but comments: they are held to different rules. */
+const commentPattern = /\/\*[\s\S]*?\*\/|(?<=^|[\s;{}(,])\/\/[^\n]*/g
+const code = (content: string) => content.replace(commentPattern, blank)
+const comments = (content: string) => {
+  const rest = code(content)
+  return [...content].map((letter, i) => (letter === rest[i] && letter !== '\n' ? ' ' : letter)).join('')
+}
+
 const fileSets: FileSet[] = [
   {
     name: 'documents',
     kind: 'prose',
     files: documents,
     textOf: prose,
+  },
+  { name: 'comments in src', kind: 'prose', files: sources, textOf: comments },
+  { name: 'the code of src', kind: 'code', files: sources, textOf: code },
+  {
+    name: 'descriptions of the schema',
+    kind: 'prose',
+    files: ['docs/schema.graphql', 'docs/platform-actions.md'],
+    textOf: (content) => content,
   },
 ]
 

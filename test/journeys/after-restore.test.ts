@@ -1,4 +1,6 @@
-/** The command after a restore: what was under way is unknown, once, and clients of the lost future are told so. */
+/**
+ * The command after a restore: calls in flight become UNKNOWN, once, and cursors of the lost incarnation are refused.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -39,7 +41,7 @@ async function withServer<T>(work: (h: Harness) => Promise<T>): Promise<T> {
   }
 }
 
-/** A call as a process leaves it that is gone in the middle. */
+/** A call in the state that a process leaves when it dies in the middle. */
 function executing(db: Database, id: string, tool: string, projectId: string, generationId: string | null) {
   return query(
     db,
@@ -53,7 +55,7 @@ function executing(db: Database, id: string, tool: string, projectId: string, ge
 }
 
 test(
-  'calls under way become UNKNOWN once, leases end, and cursors tell which incarnation they are of',
+  'calls in flight become UNKNOWN once, leases end, and cursors name their incarnation',
   { timeout: 90_000 },
   async () => {
     const made = await withServer(async (h) => {

@@ -69,7 +69,7 @@ test('activeToolIds hides the other tools, and an empty list hides all', async (
   expect(toolNames(sent())).toEqual([])
 })
 
-test('a call of a tool that is not active is refused and the model is told which there are', async () => {
+test('a call of a tool that is not active is refused, and the model gets the list of active ones', async () => {
   const agentId = await cast.agent({ activeToolIds: [cast.tools.look] })
   const end = await run(agentId, 'call act {"word":"x"}', {}, 'toolCalls { name status errorCode content }')
   expect(end['toolCalls']).toMatchObject([{ name: 'act', status: 'ERRORED', errorCode: 'unknown_tool' }])
@@ -176,7 +176,7 @@ test('maxSteps counts across pauses and ends with one last answer, or at once', 
   expect(await h.until(other, done)).toMatchObject({ stopReason: 'MAX_STEPS', truncated: true, stepCount: 1 })
 })
 
-test('outputSchema gives an object, is repaired once, and then fails', async () => {
+test('outputSchema returns an object, is repaired once, and then fails', async () => {
   const outputSchema = objectSchema({ n: { type: 'integer' } }, ['n'])
   const agentId = await cast.agent({ outputSchema })
   expect(await run(agentId, 'json {"n": 3}')).toMatchObject({
@@ -226,7 +226,7 @@ test('parallelToolCalls: false runs the calls one by one, else they run together
       inFlight--
       response.writeHead(200, { 'content-type': 'text/plain' }).end('ok')
     }
-    // Together: the first waits for the second. One by one there is no second.
+    // In parallel the first call waits for the second; one by one there is no second.
     waiting.push(finish)
     if (waiting.length === 2 || mode === 'serial') waiting.splice(0).forEach((go) => go())
   })
@@ -263,7 +263,7 @@ test('maxContextMessages bounds the history that the model sees, in whole turns'
   expect(end['steps'][0].elided.messages).toBe(7)
 })
 
-test('clientTimeoutMs gives the call up: the model goes on, or the generation expires', async () => {
+test('after clientTimeoutMs the call ends: the model continues, or the generation expires', async () => {
   const script = 'call ask {"word":"q"}\nthen\nsay went on'
   const patient = await cast.agent({ clientTimeoutMs: 1000 })
   expect(await run(patient, script, {}, 'toolCalls { status errorCode }')).toMatchObject({
@@ -283,7 +283,7 @@ test('timeoutMs ends a generation that waits too long', async () => {
   expect(await run(agentId, 'call ask {"word":"q"}')).toMatchObject({ status: 'EXPIRED' })
 })
 
-test('a named model without a key fails and never falls back; an unset one rehearses', async () => {
+test('a named model without a key fails and never falls back; an unset one uses the rehearsal model', async () => {
   const agentId = await cast.agent({ model: 'openai/gpt' })
   expect(await run(agentId, 'hello')).toMatchObject({
     status: 'FAILED',
@@ -295,7 +295,7 @@ test('a named model without a key fails and never falls back; an unset one rehea
   })
 })
 
-test('what startGeneration gives overrides the agent for that run only', async () => {
+test('the settings of startGeneration override the agent for that run only', async () => {
   const agentId = await cast.agent({ maxSteps: 9 })
   const end = await run(agentId, 'call look {"word":"w"}\nthen\ncall look {"word":"v"}', {
     maxSteps: 1,
@@ -308,7 +308,7 @@ test('what startGeneration gives overrides the agent for that run only', async (
   expect(data['agent']).toEqual({ maxSteps: 9, finalAnswerOnLimit: true })
 })
 
-test('a thread goes on from the generations that have ended', async () => {
+test('a thread continues from the generations that have ended', async () => {
   const agentId = await cast.agent({ model: 'wire/m' })
   provider.script({ text: 'Nice to meet you.' })
   const first = await h.until(await cast.start(agentId, 'I am Ada.'), done, 'threadId')
@@ -336,7 +336,7 @@ test('three steps in a row with nothing but invalid calls fail the generation', 
   expect(end).toMatchObject({ status: 'FAILED', error: { code: 'MODEL_BAD_REQUEST' }, stepCount: 3 })
 })
 
-test('a failed attempt is tried again, tells subscribers to drop its text, and is accounted for', async () => {
+test('a failed attempt is repeated, makes subscribers drop its text, and is accounted for', async () => {
   const agentId = await cast.agent()
   const id = await cast.start(agentId, 'fail 529\nsay fine')
   expect(await h.until(id, done)).toMatchObject({ status: 'COMPLETED', output: { text: 'fine' } })
@@ -363,7 +363,7 @@ test('a tool call written as text gets one repair, and then fails the generation
   })
 })
 
-test('a large result is cut for the model and kept whole in the record', async () => {
+test('a large result is cut for the model and stored whole', async () => {
   const { startLoopback } = await import('../support/loopback.ts')
   const large = 'é'.repeat(100_000)
   const bulky = await startLoopback((_request, response) =>
@@ -381,14 +381,14 @@ test('a large result is cut for the model and kept whole in the record', async (
   await bulky.close()
 })
 
-test('an agent is told which of its tool ids, names and rules are wrong, all at once', async () => {
+test('all wrong tool ids, names and rules of an agent are reported at once', async () => {
   const refused = await h.mutate(
     'createAgent',
     { name: 'wrong', toolIds: [cast.tools.look, 'tool_nobody'] },
     'agent { id }',
   )
   expect(refused['issues']).toEqual([
-    { path: ['input', 'toolIds', '1'], message: 'names no tool of this project' },
+    { path: ['input', 'toolIds', '1'], message: 'is not the id of a tool of this project' },
   ])
   const input = {
     name: 'wrong',

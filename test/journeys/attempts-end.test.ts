@@ -1,4 +1,4 @@
-/** A call that may be repeated and takes its worker with it each time is not repeated for ever. */
+/** An idempotent call whose worker dies each time is not repeated for ever. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const refused = { status: 'ERRORED', errorCode: 'too_many_attempts', attempt: 5 }
 
-/** Takes the row from its worker each time that the call has been sent, as a crash does. */
+/** Takes the row from its worker each time the call was sent, as a crash does. */
 async function lose(
   table: 'generations' | 'tool_calls',
   id: string,
@@ -50,7 +50,7 @@ async function deadlyTool(name: string) {
   return tool.id as string
 }
 
-test('in a run: after five times it is an error, and the model is told', async () => {
+test('in a run: after five times it is an error, and the model gets it', async () => {
   const agentId = await cast.agent({ toolIds: [await deadlyTool('deadly')] })
   const id = await cast.start(agentId, 'call deadly {}\nthen\nsay went on')
   const read = async () =>

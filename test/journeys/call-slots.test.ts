@@ -1,4 +1,4 @@
-/** Slow approved calls outside runs do not hold up each other. */
+/** Slow approved calls outside runs do not delay each other. */
 import { expect, test } from 'vitest'
 import { gateStory } from '../support/gate-story.ts'
 import { openHarness } from '../support/harness.ts'

@@ -1,4 +1,4 @@
-/** A call that its caller takes back while it runs: what ran is told as what it was. */
+/** A call that its caller cancels while it runs: the result says what happened. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { rpc } from '../support/bridge.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
@@ -69,7 +69,7 @@ test('it may take effect and succeeds: the task is working until then, and compl
   })
 })
 
-test('it may be repeated and is cut off: the task is cancelled', async () => {
+test('it may be repeated and is aborted: the task is cancelled', async () => {
   const { taskId, ask } = await startedTask('look_up', { idempotent: true })
   await ask('tasks/cancel', { taskId })
   await settled(taskId.split('.')[0]!)

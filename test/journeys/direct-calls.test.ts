@@ -1,4 +1,4 @@
-/** callTool: the same checks, presets, ledger and memory as in a generation. */
+/** callTool: the same checks, presets, records and idempotency as in a generation. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
@@ -37,7 +37,7 @@ const call = (toolId: string, args: object, more = {}, key?: string) =>
     key,
   )
 
-test('the delete-post example of S4 issues exactly DELETE /users/123/posts/456 with neither body nor query', async () => {
+test('the delete-post example issues exactly DELETE /users/123/posts/456 with neither body nor query', async () => {
   const id = await tool('delete-post', {
     url: `${upstream.url}/users/{user_id}/posts/{post_id}`,
     method: 'DELETE',
@@ -54,7 +54,7 @@ test('the delete-post example of S4 issues exactly DELETE /users/123/posts/456 w
   expect(seen.headers['idempotency-key']).toBe(toolCall.id)
 })
 
-test('the get-weather example of S4 encodes São Paulo', async () => {
+test('the get-weather example encodes São Paulo', async () => {
   const id = await tool('get-weather', {
     url: `${upstream.url}/v1/current?city={city}`,
     method: 'GET',
@@ -166,7 +166,7 @@ test('secrets fill headers, are never shown, and a missing one is named at save'
   })
 })
 
-test('secrets fill path and query of a URL, encoded, and stand nowhere else in it', async () => {
+test('secrets fill path and query of a URL, encoded, and are not allowed elsewhere in it', async () => {
   await h.mutate('setSecret', { name: 'PART', value: 'a/b?{c}&d=ü' }, 'secret { name }')
   const inputSchema = objectSchema({ q: { type: 'string' } })
   const url = `${upstream.url}/{{secret:PART}}/{q}?key={{secret:PART}}`
@@ -184,12 +184,12 @@ test('secrets fill path and query of a URL, encoded, and stand nowhere else in i
   expect(await refused(`${upstream.url}/{{secret:NOPE}}`)).toMatchObject(at)
   expect(await refused('http://{{secret:PART}}/x')).toMatchObject({
     ...at,
-    message: 'may hold secrets in its path and query only',
+    message: 'may contain secrets in its path and query only',
   })
   expect(await refused(`${upstream.url}/{{PART}}`)).toMatchObject(at)
 })
 
-test('updating makes a new version, deleting leaves the record of calls', async () => {
+test('updating makes a new version, deleting keeps the records of calls', async () => {
   const id = await tool('changing', { url: `${upstream.url}/v1`, inputSchema: objectSchema({}) })
   const change = (input: object) =>
     h.mutate(
@@ -215,7 +215,7 @@ test('updating makes a new version, deleting leaves the record of calls', async 
   expect(data).toEqual({ tool: null, toolCall: { status: 'SUCCEEDED', toolVersion: 3, tool: null } })
 })
 
-test('a call whose process went away is sent again when idempotent, and UNKNOWN when not', async () => {
+test('a call whose process died is sent again when idempotent, and UNKNOWN when not', async () => {
   const act = await tool('act_once', { url: `${upstream.url}/act`, inputSchema: objectSchema({}) })
   const look = await tool('look_again', {
     url: `${upstream.url}/look`,
@@ -226,7 +226,7 @@ test('a call whose process went away is sent again when idempotent, and UNKNOWN 
   for (const toolId of [act, look]) {
     const { toolCall } = await call(toolId, {})
     ids[toolId] = toolCall.id
-    // As a process leaves it that dies between sending and recording.
+    // The state that a process leaves when it dies between sending and recording.
     await query(
       h.app.services.db,
       sql`update tool_calls set status = 'EXECUTING', result = null, is_error = null,
@@ -257,7 +257,7 @@ test('a call whose process went away is sent again when idempotent, and UNKNOWN 
   ])
 })
 
-test('a timeout after it was sent is an unknown outcome that names it', async () => {
+test('a timeout after it was sent is an unknown outcome that names the timeout', async () => {
   const id = await tool(
     'slow_one',
     { url: `${upstream.url}/hold`, inputSchema: objectSchema({}) },

@@ -1,4 +1,4 @@
-/** Clients of the log: a snapshot joined to the feed, a run that has ended, two replicas, and what the metrics say. */
+/** Clients of the log: a snapshot joined to the feed, a run that has ended, two replicas, and the metrics. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
@@ -18,7 +18,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-/** Generation and seq, as the cursor says. */
+/** The generation and seq that a cursor contains. */
 function placeOf({ cursor }: { cursor: string }): { id: string; seq: number } {
   const parts = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
   return { id: parts[2] as string, seq: parts[3] as number }
@@ -29,7 +29,7 @@ const snapshot = `query($project: ID!, $id: ID!) {
   project(id: $project) { feedCursor } }`
 
 describe('feedCursor', () => {
-  test('gives what comes after it and nothing that was there before', async () => {
+  test('returns what comes after it and nothing older', async () => {
     const [id] = await makeGenerations(h.app.services.db, projectId, 1)
     await append(h.app.services, projectId, id!, someEvents(3))
     const { data } = await h.gql(snapshot, { project: projectId, id })
@@ -46,7 +46,7 @@ describe('feedCursor', () => {
     expect(project.feedCursor).toBe('0')
   })
 
-  test('needs the permission of projectEvents, and nothing else of the answer suffers', async () => {
+  test('needs the permission of projectEvents, and the rest of the response is complete without it', async () => {
     const policy = { statement: [{ effect: 'Allow', action: ['projects:Get'], resource: ['*'] }] }
     const { secret } = await h.mutate('createApiKey', { name: 'reader', policy }, 'secret')
     const { data, errors } = await h.gql('{ viewer { project { id feedCursor } } }', {}, secret)
@@ -77,14 +77,14 @@ test('following an ended run again from its last cursor ends at once, over a soc
   expect(h.app.services.live.topicCount()).toBe(0)
 })
 
-test('the metrics tell of events without a place', async () => {
+test('the metrics count events without a position', async () => {
   const text = await (await fetch(`${h.url}/metrics`)).text()
   expect(text).toMatch(/^gatehouse_events_lag_seconds \d/m)
   expect(text).toMatch(/^gatehouse_events_unnumbered \d/m)
 })
 
 describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
-  test('a snapshot is never older than its feedCursor: what is written while it is made is in one of the two', async () => {
+  test('a snapshot is never older than its feedCursor: what is written meanwhile is in one of the two', async () => {
     const { url, drop } = await postgresDatabase()
     const own = await openHarness({ role: 'api', databaseUrl: url })
     const other = postgres(url, { max: 2, onnotice: () => {} })
@@ -97,7 +97,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
     const [id] = await makeGenerations(own.app.services.db, project, 1)
     await append(own.app.services, project, id!, someEvents(2))
     const numbering = await other.reserve()
-    // The lock of number_events: whoever wants to know the end of the feed waits here.
+    // The lock of number_events: a reader of the feed's end waits here.
     await numbering`select pg_advisory_lock(4215203782)`
     const answer = own.gql(snapshot, { project, id })
     await expect
@@ -117,7 +117,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
   })
 
   test(
-    'twenty writers on two replicas are told in one order, each event once, to all subscribers',
+    'twenty writers on two replicas are delivered in one order, each event once, to all subscribers',
     { timeout: 60_000 },
     async () => {
       const { url, drop } = await postgresDatabase()

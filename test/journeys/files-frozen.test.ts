@@ -1,4 +1,4 @@
-/** Two who bring a file by one link, while the process of one is frozen, and a link whose first upload was broken off. */
+/** Two uploads by one link while the process of one is frozen, and a link whose first upload was aborted. */
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:http'
@@ -44,7 +44,7 @@ async function expectWhole(id: string, text: string) {
   ])
 }
 
-/** The next upload stops where it puts its bytes in their place, until it is let go. */
+/** The next upload stops before it moves its bytes into place, until `thaw`. */
 function freezeNext(): { frozen: Promise<void>; thaw(): void } {
   const { blobs } = h.app.services
   const write = blobs.write.bind(blobs)
@@ -63,7 +63,7 @@ function freezeNext(): { frozen: Promise<void>; thaw(): void } {
           await thawed
           await draft.keep(key)
         },
-        // Whoever is frozen cleans up nothing.
+        // A frozen process cleans up nothing.
         async drop() {
           await thawed
           await draft.drop()
@@ -75,7 +75,7 @@ function freezeNext(): { frozen: Promise<void>; thaw(): void } {
 }
 
 test.skipIf(!hasPostgres)(
-  'one whose transaction was ended while it was frozen changes nothing of what another has brought',
+  'an upload whose transaction ended while it was frozen changes nothing of the other one',
   async () => {
     const { file, uploadUrl } = await announce()
     const first = freezeNext()
@@ -92,7 +92,7 @@ test.skipIf(!hasPostgres)(
   },
 )
 
-test.skipIf(!hasPostgres)('an upload that is broken off leaves the link usable', async () => {
+test.skipIf(!hasPostgres)('an aborted upload leaves the link usable', async () => {
   const { file, uploadUrl } = await announce()
   await new Promise<void>((resolve) => {
     const broken = request(uploadUrl, {

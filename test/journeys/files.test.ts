@@ -1,4 +1,4 @@
-/** Files: announced, brought and fetched by signed links, carried by calls, messages and MCP clients (S1). */
+/** Files: created, uploaded and downloaded by signed links; attached to calls, messages and MCP requests. */
 import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ let h: Harness
 let cast: Cast
 let provider: StrictProvider
 let blobDir: string
-/** The tool POSTs; the service fetches what it is linked to, as a real one would. */
+/** The limit for one file, in bytes. */
 const maxFileBytes = 100_000
 let now = Date.now()
 
@@ -35,7 +35,7 @@ const announce = (input: object, key?: string) =>
 const put = (url: string, body: string | Uint8Array | ReadableStream, type = 'text/plain') =>
   fetch(url, { method: 'PUT', body, headers: { 'content-type': type }, duplex: 'half' } as RequestInit)
 
-/** An uploaded text file; answers its id. */
+/** Uploads a text file; returns its id. */
 async function uploaded(text: string, filename = 'notes.txt'): Promise<string> {
   const { file, uploadUrl } = await announce({ filename, contentType: 'text/plain' })
   expect((await put(uploadUrl, text)).status).toBe(201)
@@ -45,7 +45,7 @@ async function uploaded(text: string, filename = 'notes.txt'): Promise<string> {
 const read = async (id: string) =>
   (await h.gql(`query($id: ID!) { file(id: $id) { ${fileFields} } }`, { id })).data['file']
 
-test('a file is announced, brought with PUT once, and fetched again byte for byte', async () => {
+test('a file is created, uploaded with PUT once, and downloaded byte for byte', async () => {
   const { file, uploadUrl } = await announce({ filename: 'São Paulo.txt', contentType: 'text/plain' })
   expect(file).toMatchObject({ status: 'PENDING', size: null, downloadUrl: null })
   const brought = await put(uploadUrl, 'olá')
@@ -63,7 +63,7 @@ test('a file is announced, brought with PUT once, and fetched again byte for byt
   expect((await fetch(ready.downloadUrl, { method: 'HEAD' })).headers.get('content-length')).toBe('4')
 })
 
-test('of two that are brought by one link at the same instant one is taken, with its own hash', async () => {
+test('of two simultaneous uploads by one link one is taken, with its own hash', async () => {
   for (let round = 0; round < 10; round++) {
     const { file, uploadUrl } = await announce({ filename: 'a.txt', contentType: 'text/plain' })
     const texts = ['a'.repeat(50_000), 'b'.repeat(40_000), 'c'.repeat(30_000)]
@@ -78,7 +78,7 @@ test('of two that are brought by one link at the same instant one is taken, with
   expect(await readdir(join(blobDir, 'drafts'))).toEqual([])
 })
 
-test('S1: POST /api/v1/files/presign-upload with a key answers where the bytes go', async () => {
+test('POST /api/v1/files/presign-upload with a key returns the upload URL', async () => {
   const ask = (body: unknown, key: string | null = adminKey) =>
     fetch(`${h.url}/api/v1/files/presign-upload`, {
       method: 'POST',
@@ -95,13 +95,13 @@ test('S1: POST /api/v1/files/presign-upload with a key answers where the bytes g
   const faulty = await ask({ filename: '../etc/passwd', content_type: 'text/plain' })
   expect([faulty.status, (await faulty.json()).error.message]).toEqual([
     422,
-    'input.filename: must be a plain file name, without slashes, control characters and marks that turn its direction',
+    'input.filename: must be a file name without slashes, control characters and bidirectional control characters',
   ])
   expect((await ask('no object')).status).toBe(422)
   expect((await fetch(`${h.url}/api/v1/files/presign-upload`)).status).toBe(405)
 })
 
-test('a link is good for its file, its method and its time, and for nothing else', async () => {
+test('a link is valid for its file, its method and its time, and for nothing else', async () => {
   const { file, uploadUrl } = await announce({ filename: 'a.txt', contentType: 'text/plain' })
   const other = await announce({ filename: 'b.txt', contentType: 'text/plain' })
   expect((await fetch(uploadUrl)).status).toBe(403)
@@ -118,7 +118,7 @@ test('a link is good for its file, its method and its time, and for nothing else
   expect((await put(uploadUrl, 'x')).status).toBe(201)
 })
 
-test('a file that is too large is refused, told or found out, and leaves nothing on the disk', async () => {
+test('a file that is too large is refused, declared or detected, and leaves nothing on the disk', async () => {
   const before = (await readdir(blobDir, { recursive: true })).filter((path) => path.includes('file_')).length
   const told = await announce({ filename: 'a', contentType: 'text/plain', size: maxFileBytes + 1 })
   expect(told).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['input', 'size'] }] })
@@ -136,7 +136,7 @@ test('a file that is too large is refused, told or found out, and leaves nothing
 })
 
 test.each(['text/html', 'application/javascript', 'image/svg+xml'])(
-  '%s is not taken',
+  '%s is not accepted',
   async (contentType) => {
     const refused = await announce({ filename: 'page', contentType })
     expect(refused).toMatchObject({
@@ -146,7 +146,7 @@ test.each(['text/html', 'application/javascript', 'image/svg+xml'])(
   },
 )
 
-test('an http tool gets links to the files of its call, and reviewers see which they are', async () => {
+test('an http tool gets links to the files of its call, and approvers see which they are', async () => {
   const { tool } = await h.mutate(
     'createTool',
     {
@@ -173,7 +173,7 @@ test('an http tool gets links to the files of its call, and reviewers see which 
     while (!cast.upstream.seen.some((seen) => seen.url === '/send')) await settled()
     return cast.upstream.seen.find((seen) => seen.url === '/send')!
   })()
-  // An edit is of the arguments: the files stay.
+  // An edit changes the arguments only: the files stay.
   const decided = await h.mutate(
     'decideApproval',
     { approvalId: toolCall.approval.id, verdict: 'APPROVE', arguments: { to: 'y' } },
@@ -185,7 +185,7 @@ test('an http tool gets links to the files of its call, and reviewers see which 
   expect(await (await fetch(sent.attachments[0].url)).text()).toBe('for you')
 })
 
-test('files of another project, without bytes, unknown or for a tool without a place do not go along', async () => {
+test('files of another project, without bytes, unknown, or for a tool without attachments are refused', async () => {
   const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
   const foreign = await announce({ projectId: project.id, filename: 'a.txt', contentType: 'text/plain' })
   await put(foreign['uploadUrl'], 'theirs')
@@ -226,7 +226,7 @@ test('files of another project, without bytes, unknown or for a tool without a p
   })
 })
 
-test('the model of an agent is shown the files of a message, and told of one that is gone', async () => {
+test("the agent's model gets the files of a message, and a note for a deleted one", async () => {
   await h.mutate('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
   const { baseUrl } = provider.settings('openai')
   const input = { name: 'files', kind: 'OPENAI', baseUrl, secretName: 'KEY', defaultModel: 'm' }
@@ -246,7 +246,7 @@ test('the model of an agent is shown the files of a message, and told of one tha
   const { body, fault } = provider.journal.at(-1)!
   expect(fault).toBeNull()
   expect(JSON.stringify(body)).toContain('the words in it')
-  // The row holds the reference and not the bytes.
+  // The row contains the reference and not the bytes.
   await h.mutate('deleteFile', { fileId: kept }, 'file { id }')
   provider.script({ text: 'It is gone.' })
   const { data } = await h.gql('query($id: ID!) { generation(id: $id) { threadId } }', { id })
@@ -256,7 +256,7 @@ test('the model of an agent is shown the files of a message, and told of one tha
   expect(provider.clear()).toBe(0)
 })
 
-test('S1: attachments of tools/call reach the tool and the agent itself', async () => {
+test('attachments of tools/call reach the tool and the agent itself', async () => {
   const config = {
     http: { url: `${cast.upstream.url}/mcp-send`, inputSchema: objectSchema({ to: { type: 'string' } }) },
   }

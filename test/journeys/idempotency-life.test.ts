@@ -1,4 +1,4 @@
-/** How long an idempotency key is remembered: for a day after its call or run is settled, and never less. */
+/** How long an idempotency key is stored: at least a day after its call or run is settled. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { forgetExpiredKeys } from '../../src/domain/access/index.ts'
@@ -25,11 +25,11 @@ afterAll(async () => {
 
 const rows = <Row>(statement: ReturnType<typeof sql>) => query<Row>(h.app.services.db, statement)
 
-/** As if a day had passed since the key was first used. */
+/** Moves the first use of the key a day into the past. */
 const aDayLater = (id: string) =>
   rows(sql`update idempotency_keys set expires_at = now() - interval '1 second' where result_id = ${id}`)
 
-/** As if a day had passed since the call or run was settled as well. */
+/** Moves the end of the call or run a day into the past as well. */
 async function aDayAfterItsEnd(id: string) {
   await rows(sql`update tool_calls set settled_at = settled_at - interval '25 hours' where id = ${id}`)
   await rows(sql`update generations set finished_at = finished_at - interval '25 hours' where id = ${id}`)
@@ -40,12 +40,12 @@ const kept = async (id: string) =>
   (await rows(sql`select 1 from idempotency_keys where result_id = ${id}`)).length === 1
 
 interface Way {
-  /** Asks with the key; answers the id of what was made or joined. */
+  /** Sends the request with the key; returns the id of what it created or joined. */
   ask(key: string): Promise<string>
   end(id: string): Promise<void>
 }
 
-describe.each(['callTool', 'startGeneration', 'a call over the bridge'])('the key of %s', (face) => {
+describe.each(['callTool', 'startGeneration', 'a call over the bridge'])('the key of %s', (route) => {
   let way: Way
 
   beforeAll(async () => {
@@ -84,10 +84,10 @@ describe.each(['callTool', 'startGeneration', 'a call over the bridge'])('the ke
         end: endCall,
       },
     }
-    way = ways[face]!
+    way = ways[route]!
   })
 
-  test('is kept while a person decides, for a day after the end, and not longer', async () => {
+  test('is stored while an approval is pending, for a day after the end, and not longer', async () => {
     const id = await way.ask('one')
     await aDayLater(id)
     expect(await way.ask('one')).toBe(id)
@@ -109,7 +109,7 @@ describe.each(['callTool', 'startGeneration', 'a call over the bridge'])('the ke
   })
 })
 
-test('the key of a call whose outcome is unknown is kept until a person has settled it', async () => {
+test('the key of a call whose outcome is unknown is stored until a person has settled it', async () => {
   const tool = await gate.gated(null)
   const ask = async () => (await gate.call(tool.id, { amount: 1 }, { idempotencyKey: 'lost' }))['id']
   const id: string = await ask()
@@ -124,7 +124,7 @@ test('the key of a call whose outcome is unknown is kept until a person has sett
   expect(await ask()).not.toBe(id)
 })
 
-test('a sweep looks at a bounded number, and those it keeps do not hide the others from the next', async () => {
+test('a sweep checks a bounded number, and those that it keeps do not block the next ones', async () => {
   const tool = await gate.gated({ timeoutSeconds: 7 * 24 * 3600 })
   const waiting: string = (await gate.call(tool.id, { amount: 1 }, { idempotencyKey: 'waits' }))['id']
   const past = (n: number, id: string) =>

@@ -1,4 +1,4 @@
-/** Calls that were sent and whose answer was lost: UNKNOWN, unless a repeat would do no harm (decision 15). */
+/** Calls that were sent and whose response was lost: UNKNOWN, unless a repeat does no harm (decision 15). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callRaw } from '../support/bridge.ts'
 import { gateStory, type GateStory } from '../support/gate-story.ts'
@@ -14,7 +14,7 @@ let faulty: Loopback
 let modern: ModernServer
 let count = 0
 
-/** What becomes of a request, by its path. */
+/** The server's behaviour, by the path of the request. */
 const faults: Record<string, Parameters<typeof startLoopback>[0]> = {
   '/hang': () => {},
   '/reset': (_request, _response, raw) => raw.socket.destroy(),
@@ -86,7 +86,7 @@ const isUnknown = {
 }
 
 describe('an http call that was sent, and', () => {
-  test.each(lost)('met /%s, is UNKNOWN and listed, and says why', async (path) => {
+  test.each(lost)('met /%s, is UNKNOWN and listed, with the reason', async (path) => {
     const tool = await httpTool(path)
     const call = await gate.call(tool.id, {})
     expect(call).toMatchObject({
@@ -114,7 +114,7 @@ describe('an http call that was sent, and', () => {
     })
   })
 
-  test('was answered with more than may be kept, is an error that says it took effect', async () => {
+  test('got a response over the limit, is an error that says it took effect', async () => {
     faults['/flood'] = (_request, response) => response.end('x'.repeat(11 * 1024 * 1024))
     const tool = await httpTool('flood')
     expect(await gate.call(tool.id, {})).toMatchObject({
@@ -126,7 +126,7 @@ describe('an http call that was sent, and', () => {
   })
 })
 
-test('what surely was not sent is an error: refused, blocked', async () => {
+test('a call that certainly was not sent is an error: refused, blocked', async () => {
   const port = await freePort()
   const refused = await httpTool('nobody', {}, { url: `http://127.0.0.1:${port}/` })
   expect(await gate.call(refused.id, {})).toMatchObject({ status: 'ERRORED', errorCode: 'unreachable' })
@@ -154,7 +154,7 @@ test('an approved direct call that met a reset is UNKNOWN', async () => {
   expect(await gate.untilCall(id, ['UNKNOWN', 'ERRORED', 'SUCCEEDED'])).toMatchObject(isUnknown)
 })
 
-describe('an MCP client is not told to try again', () => {
+describe('an MCP client is not invited to retry', () => {
   const wire = { 'mcp-protocol-version': '2025-11-25' }
   const call = async (path: string, headers: Record<string, string>) => {
     const tool = await httpTool(path)
@@ -170,7 +170,7 @@ describe('an MCP client is not told to try again', () => {
     })
   })
 
-  test('a timeout keeps its number in the words of S1', async () => {
+  test('a timeout keeps its JSON-RPC code -32003', async () => {
     const body = await call('hang', {})
     expect(body['error']).toMatchObject({ code: -32003, data: { type: 'agent_timeout', retryable: false } })
   })
@@ -201,7 +201,7 @@ describe('a call of an upstream', () => {
   })
 })
 
-test('a platform call that took longer than its time is UNKNOWN', async () => {
+test('a platform call that exceeded its timeout is UNKNOWN', async () => {
   const slow = await httpTool('hang', { timeoutMs: 2000 })
   const config = { platform: { actions: ['call-tool'] } }
   const tool = await made({ name: `own_${++count}`, config, timeoutMs: 50 })

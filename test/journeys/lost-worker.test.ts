@@ -1,4 +1,4 @@
-/** A worker is gone in the middle: what it had sent is repeated only where that is safe, and the run goes on. */
+/** A worker dies in the middle: what it sent is repeated only where that is safe, and the run continues. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
@@ -8,13 +8,13 @@ import { objectSchema } from '../support/story.ts'
 
 let h: Harness
 let upstream: Loopback
-/** Answers the requests that are held back, by path. */
+/** Releases the requests that are held back, by path. */
 const held = new Map<string, () => void>()
 
 beforeAll(async () => {
   upstream = await startLoopback((request, response) => {
     const answer = () => response.writeHead(200, { 'content-type': 'text/plain' }).end('late')
-    // The first request of each path hangs until the test lets it go.
+    // The first request of each path gets no response until the test releases it.
     if (upstream.seen.filter((seen) => seen.url === request.url).length === 1) held.set(request.url, answer)
     else answer()
   })
@@ -25,7 +25,7 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-/** As if the lease had ended: the row is due again and the next claim raises the epoch. */
+/** Ends the lease: the row is due again and the next claim raises the epoch. */
 async function takeAway(generationId: string): Promise<void> {
   await query(h.app.services.db, sql`update generations set wake_at = now() where id = ${generationId}`)
   h.app.services.pubsub.publish([{ kind: 'work', table: 'generations' }])
@@ -48,7 +48,7 @@ async function startHanging(name: string, method: string, more = {}): Promise<st
 const fields = 'toolCalls { id status isError errorCode attempt content }'
 const requests = (name: string) => upstream.seen.filter((seen) => seen.url === `/${name}`)
 
-test('a call that is not idempotent becomes UNKNOWN, is told to the model, and is never sent twice', async () => {
+test('a call that is not idempotent becomes UNKNOWN, the model gets that, and it is never sent twice', async () => {
   const id = await startHanging('pay', 'POST')
   await takeAway(id)
   const end = await h.until(id, ['COMPLETED', 'FAILED'], fields)
@@ -60,7 +60,7 @@ test('a call that is not idempotent becomes UNKNOWN, is told to the model, and i
   expect(requests('pay')).toHaveLength(1)
   const { data } = await h.gql('{ toolCalls(status: UNKNOWN) { nodes { id } } }')
   expect(data['toolCalls'].nodes).toEqual([{ id: end['toolCalls'][0].id }])
-  // Whoever sent it is still there, and hears the answer.
+  // The worker that sent it still runs, and gets the response.
   const resolved = h.collect(
     `subscription { projectEvents(after: "0", types: [UNKNOWN_CALL_RESOLVED]) {
       ... on UnknownCallResolvedEvent { outcome decidedBy toolCall { status attempt attempts { outcome } } } } }`,
@@ -91,7 +91,7 @@ test.each([
   expect(keys).toEqual([end['toolCalls'][0].id, end['toolCalls'][0].id])
 })
 
-test('a GET that says it is not idempotent is not repeated', async () => {
+test('a GET with idempotent: false is not repeated', async () => {
   const id = await startHanging('count_it', 'GET', { idempotent: false })
   await takeAway(id)
   expect(await h.until(id, ['COMPLETED', 'FAILED'], fields)).toMatchObject({
@@ -100,7 +100,7 @@ test('a GET that says it is not idempotent is not repeated', async () => {
   expect(requests('count_it')).toHaveLength(1)
 })
 
-test('an answer of the model that was cut is asked for again, once more counted, and subscribers drop its text', async () => {
+test('a model response that was cut is requested again, both attempts count, and subscribers drop its text', async () => {
   const { agent } = await h.mutate('createAgent', { name: 'talker' }, 'agent { id }')
   const prompt = 'slow 30ms\nsay one two three four five six seven eight'
   const { generation } = await h.mutate('startGeneration', { agentId: agent.id, prompt }, 'generation { id }')
@@ -122,7 +122,7 @@ test('an answer of the model that was cut is asked for again, once more counted,
   })
 })
 
-test('a fault of the server ends the generation instead of coming back for ever', async () => {
+test('an internal error ends the generation instead of repeating for ever', async () => {
   const { agent } = await h.mutate('createAgent', { name: 'unlucky' }, 'agent { id }')
   const open = h.app.models.open
   Object.assign(h.app.models, { open: () => Promise.reject(new TypeError('a bug')) })

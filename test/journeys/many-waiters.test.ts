@@ -1,4 +1,4 @@
-/** Hundreds who wait for calls cost the database as much as one. */
+/** Hundreds of callers that wait for calls cost the database as much as one. */
 import type { SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -27,7 +27,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-/** Counts the statements that read calls, from now until it is asked. */
+/** Counts the statements that read calls; the returned function gives the count so far. */
 function countReads(): () => number {
   const { db } = h.app.services
   const execute = db.execute.bind(db)
@@ -45,7 +45,7 @@ function countReads(): () => number {
   }
 }
 
-/** News of the project without end, for so long; answers how long it was. */
+/** Publishes events of the project for this long; returns the time that passed, in milliseconds. */
 async function news(forMs: number): Promise<number> {
   const { data } = await h.gql('{ viewer { project { id } } }')
   const projectId = data['viewer'].project.id as string
@@ -67,7 +67,7 @@ async function slowTool(name: string, more: object = {}) {
   return tool.id as string
 }
 
-test('200 who wait for running calls read at most once in 25 ms, whatever happens in the project', async () => {
+test('200 callers that wait for running calls read at most once in 25 ms, whatever happens in the project', async () => {
   answers = []
   const toolId = await slowTool('slow')
   const first = Array.from({ length: 20 }, (_, n) => gate.call(toolId, { n }, { idempotencyKey: `k${n}` }))
@@ -75,7 +75,7 @@ test('200 who wait for running calls read at most once in 25 ms, whatever happen
   const joined = Array.from({ length: 200 }, (_, i) =>
     gate.call(toolId, { n: i % 20 }, { idempotencyKey: `k${i % 20}` }),
   )
-  // They have all joined when each has asked for its call.
+  // All have joined once each has read its call.
   const joining = countReads()
   await news(500)
   joining()
@@ -86,13 +86,13 @@ test('200 who wait for running calls read at most once in 25 ms, whatever happen
   const begun = performance.now()
   answers.forEach((answer) => answer())
   const done = await Promise.all([...first, ...joined])
-  // A look at the versions and a read of what has changed, in each moment.
+  // One read of the versions and one of the changes, in each interval.
   expect(ending()).toBeLessThanOrEqual(((performance.now() - begun) / 25) * 2 + 2)
   expect(new Set(done.map((call) => call['status']))).toEqual(new Set(['SUCCEEDED']))
   expect(slow.seen).toHaveLength(20)
 })
 
-test('callers over the bridge who wait for people are woken by their own calls only', async () => {
+test('callers over the bridge that wait for approvals are woken by their own calls only', async () => {
   answers = []
   const toolId = await slowTool('gated_slow', { gate: { autoApprove: false } })
   const agentId = await cast.agent({ toolIds: [toolId], mcp: { enabled: true } })

@@ -1,4 +1,4 @@
-/** Platform tools: our own operations as tools of agents, with presets, the gate and the caller's rights (S4, "soat"). */
+/** Platform tools: operations of Gatehouse as tools of agents, with presets, the gate and the caller's rights. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callRaw, rpc } from '../support/bridge.ts'
 import { gateStory, type GateStory } from '../support/gate-story.ts'
@@ -30,7 +30,7 @@ async function platformTool(actions: string[], more: object = {}): Promise<Recor
   return made['tool']
 }
 
-/** A tool that stands for a document: something with a description to change. */
+/** A tool that serves as a document: its description can be changed. */
 async function document(): Promise<string> {
   const config = { client: { inputSchema: objectSchema({}) } }
   const made = await h.mutate('createTool', { name: `doc_${++count}`, config }, 'tool { id }')
@@ -50,7 +50,7 @@ async function call(toolId: string, action: string | null, args: object, key?: s
 
 const keyOf = (role: 'ADMIN' | 'CALLER') => gate.key({ role })
 
-describe('two tools over one action, each fixed to its own document', () => {
+describe('two tools over one action, each preset to its own document', () => {
   let first: string
   let second: string
   let tools: Record<string, any>[]
@@ -88,7 +88,7 @@ describe('two tools over one action, each fixed to its own document', () => {
     expect(await descriptionOf(second)).toBeNull()
   })
 
-  test('whoever sends the preset all the same changes nothing else, and the audit tells', async () => {
+  test('a caller that sends the preset changes nothing else, and it is audited', async () => {
     const done = await call(tools[1]!['id'], 'update-tool', { id: first, description: 'stolen' })
     expect(done).toMatchObject({ status: 'SUCCEEDED', structuredContent: { tool: { id: second } } })
     expect(await descriptionOf(first)).toBe('by the model')
@@ -126,7 +126,7 @@ describe('rights', () => {
     expect(await descriptionOf(id)).toBeNull()
   })
 
-  test('what is asked for by one key runs with its rights, whoever approves it', async () => {
+  test('a call that one key requests runs with its rights, whoever approves it', async () => {
     const id = await document()
     const tool = await platformTool(['update-tool'], {
       presetParameters: { id },
@@ -168,7 +168,7 @@ describe('rights', () => {
     expect(await descriptionOf(id)).toBeNull()
   })
 
-  test('what destroys is stopped by the gate unless the tool says otherwise', async () => {
+  test('destructive actions are stopped by the gate unless the tool says otherwise', async () => {
     const tool = await platformTool(['delete-tool', 'tools'])
     expect(tool['actions']).toMatchObject([
       { action: 'delete-tool', annotations: { destructiveHint: true }, gate: { mode: 'ALWAYS' } },
@@ -182,7 +182,7 @@ describe('rights', () => {
 })
 
 describe('a grant', () => {
-  test('for one action lets no other action of the same tool pass', async () => {
+  test('for one action allows no other action of the same tool', async () => {
     const [one, other] = [await document(), await document()]
     const stops = { gate: { autoApprove: false } }
     const tool = await platformTool(['update-tool', 'delete-tool'], stops)
@@ -199,18 +199,18 @@ describe('a grant', () => {
 
 describe('what is refused', () => {
   test.each([
-    [{ actions: ['tools', 'no-such'] }, {}, 'config.platform.actions.1', 'no platform action'],
+    [{ actions: ['tools', 'no-such'] }, {}, 'config.platform.actions.1', 'not a platform action'],
     [{ actions: [] }, {}, 'config.platform.actions', ''],
     [
       { actions: ['tools'] },
       { presetParameters: { nobody: 1 } },
       'presetParameters.nobody',
-      'none of the actions',
+      'of any of the actions',
     ],
     [{ actions: ['tools'] }, { presetParameters: { first: 'x' } }, 'presetParameters.first', 'integer'],
-    [{ actions: ['tools'] }, { outputSchema: { type: 'object' } }, 'outputSchema', 'several actions'],
-    [{ actions: ['decide-approval'] }, {}, 'config.platform.actions.0', 'no platform action'],
-    [{ actions: ['create-api-key'] }, {}, 'config.platform.actions.0', 'no platform action'],
+    [{ actions: ['tools'] }, { outputSchema: { type: 'object' } }, 'outputSchema', 'each action of this tool has its own'],
+    [{ actions: ['decide-approval'] }, {}, 'config.platform.actions.0', 'not a platform action'],
+    [{ actions: ['create-api-key'] }, {}, 'config.platform.actions.0', 'not a platform action'],
   ])('%j with %j', async (platform, more, path, words) => {
     const made = await h.mutate(
       'createTool',
@@ -227,7 +227,7 @@ describe('what is refused', () => {
       issues: [{ path: ['input', 'action'], message: expect.stringContaining('it has: tools') }],
     })
     expect(await call(tool['id'], 'agents', {})).toMatchObject({
-      issues: [{ path: ['input', 'action'], message: expect.stringContaining('names no action') }],
+      issues: [{ path: ['input', 'action'], message: expect.stringContaining('is no action of this tool') }],
     })
     expect(await call(cast.tools.look, 'tools', { word: 'a' })).toMatchObject({
       issues: [{ path: ['input', 'action'], message: expect.stringContaining('http tool') }],
@@ -251,7 +251,7 @@ describe('what is refused', () => {
     })
   })
 
-  test('the list of actions is for those who may list tools, and evaluateGate takes the action', async () => {
+  test('the list of actions needs tools:List, and evaluateGate takes the action', async () => {
     const { data } = await h.gql('{ platformActions { name description } }')
     expect(data['platformActions'].map((one: { name: string }) => one.name)).toContain('call-tool')
     const tool = await platformTool(['delete-tool', 'tools'])

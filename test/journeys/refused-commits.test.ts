@@ -1,4 +1,4 @@
-/** A commit of a worker that has lost the row writes nothing at all, whatever it brings along. */
+/** A commit of a worker that has lost the row writes nothing at all. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { voidApprovals } from '../../src/domain/approvals/index.ts'
@@ -22,7 +22,7 @@ afterAll(async () => {
   await h?.stop()
 })
 
-test('the approval of a call is not voided by a worker that does not hold its generation any more', async () => {
+test('the approval of a call is not voided by a worker that no longer holds its generation', async () => {
   const tool = await gate.gated({ autoApprove: false })
   const id = await gate.ask(tool)
   const [approval] = await gate.pending(id)

@@ -1,4 +1,4 @@
-/** A call acts for whoever asked for it: when that key is not valid any more, nothing is sent. */
+/** A call acts for its requester: when that key is no longer valid, nothing is sent. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'

@@ -1,4 +1,4 @@
-/** Another master key: what was sealed under the old one opens under the new one, or nothing has changed. */
+/** Rotating the master key: everything encrypted under the old one opens under the new one, or nothing has changed. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ const configOf = (more: Record<string, string> = {}): Config => ({
 })
 const keyFile = () => readFile(join(dataDir, 'secret.key'), 'utf8')
 
-/** Calls the tool with a server of its own; answers the header that the upstream saw. */
+/** Calls the tool through a server of its own; returns the header that the upstream received. */
 async function headerSeen(config: Config): Promise<string | undefined> {
   const app = await createApp(config)
   const h = harnessOf(app)
@@ -59,7 +59,7 @@ async function headerSeen(config: Config): Promise<string | undefined> {
   }
 }
 
-test('a generated key is replaced by another one, and secrets go on to work', async () => {
+test('a generated key is replaced by another one, and secrets keep working', async () => {
   expect(await headerSeen(configOf())).toBe('kept safe')
   const before = await keyFile()
   expect(await rotateKey(configOf())).toMatchObject({ secrets: 1, tokens: 0 })
@@ -67,7 +67,7 @@ test('a generated key is replaced by another one, and secrets go on to work', as
   expect(await headerSeen(configOf())).toBe('kept safe')
 })
 
-test('a question that was asked under the old key is still the same question under the new one', async () => {
+test('a request sent under the old key is still the same request under the new one', async () => {
   const asking = harnessOf(await createApp(configOf()))
   const config = { http: { url: upstream.url, inputSchema: objectSchema({}) } }
   const gated = { name: 'gated', gate: { autoApprove: false }, config }
@@ -83,7 +83,7 @@ test('a question that was asked under the old key is still the same question und
   await deciding.stop()
 })
 
-test('it is refused while a server runs, and a configured key needs its follower', async () => {
+test('it is refused while a server runs, and a configured key needs its successor', async () => {
   const app = await createApp(configOf())
   await expect(rotateKey(configOf())).rejects.toThrow(/in use|process/)
   await app.stop()
@@ -91,7 +91,7 @@ test('it is refused while a server runs, and a configured key needs its follower
   await expect(rotateKey(configOf({ GATEHOUSE_SECRET_KEY: key }))).rejects.toThrow('GATEHOUSE_NEW_SECRET_KEY')
 })
 
-test('a key that does not fit changes nothing; the one that fits leads to a configured one', async () => {
+test('a wrong key changes nothing; the right one leads to a configured one', async () => {
   const next = Buffer.alloc(32, 2).toString('base64')
   const wrong = {
     GATEHOUSE_SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
@@ -104,7 +104,7 @@ test('a key that does not fit changes nothing; the one that fits leads to a conf
   expect(await headerSeen(configOf({ GATEHOUSE_SECRET_KEY: next }))).toBe('kept safe')
 })
 
-test('tokens of upstreams are sealed anew, and logins under way are forgotten', async () => {
+test('tokens of upstreams are encrypted again, and open logins are deleted', async () => {
   const now = Buffer.alloc(32, 2)
   const then = Buffer.alloc(32, 3)
   const app = await createApp(configOf({ GATEHOUSE_SECRET_KEY: now.toString('base64') }))

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { adminKey, openHarness } from '../support/harness.ts'
 import { startLoopback } from '../support/loopback.ts'
 
-test('the answer to a request that a stopping server hears out ends its connection, so that the next goes elsewhere', async () => {
+test('the response to the last request of a stopping server closes its connection, so that the next goes elsewhere', async () => {
   let answer = () => {}
   const upstream = await startLoopback((_request, response) => void (answer = () => response.end('paid')))
   const h = await openHarness()

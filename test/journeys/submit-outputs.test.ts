@@ -13,7 +13,7 @@ interface Services {
   open(): Promise<{ replicas: Harness[]; close(): Promise<void> }>
 }
 
-const houses: Services[] = [
+const servers: Services[] = [
   {
     name: 'PGlite',
     open: async () => {
@@ -37,7 +37,7 @@ const houses: Services[] = [
   },
 ]
 
-describe.each(houses)('on $name', ({ name, open }) => {
+describe.each(servers)('on $name', ({ name, open }) => {
   const skipped = name !== 'PGlite' && !hasPostgres
   let replicas: Harness[]
   let h: Harness
@@ -65,25 +65,22 @@ describe.each(houses)('on $name', ({ name, open }) => {
     return { id, calls: state['requiredAction'].toolCalls.map((call: { id: string }) => call.id) as string[] }
   }
 
-  test.skipIf(skipped)(
-    'a partial submission settles its call and goes on waiting for the other',
-    async () => {
-      const { id, calls } = await waiting()
-      const first = await submit(id, [{ toolCallId: calls[0], output: 'one' }])
-      expect(first['outcomes']).toEqual([{ toolCallId: calls[0], status: 'ACCEPTED', error: null }])
-      expect(first['generation'].status).toBe('REQUIRES_ACTION')
-      const state = await h.until(id, ['REQUIRES_ACTION'])
-      expect(state['requiredAction'].toolCalls.map((call: any) => call.id)).toEqual([calls[1]])
-      await submit(id, [{ toolCallId: calls[1], output: { n: 2 } }])
-      expect(await h.until(id, done, 'toolCalls { content structuredContent }')).toMatchObject({
-        status: 'COMPLETED',
-        toolCalls: [
-          { content: [{ type: 'text', text: 'one' }], structuredContent: null },
-          { content: [{ type: 'text', text: '{"n":2}' }], structuredContent: { n: 2 } },
-        ],
-      })
-    },
-  )
+  test.skipIf(skipped)('a partial submission settles its call and keeps waiting for the other', async () => {
+    const { id, calls } = await waiting()
+    const first = await submit(id, [{ toolCallId: calls[0], output: 'one' }])
+    expect(first['outcomes']).toEqual([{ toolCallId: calls[0], status: 'ACCEPTED', error: null }])
+    expect(first['generation'].status).toBe('REQUIRES_ACTION')
+    const state = await h.until(id, ['REQUIRES_ACTION'])
+    expect(state['requiredAction'].toolCalls.map((call: any) => call.id)).toEqual([calls[1]])
+    await submit(id, [{ toolCallId: calls[1], output: { n: 2 } }])
+    expect(await h.until(id, done, 'toolCalls { content structuredContent }')).toMatchObject({
+      status: 'COMPLETED',
+      toolCalls: [
+        { content: [{ type: 'text', text: 'one' }], structuredContent: null },
+        { content: [{ type: 'text', text: '{"n":2}' }], structuredContent: { n: 2 } },
+      ],
+    })
+  })
 
   test.skipIf(skipped)(
     'an identical repeat changes nothing, a different value is a conflict, an unknown id is an error for that id',
@@ -129,7 +126,7 @@ describe.each(houses)('on $name', ({ name, open }) => {
   })
 
   test.skipIf(skipped)(
-    'tool choice and active tools given with the outputs hold for the next step only',
+    'tool choice and active tools sent with the outputs apply to the next step only',
     async () => {
       const { id, calls } = await waiting(
         'call ask {"word":"a"}\nthen\ncall look {"word":"x"}\nthen\ncall look {"word":"y"}\nthen\nsay end',
@@ -166,7 +163,7 @@ describe.each(houses)('on $name', ({ name, open }) => {
   })
 
   test.skipIf(skipped)(
-    'an output that breaks the outputSchema of its tool is refused and the call stays open',
+    'an output that does not fit the outputSchema of its tool is refused and the call stays open',
     async () => {
       const config = { client: { inputSchema: objectSchema({}) } }
       const outputSchema = objectSchema({ n: { type: 'integer' } }, ['n'])
@@ -184,7 +181,7 @@ describe.each(houses)('on $name', ({ name, open }) => {
     },
   )
 
-  test.skipIf(skipped)('cancelling settles what is open, once, and refuses later outputs', async () => {
+  test.skipIf(skipped)('cancelling settles open calls, once, and refuses later outputs', async () => {
     const { id, calls } = await waiting()
     const cancel = () =>
       h.mutate(
@@ -212,7 +209,7 @@ describe.each(houses)('on $name', ({ name, open }) => {
   })
 
   test.skipIf(skipped)(
-    'cancelling a running generation cuts the answer off, on whichever replica it runs',
+    'cancelling a running generation aborts the model response, on whichever replica it runs',
     async () => {
       const id = await cast.start(
         agentId,
@@ -227,7 +224,7 @@ describe.each(houses)('on $name', ({ name, open }) => {
   )
 
   test.skipIf(skipped)(
-    'startGeneration with the same key answers the first generation; another request with it is a conflict',
+    'startGeneration with the same key returns the first generation; another request with it is a conflict',
     async () => {
       const input = { agentId, prompt: 'say once', idempotencyKey: `start ${name}` }
       const all = await Promise.all(

@@ -1,4 +1,4 @@
-/** Calls whose outcome nobody knows: listed, settled by a person, or sent once more under the same key. */
+/** Calls whose outcome is unknown: listed, settled by a person, or sent once more under the same key. */
 import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
@@ -17,7 +17,7 @@ let hanging: Loopback
 
 beforeAll(async () => {
   provider = await startStrictProvider()
-  // The first request of each path hangs for ever.
+  // The first request of each path never gets a response.
   hanging = await startLoopback((request, response) => {
     if (hanging.seen.filter((seen) => seen.url === request.url).length > 1) response.end('second answer')
   })
@@ -38,7 +38,7 @@ afterAll(async () => {
 const resolve = (toolCallId: string, outcome: string, more: object = {}, key?: string) =>
   h.mutate('resolveUnknownCall', { toolCallId, outcome, ...more }, `toolCall { ${callFields} }`, key)
 
-/** A direct call that was left behind after it was sent. */
+/** A direct call whose worker died after it was sent. */
 async function unknownCall(): Promise<{ id: string; tool: { id: string; name: string } }> {
   const tool = await gate.gated(null)
   const { id } = await gate.call(tool.id)
@@ -53,7 +53,7 @@ const listed = async (toolId: string): Promise<string[]> => {
   return data['unknownToolCalls'].nodes.map((node: { id: string }) => node.id)
 }
 
-describe('a person says', () => {
+describe('a person resolves', () => {
   test.each([
     ['SUCCEEDED', { ok: true }, { status: 'SUCCEEDED', isError: false, structuredContent: { ok: true } }],
     ['SUCCEEDED', 'a text', { status: 'SUCCEEDED', content: [{ type: 'text', text: 'a text' }] }],
@@ -69,7 +69,7 @@ describe('a person says', () => {
       },
     ],
     ['FAILED', null, { status: 'ERRORED', errorCode: 'resolved_failed' }],
-  ])('%s with %j, and the call is settled so', async (outcome, output, expected) => {
+  ])('a call as %s with %j, and it is settled so', async (outcome, output, expected) => {
     const { id, tool } = await unknownCall()
     expect(await listed(tool.id)).toEqual([id])
     expect(await gate.toolCall(id)).toMatchObject({ status: 'UNKNOWN', errorCode: 'outcome_unknown' })
@@ -88,7 +88,7 @@ describe('a person says', () => {
     ])
   })
 
-  test('RUN_AGAIN, and it is sent once more under the same Idempotency-Key', async () => {
+  test('a call as RUN_AGAIN, and it is sent once more under the same Idempotency-Key', async () => {
     const { id, tool } = await unknownCall()
     expect((await resolve(id, 'RUN_AGAIN'))['toolCall']).toMatchObject({ status: 'PROPOSED' })
     const done = await gate.untilCall(id, ['SUCCEEDED'])
@@ -104,7 +104,7 @@ describe('a person says', () => {
     expect(gate.paid(tool.name).map((one) => one.key)).toEqual([id, id])
   })
 
-  test('something twice: the second one is refused, also at the same instant', async () => {
+  test('a call twice: the second one is refused, also at the same instant', async () => {
     const { id } = await unknownCall()
     const answers = await Promise.all(
       ['SUCCEEDED', 'FAILED', 'RUN_AGAIN', 'SUCCEEDED'].map((outcome) => resolve(id, outcome)),
@@ -115,7 +115,7 @@ describe('a person says', () => {
     expect(await resolve(id, 'FAILED')).toMatchObject({ code: 'CONFLICT' })
   })
 
-  test('something of a call that is not unknown, or with an output too many: it is refused', async () => {
+  test('a call that is not unknown, or with an output too many: it is refused', async () => {
     const tool = await gate.gated(null)
     const { id } = await gate.call(tool.id)
     expect(await resolve(id, 'SUCCEEDED')).toMatchObject({ __typename: 'ConflictError' })
@@ -127,7 +127,7 @@ describe('a person says', () => {
     expect(await listed(unknown.tool.id)).toEqual([unknown.id])
   })
 
-  test('it, and the feed tells who said what', async () => {
+  test('a call, and the feed reports who resolved it and how', async () => {
     const { id } = await unknownCall()
     await resolve(id, 'FAILED')
     const told = await gate.feed(
@@ -143,7 +143,7 @@ describe('a person says', () => {
     })
   })
 
-  test('it although the tool is deleted: what was sent is still known', async () => {
+  test('a call although the tool is deleted: the definition that was sent is stored', async () => {
     const { id, tool } = await unknownCall()
     await h.mutate('deleteTool', { id: tool.id }, 'tool { id }')
     expect((await resolve(id, 'SUCCEEDED', { output: 'x' }))['toolCall']).toMatchObject({
@@ -152,7 +152,7 @@ describe('a person says', () => {
   })
 })
 
-/** Starts a run whose call hangs at the upstream, and takes its worker away. */
+/** Starts a run whose call gets no response from the upstream, and ends its worker's lease. */
 async function lostCall(name: string, method: string) {
   const config = { http: { url: `${hanging.url}/${name}`, method, inputSchema: objectSchema({}) } }
   const { tool } = await h.mutate('createTool', { name, config }, 'tool { id }')
@@ -197,7 +197,7 @@ test.each([
   )
 })
 
-test('the ledger of a call that was sent again keeps both attempts under one key', async () => {
+test('the record of a call that was sent again keeps both attempts under one key', async () => {
   const { call } = await lostCall('fetch_again', 'GET')
   expect(call).toMatchObject({
     status: 'SUCCEEDED',

@@ -1,4 +1,4 @@
-/** A foreign MCP server through the public API: tried out, made a tool, followed, connected by a person. */
+/** An upstream through the public API: tested, made a tool, followed, connected by a person. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { protect, startAuthorizationServer } from '../support/authorization-server.ts'
 import { browse } from '../support/browser.ts'
@@ -6,7 +6,7 @@ import { openHarness, type Harness } from '../support/harness.ts'
 import { hasPeers } from '../support/peers.ts'
 import { startModern, type ModernServer } from '../support/upstream-servers.ts'
 
-/** On a busy machine. */
+/** Generous, for a busy machine. */
 const patience = { timeout: 10_000 }
 
 let h: Harness
@@ -37,7 +37,7 @@ async function upstreamOf(toolId: string): Promise<Record<string, any>> {
   return data['tool'].upstream
 }
 
-it('is tried out, saved, looked at again after it died, and told of in the feed', async () => {
+it('is tested, saved, refreshed after it died, and reported in the feed', async () => {
   const trial = await h.mutate(
     'testUpstream',
     { url: server.url },

@@ -1,4 +1,4 @@
-/** The four wires through the whole house: parallel calls, a pause, a restart in between, and what was sealed comes back. */
+/** The four wire formats end to end: parallel calls, a pause, a restart in between, and seals that come back. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -57,7 +57,7 @@ describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (k
     (await h.mutate('startGeneration', { agentId, prompt: 'Go.' }, 'generation { id }'))['generation']
       .id as string
 
-  test('runs parallel calls, pauses, restarts, and gives back what the model had sealed', async () => {
+  test("runs parallel calls, pauses, restarts, and sends back the model's seals", async () => {
     const args = JSON.stringify({ city: 'Oslo' })
     provider.script({
       reasoning: 'thinking',
@@ -112,7 +112,7 @@ describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (k
     if (reason === 'MODEL_RATE_LIMITED') expect(Date.now() - asked).toBeGreaterThanOrEqual(1000)
   })
 
-  test('tells the model of malformed arguments and goes on', async () => {
+  test('reports malformed arguments to the model and continues', async () => {
     provider.script({ calls: [{ name: `weather_${kind}`, arguments: '{"city": 7}' }] }, { text: 'sorry' })
     const end = await h.until(await start(), done, 'toolCalls { status errorCode }')
     expect(end).toMatchObject({
@@ -122,7 +122,7 @@ describe.each(['openai', 'anthropic', 'google', 'compatible'] as const)('%s', (k
     expect(JSON.stringify(provider.journal.at(-1)!.body)).toContain('invalid_arguments')
   })
 
-  test('a refused key fails the generation without a second try', async () => {
+  test('a refused key fails the generation without a second attempt', async () => {
     provider.script({ status: 401 })
     expect(await h.until(await start(), done)).toMatchObject({
       status: 'FAILED',

@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL that are cut, frozen and refused at every kind of statement. */
+/** Connections to PostgreSQL that are closed, frozen and refused at every kind of statement. */
 import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { connect, type Connection } from '../../src/store/db/connect.ts'
@@ -36,7 +36,7 @@ const marksOf = async (work: number) =>
     (row) => row.n,
   )
 
-/** Until the server has noticed the end of a connection, its transaction is neither there nor gone. */
+/** Until the server notices the end of a connection, its transaction is neither committed nor rolled back. */
 async function settled(): Promise<void> {
   for (;;) {
     const rows = await query<{ n: number }>(
@@ -76,7 +76,7 @@ test.runIf(hasPostgres)(
     const works = dose(400, 10_000)
     const fates: ('done' | 'lost' | 'unknown')[] = []
     let next = 0
-    const lane = async () => {
+    const runWork = async () => {
       while (next < works) {
         const work = next++
         fates[work] = await transaction(work, work % 2 === 0).then(
@@ -91,7 +91,7 @@ test.runIf(hasPostgres)(
           await query(cuttable.db, sql`insert into marks values (${-work - 1}, 1)`).catch(() => {})
       }
     }
-    await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(lane))
+    await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(runWork))
     proxy.judge = null
     await settled()
     for (const [work, fate] of fates.entries()) {

@@ -1,4 +1,4 @@
-/** Opening a database: migrations under competition, the order of events in a restored one, the directory's lock. */
+/** Opening a database: concurrent migrations, the order of events after a restore, the lock of the directory. */
 import { fork, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
@@ -76,7 +76,7 @@ describe.each(kinds)('a database that was restored into another cluster, on %s',
     Number((await query<{ s: string }>(connection.db, sql`select commit_shift as s from installation`))[0]!.s)
   const all = ['MESSAGE_COMMITTED', 'MESSAGE_COMMITTED', 'OLD', 'MESSAGE_COMMITTED', 'NEW']
 
-  test('goes on behind its newest event, although transaction ids begin anew', async () => {
+  test('new events sort after its newest event, although transaction ids start again', async () => {
     const [id] = await makeGenerations(connection.db, project, 1)
     const desk = { db: connection.db, pubsub }
     await append(desk, project, id!, someEvents(2))
@@ -118,7 +118,7 @@ describe('the lock of a directory', () => {
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  test('a second owner in this process is refused, and the message says who and what to do', async () => {
+  test('a second owner in this process is refused, and the message names the process and what to do', async () => {
     unlocks.push(await lockDirectory(directory))
     await expect(lockDirectory(directory)).rejects.toThrow(DirectoryInUseError)
     await expect(lockDirectory(directory)).rejects.toThrow(
@@ -126,7 +126,7 @@ describe('the lock of a directory', () => {
     )
   })
 
-  test('it can be taken again when it was given back', async () => {
+  test('it can be taken again after it was released', async () => {
     await (
       await lockDirectory(directory)
     )()
@@ -182,13 +182,13 @@ describe('the lock of a directory', () => {
     },
   )
 
-  test('the lock of a living process of an earlier release is respected', async () => {
+  test('the lock of a running process of an earlier release is respected', async () => {
     await writeFile(join(folder, 'db.lock'), String(process.ppid))
     await expect(lockDirectory(directory)).rejects.toThrow(`in use by process ${process.ppid}`)
     await rm(join(folder, 'db.lock'))
   })
 
-  test('a process that only has the id of the dead owner is not taken for it', async () => {
+  test('another process with the id of the dead owner does not count as the owner', async () => {
     const owner = {
       pid: process.ppid,
       boot: (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim(),
@@ -199,7 +199,7 @@ describe('the lock of a directory', () => {
     expect(await readFile(join(folder, 'db.lock'), 'utf8')).toContain(String(process.pid))
   })
 
-  test('an owner on another machine is known by the time of its lock, and its absence too', async () => {
+  test('an owner on another machine is alive while it touches its lock, and dead afterwards', async () => {
     const path = join(folder, 'db.lock')
     await writeFile(path, JSON.stringify({ pid: 7, boot: 'another machine', socket: 'db.lock.elsewhere' }))
     const touching = setInterval(() => void utimes(path, new Date(), new Date()), 500)

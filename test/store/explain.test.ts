@@ -1,4 +1,4 @@
-/** The statements that run all the time use indexes, whatever the size of the tables: PostgreSQL says how it would run them. */
+/** Frequent statements use indexes at any size of the tables, as the query plans of PostgreSQL show. */
 import { sql, type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import postgres from 'postgres'
@@ -40,7 +40,7 @@ afterAll(async () => {
   await drop()
 })
 
-/** Five projects; most rows are old and settled, as in a house that has been lived in. */
+/** Five projects; most rows are old and settled, as in an installation that has been used for long. */
 async function fill(db: postgres.Sql): Promise<void> {
   const n = rowsPerTable
   await db`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input,
@@ -71,7 +71,7 @@ interface Statement {
 
 const dialect = new PgDialect()
 
-/** What a function of the house would send: it gets a database that writes down statements and answers nothing. */
+/** The statements that a function sends: it gets a database that records them and returns no rows. */
 async function statementsOf(work: (db: Database) => Promise<unknown>): Promise<Statement[]> {
   const seen: Statement[] = []
   const note = (statement: { sql: string; params: unknown[] }) =>

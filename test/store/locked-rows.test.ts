@@ -1,4 +1,4 @@
-/** Leases while somebody else has locked a row. */
+/** Leases while another transaction has locked a row. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { momentNow } from '../../src/core/stopwatch.ts'

@@ -1,4 +1,4 @@
-/** Every client of the matrix: those from npm, and the Inspector where its newer Node is installed. */
+/** Every client of the matrix: those from npm, and the Inspector where the Node version that it needs is installed. */
 import { isInstalled } from '../conformance/suite.ts'
 import { inspector } from './inspector.ts'
 import { peers, type OpenPeer } from './mcp-clients.ts'

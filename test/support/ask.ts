@@ -1,11 +1,11 @@
-/** One GraphQL request over HTTP to a server somewhere: for programs that speak to processes that come and go. */
+/** One GraphQL request over HTTP, for programs that talk to processes which start and stop. */
 
 export interface Asked<Data> {
   data: Data
   errors?: { message: string; extensions?: Record<string, unknown> }[]
 }
 
-/** Sends the operation; throws when the server cannot be reached or answers no JSON. */
+/** Sends the operation; throws when the server cannot be reached or does not return JSON. */
 export async function ask<Data = Record<string, any>>(
   url: string,
   key: string,
@@ -20,14 +20,14 @@ export async function ask<Data = Record<string, any>>(
   return (await response.json()) as Asked<Data>
 }
 
-/** The text of a mutation `name(input: …)` that answers its union with these fields of the payload. */
+/** The text of a mutation `name(input: …)` that selects these fields of the payload. */
 export function mutationText(name: string, fields: string): string {
   const type = `${name[0]!.toUpperCase()}${name.slice(1)}`
   return `mutation($input: ${type}Input!) { ${name}(input: $input) { __typename
     ... on ${type}Payload { ${fields} } ... on Error { message code } } }`
 }
 
-/** Runs the mutation and answers its payload; throws with the words of any error. */
+/** Runs the mutation and returns its payload; throws with the message of any error. */
 export async function mutate(
   url: string,
   key: string,

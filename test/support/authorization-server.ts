@@ -1,4 +1,4 @@
-/** A real authorization server (oidc-provider) on loopback, and an MCP server that believes only its tokens. */
+/** A real authorization server (oidc-provider) on loopback, and an MCP server that accepts only its tokens. */
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,16 +13,19 @@ export const clientKey = signing.privateKey.export({ type: 'pkcs8', format: 'pem
 
 export interface AuthorizationServer {
   issuer: string
-  /** Tokens that were given, oldest first. */
+  /** Issued tokens, oldest first. */
   granted: { grant_type: string; resource: unknown; scope: unknown; client_id: string }[]
   /** Every request, as `POST /token`. */
   requests: string[]
-  /** Seconds that access tokens live from now on. */
+  /** Lifetime of access tokens issued from now on, in seconds. */
   ttl: number
   close(): Promise<void>
 }
 
-/** Knows `service` (a secret), `jwt-client` (a key) and whoever registers; logs everybody in as `ada` without asking. */
+/**
+ * Knows `service` (a secret), `jwt-client` (a key) and registered clients; logs every person in as `ada` without
+ * asking.
+ */
 export async function startAuthorizationServer(redirectUri: string): Promise<AuthorizationServer> {
   const port = await freePort()
   const issuer = `http://127.0.0.1:${port}`
@@ -116,12 +119,12 @@ export async function startAuthorizationServer(redirectUri: string): Promise<Aut
   return made
 }
 
-/** Where the seeds' example has the metadata of a protected server: not where the specification would have it. */
+/** The path of the protected resource metadata in this example: not the one of the specification. */
 const metadataPath = '/mcp/.well-known/oauth-protected-resource'
 
 /**
- * Has the server refuse everything without a token of this issuer for this very address. `named` is what its metadata
- * says of itself, when that is not the truth.
+ * Makes the server refuse requests without a token of this issuer for this very address. `named` is the resource that
+ * its metadata names, when that is not its own.
  */
 export function protect(
   server: ModernServer,

@@ -1,6 +1,6 @@
-/** A browser as far as it matters to logins: it follows redirects, keeps cookies, and its person agrees to every form. */
+/** A browser as far as logins need one: it follows redirects, keeps cookies, and submits every form. */
 
-/** Cookies by name. One jar is one browser. */
+/** Cookies by name. Each jar is one browser. */
 export type Jar = Map<string, string>
 
 interface Page {
@@ -9,7 +9,7 @@ interface Page {
   text: string
 }
 
-/** Answers the last page. `found` tells under which origin another one is really reached. */
+/** Returns the last page. `found` maps another origin to the one where it is really reached. */
 export async function browse(
   start: string,
   found: Record<string, string> = {},
@@ -29,7 +29,7 @@ export async function browse(
   throw new Error('too many redirects')
 }
 
-/** A person opens the link of a login and confirms it: answers where the browser is sent, which it has not opened. */
+/** Opens the link of a login and confirms it. Returns the URL to which the browser is sent, without opening it. */
 export async function confirmLogin(link: string, cookies: Jar = new Map()): Promise<string> {
   const page = await request(link, null, {}, cookies)
   const form = formOf(page.text)

@@ -1,4 +1,4 @@
-/** The server as plain JavaScript for tests that start processes: made from the sources in a second, never stale. */
+/** The server as plain JavaScript for tests that start processes: built from the sources in a second, never stale. */
 import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import ts from 'typescript'
@@ -11,19 +11,19 @@ const victims = ['test/support/victim.ts', 'test/support/nested-victim.ts'] as c
 export interface Built {
   /** The server as `npm start` runs it. */
   entry: string
-  /** Where the JavaScript of a victim is. */
+  /** The path of a victim's JavaScript. */
   victim(source: (typeof victims)[number]): string
   remove(): Promise<void>
 }
 
 /**
- * Transpiles src and the victims into a fresh folder inside node_modules, from where packages and migrations are found.
- * Types are not checked. `remove` deletes it.
+ * Transpiles src and the victims into a fresh folder inside node_modules, where packages and migrations are found. Does
+ * not check types. `remove` deletes the folder.
  */
 export async function buildServer(): Promise<Built> {
   const folder = await mkdtemp(join(root, 'node_modules', '.gatehouse-'))
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path))
-  // One file at a time there is no package.json to be read, so the module format is said here.
+  // Transpiling single files reads no package.json, so the module format is set here.
   const emit = { ...config.compilerOptions, noEmit: false, module: 'ESNext', moduleResolution: 'bundler' }
   const { options } = ts.convertCompilerOptionsFromJson(emit, root)
   const made = (file: string) => join(folder, file.replace(/\.ts$/, '.js'))

@@ -1,9 +1,9 @@
-/** Many waiting generations at once: one real one, copied row by row in the database. */
+/** Many waiting generations at once: a real one, copied row by row in the database. */
 import type { Stage } from './stage.ts'
 
 /**
- * Copies a generation that waits at the gate with all its rows, `count` times, under new ids. The copies are real: they
- * are decided, expire, run and end like any other.
+ * Copies a generation that waits for an approval with all its rows, `count` times, under new ids. The copies are
+ * decided, expire, run and end like any other.
  */
 export async function cloneWaiting(stage: Stage, generationId: string, count: number): Promise<void> {
   const suffix = `'_' || lpad(c::text, 6, '0')`
@@ -22,7 +22,7 @@ export async function cloneWaiting(stage: Stage, generationId: string, count: nu
   await copy('steps', 'generation_id', {
     id: fresh('id'),
     generation_id: fresh('generation_id'),
-    // The message names its calls by our ids.
+    // The message contains the call ids.
     parts: `regexp_replace(t.parts::text, '"(call_[a-z0-9]+)"', '"\\1' || ${suffix} || '"', 'g')::jsonb`,
   })
   await copy('tool_calls', 'generation_id', {
@@ -35,7 +35,7 @@ export async function cloneWaiting(stage: Stage, generationId: string, count: nu
     generation_id: fresh('generation_id'),
     tool_call_id: fresh('tool_call_id'),
   })
-  // A place in the feed is given to one event only.
+  // Each position in the feed belongs to one event.
   await copy('events', 'generation_id', { generation_id: fresh('generation_id'), position: 'null' })
   await copy('generations', 'id', { id: fresh('id'), thread_id: fresh('thread_id') })
 }

@@ -1,4 +1,4 @@
-/** A PostgreSQL cluster of a test's own, which it may kill, stop in the middle, back up and restore. */
+/** A PostgreSQL cluster for one test, which can kill, stop, back up and restore it. */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { chmod, cp, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 const home = '/usr/lib/postgresql'
 
-/** The newest installed version's programs, null without any. */
+/** The programs of the newest installed version; null when there is none. */
 const bin = existsSync(home)
   ? (readdirSync(home)
       .toSorted((a, b) => Number(b) - Number(a))
@@ -18,7 +18,7 @@ const bin = existsSync(home)
       .find((path) => existsSync(join(path, 'initdb'))) ?? null)
   : null
 
-/** Whether clusters can be made here. */
+/** Whether clusters can be created here. */
 export const hasClusters = bin !== null
 if (!hasClusters)
   console.warn(`SKIPPED LOUDLY: no PostgreSQL programs in ${home}; tests that kill a cluster do not run.`)
@@ -28,21 +28,21 @@ export interface Cluster {
   start(): Promise<void>
   /** `immediate` is a crash by request: no checkpoint, recovery at the next start. */
   stop(mode: 'fast' | 'immediate'): Promise<void>
-  /** SIGKILL to one backend that serves a client: the server ends all others and recovers. False when there was none. */
+  /** Sends SIGKILL to one client backend: the server ends all others and recovers. False when there was none. */
   killBackend(): Promise<boolean>
-  /** SIGKILL to the server and everything it has started. */
+  /** Sends SIGKILL to the server and all its child processes. */
   kill9(): Promise<void>
-  /** Starts again after any end, and waits until it answers. */
+  /** Starts again after any end, and waits until it accepts connections. */
   restart(): Promise<void>
-  /** A copy of the running cluster. Answers its directory. */
+  /** Copies the running cluster and returns the directory. */
   baseBackup(): Promise<string>
   /** Replaces the data by a backup, as after the loss of a disk, and starts. */
   restore(backup: string): Promise<void>
-  /** Ends it and removes everything. */
+  /** Stops it and deletes everything. */
   remove(): Promise<void>
 }
 
-/** Makes a cluster and starts it, on a free port of loopback; `settings` are parameters of the server. */
+/** Creates a cluster and starts it on a free loopback port; `settings` are server parameters. */
 export async function startCluster(settings: Record<string, string> = {}): Promise<Cluster> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-cluster-'))
   await asOwner('chown', folder)
@@ -88,12 +88,12 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
     },
     async kill9() {
       const pid = await postmaster()
-      // Frozen first: it must start nothing more while it and its children are ended.
+      // Stopped with SIGSTOP first: it must start no child while it and its children are killed.
       signal(pid, 'SIGSTOP')
       const family = [pid, ...childrenOf(pid)]
       for (const one of family) signal(one)
       while (family.some(isAlive)) await new Promise((resolve) => setTimeout(resolve, 5))
-      // Where nobody reaps the dead its process id looks alive to the next server.
+      // Where no parent reaps zombies, the process id seems alive to the next server.
       await rm(join(data, 'postmaster.pid'), { force: true })
     },
     restart: () => cluster.start(),
@@ -156,7 +156,7 @@ function signal(pid: number, name: 'SIGKILL' | 'SIGSTOP' = 'SIGKILL'): void {
   try {
     process.kill(pid, name)
   } catch {
-    // It has gone by itself.
+    // The process has already exited.
   }
 }
 
@@ -179,7 +179,7 @@ function isAlive(pid: number): boolean {
   return state !== undefined && state !== 'Z'
 }
 
-/** The state and the parent of a process, undefined when there is none. */
+/** The state and parent of a process; undefined when there is none. */
 function statOf(pid: number): { state: string; parent: number } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -1,4 +1,4 @@
-/** Small words for tests about models: a request, an attempt read to its end, a step answered. */
+/** Helpers for tests of models: build a request, read an attempt to its end, record a step. */
 import { textResult, type ToolResult } from '../../src/core/content.ts'
 import {
   callsOf,
@@ -25,7 +25,7 @@ export const weatherTool: ModelTool = {
   },
 }
 
-/** A request with everything left at its plainest. */
+/** A request with default values. */
 export function requestOf(messages: Message[] | string, more: Partial<ModelRequest> = {}): ModelRequest {
   return {
     instructions: 'Be brief.',
@@ -42,12 +42,12 @@ export function requestOf(messages: Message[] | string, more: Partial<ModelReque
 export interface Attempt {
   events: ModelEvent[]
   answer: ModelAnswer
-  /** The text and the reasoning as the deltas told them. */
+  /** The text and the reasoning, joined from the deltas. */
   text: string
   reasoning: string
 }
 
-/** Reads one attempt to its end; throws what it throws, and when it ends without a finish. */
+/** Reads one attempt to its end; throws its error, and also when it ends without a finish. */
 export async function attemptOf(port: ModelPort, request: ModelRequest): Promise<Attempt> {
   const events: ModelEvent[] = []
   for await (const event of port.stream(request)) events.push(event)
@@ -68,7 +68,7 @@ export async function failureOf(port: ModelPort, request: ModelRequest): Promise
   throw new Error('The attempt did not fail.')
 }
 
-/** The answer and its results as the loop stores them: our ids set, results in the order given. */
+/** The answer and its results as the loop stores them: with stored ids, results in the given order. */
 export function answered(answer: ModelAnswer, results: (ToolResult | string)[] = [], step = 0): Message[] {
   const parts = structuredClone(answer.parts)
   callsOf(parts).forEach((call, i) => (call.callId = `call_step${step}n${i}`))
@@ -89,7 +89,7 @@ export function answered(answer: ModelAnswer, results: (ToolResult | string)[] =
   ]
 }
 
-/** What a pause and a restart do to a history. */
+/** A history after a pause and a restart: serialized and parsed. */
 export function restarted(messages: Message[]): Message[] {
   return JSON.parse(JSON.stringify(messages)) as Message[]
 }

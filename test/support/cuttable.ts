@@ -1,15 +1,15 @@
-/** A wire that a test can cut: a TCP proxy on loopback in front of a server. */
+/** A connection that a test can cut: a TCP proxy on loopback in front of a server. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 export interface Cuttable {
-  /** The server's address by way of this wire, without a slash at the end. */
+  /** The server's URL through this proxy, without a slash at the end. */
   url: string
-  /** Ends every connection at once, in the middle of whatever it carries; answers how many. */
+  /** Closes all connections at once, in the middle of their data; returns how many there were. */
   cut(): number
   close(): Promise<void>
 }
 
-/** Listens on a free port and passes everything on to the server at `target`. */
+/** Listens on a free port and forwards everything to the server at `target`. */
 export async function startCuttable(target: string): Promise<Cuttable> {
   const port = Number(new URL(target).port)
   const pairs = new Set<[Socket, Socket]>()

@@ -1,9 +1,9 @@
-/** A PostgreSQL wire that a test can cut, delay and freeze at the statement of its choice: a TCP proxy on loopback. */
+/** A PostgreSQL connection that a test can cut, delay and freeze at a chosen statement: a TCP proxy on loopback. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 /**
- * What becomes of a statement. `cutBefore`: the server never sees it. `cutAfter`: the server carries it out, and its
- * answer is lost. `freeze`: nothing of this connection moves any more, in either direction, until `thaw`.
+ * What happens to a statement. `cutBefore`: the server never receives it. `cutAfter`: the server executes it, and its
+ * response is lost. `freeze`: nothing passes on this connection, in either direction, until `thaw`.
  */
 export type Fate = 'pass' | 'cutBefore' | 'cutAfter' | 'freeze' | { delayMs: number }
 
@@ -16,15 +16,15 @@ export interface Passing {
 }
 
 export interface DatabaseProxy {
-  /** The database's address by way of this wire. */
+  /** The database's URL through this proxy. */
   url: string
-  /** Decides about each statement from now on; without a judge all pass. */
+  /** Decides about each statement from now on; null lets all pass. */
   judge: ((statement: Passing) => Fate) | null
   /** Statements seen so far. */
   statements(): number
-  /** Ends every connection at once. */
+  /** Closes all connections at once. */
   cut(): void
-  /** From now on nothing moves, new connections included. */
+  /** From now on nothing passes, on new connections too. */
   freeze(): void
   thaw(): void
   close(): Promise<void>
@@ -71,7 +71,7 @@ export async function startDatabaseProxy(target: string): Promise<DatabaseProxy>
   return proxy
 }
 
-/** One connection: what the client says is read message by message, what the server says is passed on as it comes. */
+/** One connection: reads the client's messages one by one, and forwards the server's bytes as they arrive. */
 class Wire {
   onEnd = () => {}
   #incoming = Buffer.alloc(0)
@@ -130,7 +130,7 @@ class Wire {
     }
   }
 
-  /** False when nothing more may be passed on for now. */
+  /** False when nothing more may pass for now. */
   #pass(message: Buffer): boolean {
     const text = this.#started ? this.#statementOf(message) : this.#start(message)
     const fate = text === null ? 'pass' : this.#judge(text, this.#applicationName)
@@ -158,7 +158,7 @@ class Wire {
   }
 
   #start(message: Buffer): null {
-    // A request for TLS is answered with one byte, and another start follows.
+    // The response to a TLS request is one byte, and another startup message follows.
     if (message.readUInt32BE(4) === 80_877_103) return null
     this.#started = true
     const words = message.subarray(8).toString().split('\0')
@@ -166,7 +166,7 @@ class Wire {
     return null
   }
 
-  /** The text of a statement that is about to be carried out; null for every other message. */
+  /** The text of a statement that is about to be executed; null for every other message. */
   #statementOf(message: Buffer): string | null {
     const kind = String.fromCharCode(message[0]!)
     const words = () => message.subarray(5).toString('latin1').split('\0')

@@ -1,4 +1,6 @@
-/** Databases for tests: embedded ones from the shared dump, and PostgreSQL where it answers, each suite in its own. */
+/**
+ * Databases for tests: embedded ones from the shared dump, and PostgreSQL where it is reachable, one for each suite.
+ */
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import postgres from 'postgres'
@@ -34,7 +36,7 @@ async function asServer(work: (sql: postgres.Sql) => PromiseLike<unknown>): Prom
   }
 }
 
-/** Whether PostgreSQL answers; a suite that needs it is skipped loudly where it does not. */
+/** Whether PostgreSQL is reachable; where it is not, suites that need it are skipped with a message. */
 export const hasPostgres = await answers(() => asServer((sql) => sql`select 1`))
 
 export const hasRedis = await answers(async () => {

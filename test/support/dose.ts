@@ -1,9 +1,9 @@
-/** How much of a test that could go on for ever: a little in every run, all of it with `npm run chaos`. */
+/** How much of an open-ended test to run: a little by default, all of it with `npm run chaos`. */
 export function dose(small: number, full: number): number {
   return process.env['CHAOS_DOSE'] === 'full' ? full : small
 }
 
-/** Numbers in [0, 1) that are the same for the same seed (mulberry32), so that a schedule that failed can be repeated. */
+/** Numbers in [0, 1) that are the same for the same seed (mulberry32), so that a failed schedule can be repeated. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

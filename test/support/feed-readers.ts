@@ -1,4 +1,4 @@
-/** Followers of a project's feed as clients are: over graphql-ws, from a cursor to the next, back again after every cut. */
+/** Clients that follow a project's feed over graphql-ws, from cursor to cursor, and reconnect after every cut. */
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
 
@@ -6,15 +6,15 @@ export interface ToldEvent {
   cursor: string
   type: string
   generationId: string | null
-  /** When it was heard, in milliseconds of the process. */
+  /** When the event arrived, by `performance.now()`. */
   heardAt: number
 }
 
 export interface FeedReader {
   told: ToldEvent[]
-  /** Errors that answered the subscription, newest last. */
+  /** Errors of the subscription, newest last. */
   errors: { message: string; extensions?: Record<string, unknown> }[]
-  /** Resolves when so many events were told. */
+  /** Resolves when this many events have arrived. */
   until(count: number): Promise<void>
   close(): Promise<void>
 }
@@ -25,7 +25,7 @@ export interface FollowOptions {
   /** Null: from now. */
   after?: string | null
   types?: string[]
-  /** Answers an error; the cursor from which to go on, or null to stop. */
+  /** Handles an error: returns the cursor from which to continue, or null to stop. */
   onError?: (error: FeedReader['errors'][number], last: string | null) => string | null
 }
 

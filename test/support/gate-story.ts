@@ -1,4 +1,4 @@
-/** The gate as reviewers and agents see it: gated tools, what waits, verdicts, and time that is over. */
+/** Helpers for tests of the gate: gated tools, pending approvals, decisions, and deadlines. */
 import { sql } from 'drizzle-orm'
 import { query } from '../../src/store/db/database.ts'
 import type { Harness } from './harness.ts'
@@ -7,27 +7,27 @@ import { objectSchema, type Cast } from './story.ts'
 type Shown = Record<string, any>
 
 export interface GateStory {
-  /** A POST tool behind this gate, `pay_1` and so on: `amount` (required), `to`, and `pin`, which nobody may see. */
+  /** A POST tool behind this gate, `pay_1` and so on: `amount` (required), `to`, and `pin`, which is masked. */
   gated(gate: object | null, more?: object): Promise<{ id: string; name: string }>
   /** A client tool behind this gate, with the same arguments. */
   gatedClient(gate: object | null, more?: object): Promise<{ id: string; name: string }>
-  /** What the tool was sent, oldest first. */
+  /** The bodies sent to the tool, oldest first. */
   paid(name: string): { key: string; body: Shown }[]
-  /** Starts a run whose model calls the tool with these arguments, then says "done". */
+  /** Starts a run whose model calls the tool with these arguments, then writes "done". */
   ask(tool: { id: string; name: string }, args?: object, more?: object): Promise<string>
-  /** The approvals that a generation waits for, once it waits. */
+  /** The pending approvals of a generation, once it waits for them. */
   pending(generationId: string): Promise<Shown[]>
   approval(id: string): Promise<Shown>
   decide(approvalId: string, verdict: 'APPROVE' | 'REJECT', more?: object, key?: string): Promise<Shown>
   call(toolId: string, args?: object, more?: object, key?: string): Promise<Shown>
   toolCall(id: string): Promise<Shown>
-  /** The direct call once it has one of these states. */
+  /** Resolves with the direct call once it has one of these statuses. */
   untilCall(id: string, states: string[]): Promise<Shown>
   /** The secret and id of a new key. */
   key(input: object): Promise<{ secret: string; id: string }>
-  /** As if the deadline, or the escalation, had come. */
+  /** Moves the deadline, or the escalation, to the present. */
   bringForward(approvalId: string, what: 'expiry' | 'escalation'): Promise<void>
-  /** Everything of these kinds that the project's feed has told so far and tells until there is enough. */
+  /** Events of these types from the beginning of the project's feed, until there are enough. */
   feed(types: string[], fields: string, enough: (events: Shown[]) => boolean): Promise<Shown[]>
 }
 
@@ -45,7 +45,7 @@ const payment = objectSchema(
   ['amount'],
 )
 
-/** Over a harness and its cast. */
+/** Uses a harness and its cast. */
 export function gateStory(h: Harness, cast: Cast): GateStory {
   let made = 0
   const create = async (input: Shown) => {
@@ -97,7 +97,7 @@ export function gateStory(h: Harness, cast: Cast): GateStory {
     toolCall: (id) => read('toolCall', id, callFields),
     async untilCall(id, states) {
       let found: Shown = {}
-      // Each event about it is a reason to look.
+      // Each event about the call may have changed its status.
       const types = ['TOOL_CALL_STARTED', 'TOOL_CALL_SETTLED', 'APPROVAL_REQUESTED', 'APPROVAL_VOIDED']
       const look = async () => states.includes((found = await story.toolCall(id))['status'])
       if (await look()) return found

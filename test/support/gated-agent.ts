@@ -10,11 +10,11 @@ export interface GatedAgent {
   url: string
   agentId: string
   tools: Record<'echo' | 'fail' | 'pay', string>
-  /** The secret of a key that may call and not decide. */
+  /** The secret of a key that may call but not decide. */
   callerKey: string
-  /** What reached the upstream for the gated tool. */
+  /** How many requests the upstream received for the gated tool. */
   paid(): number
-  /** Decides about the oldest pending approval as soon as there is one. */
+  /** Decides the oldest pending approval as soon as there is one. */
   decide(verdict?: 'APPROVE' | 'REJECT'): Promise<Record<string, any>>
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Migrates one embedded database and keeps its dump, so that every test file gets its own in half a second. */
+/** Migrates one embedded database and stores its dump, so that every test file gets a copy in half a second. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** A running Gatehouse for a test, spoken to as users do: over HTTP, sockets and SSE. */
+/** A running Gatehouse for a test, used over HTTP, sockets and SSE as clients do. */
 import { createClient, type Client } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { createApp, type App, type AppParts } from '../../src/app.ts'
@@ -10,19 +10,19 @@ export const adminKey = 'gh_test_operator_0123456789012345678901234567890123'
 export interface Harness {
   app: App
   url: string
-  /** Runs an operation with the operator's key, or another; answers the whole result. */
+  /** Runs an operation with the operator's key, or another one; returns the whole result. */
   gql<Data = Record<string, any>>(
     query: string,
     variables?: object,
     key?: string,
   ): Promise<GraphQLResult<Data>>
-  /** Runs a mutation `name(input)` and answers its union member; `fields` is what to select of the payload. */
+  /** Runs a mutation `name(input)` and returns its union member; `fields` is what to select of the payload. */
   mutate(name: string, input: object, fields: string, key?: string): Promise<Record<string, any>>
   /** A graphql-ws client with the key; closed with the harness. */
   client(key?: string, options?: object): Client
-  /** Collects what a subscription gives until `enough` says so or it completes. */
+  /** Collects the results of a subscription until `enough` returns true or the subscription completes. */
   collect(query: string, variables: object, enough?: (events: any[]) => boolean, key?: string): Promise<any[]>
-  /** Waits for a generation to be in one of these states, by its events; answers it. */
+  /** Waits, by its events, until a generation has one of these statuses; returns it. */
   until(generationId: string, states: string[], fields?: string): Promise<Record<string, any>>
   stop(): Promise<void>
 }
@@ -33,7 +33,7 @@ export interface GraphQLResult<Data> {
   errors?: { message: string; path?: string[]; extensions?: Record<string, any> }[]
 }
 
-/** Opens one on an in-memory database, without the demo, on a free port. Close it with `stop`. */
+/** Starts one on an in-memory database, without the demo, on a free port. Close it with `stop`. */
 export async function openHarness(config: Partial<Config> = {}, parts: AppParts = {}): Promise<Harness> {
   const database = parts.database ?? (config.databaseUrl ? undefined : await memoryDatabase())
   const base = loadConfig({
@@ -59,7 +59,7 @@ export async function openHarness(config: Partial<Config> = {}, parts: AppParts 
   return harnessOf(app)
 }
 
-/** The same conveniences over an app that is already running. */
+/** A harness for a running app. */
 export function harnessOf(app: App): Harness {
   const clients: Client[] = []
   const gql: Harness['gql'] = async (query, variables = {}, key = adminKey) => {
@@ -91,7 +91,7 @@ export function harnessOf(app: App): Harness {
             if (result.errors) return reject(new Error(result.errors[0]!.message))
             events.push(Object.values(result.data!)[0])
             if (enough(events)) {
-              // More may come until the stream has stopped.
+              // More results may arrive until the subscription has stopped.
               resolve([...events])
               stop()
             }
@@ -140,12 +140,12 @@ export function harnessOf(app: App): Harness {
             stop()
             resolve()
           }, reject))
-        // A row that is parked after its last event tells nobody.
+        // A row that is parked after its last event emits no event.
         timer = setInterval(() => void look(), 200)
         const stop = client().subscribe(
           { query, variables: { id: generationId } },
           {
-            // Events may be ahead of or behind what a poll sees, so each of them is a reason to look.
+            // Events may be ahead of or behind what a poll reads, so each of them triggers another poll.
             next: look,
             error: (error) => reject(error instanceof Error ? error : new Error(JSON.stringify(error))),
             complete: () => void checking.then(() => resolve()),

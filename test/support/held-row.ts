@@ -1,10 +1,10 @@
-/** A row of PostgreSQL held by somebody else, so that requests queue behind it in a known order. */
+/** A PostgreSQL row locked by another connection, so that requests queue behind it in a known order. */
 import postgres from 'postgres'
 
 export interface HeldRow {
-  /** Resolves when so many statements of the database (only those with a text like this) wait for a lock, or at the release. */
+  /** Resolves when this many statements (only those with text like `like`) wait for a lock, or at the release. */
   waiting(count: number, like?: string): Promise<void>
-  /** Lets them go on, in the order in which they came. */
+  /** Lets them continue, in the order in which they arrived. */
   release(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** The Inspector's command line as a client: a process for each request, in any era. It needs a newer Node. */
+/** The Inspector's command line as a client: one process for each request, in any era. It needs a newer Node. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import type { McpResult, OpenPeer } from './mcp-clients.ts'
 
 const program = join(folder, '@modelcontextprotocol/inspector/clients/launcher/build/index.js')
 
-/** A client of that era. It writes down what it learns, so it gets a home of its own. */
+/** A client of that era. It stores what it learns, so it gets a home directory of its own. */
 export function inspector(era: 'legacy' | 'modern' | 'auto'): OpenPeer {
   return async (url, key, seen = () => {}) => {
     const home = await mkdtemp(join(tmpdir(), 'gatehouse-inspector-'))
@@ -31,7 +31,7 @@ export function inspector(era: 'legacy' | 'modern' | 'auto'): OpenPeer {
   }
 }
 
-/** The one JSON object that it prints; a tool's error is one too, whatever its exit code. */
+/** The JSON object that it prints; an error of a tool is one too, whatever the exit code. */
 function ask(args: string[], home: string): Promise<Record<string, any>> {
   const env = { ...process.env, HOME: home }
   return new Promise((resolve, reject) =>

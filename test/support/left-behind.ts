@@ -1,11 +1,11 @@
-/** A call as a process leaves it that went away after it had sent it. */
+/** A call in the state that a process leaves when it dies after sending it. */
 import { sql } from 'drizzle-orm'
 import { query } from '../../src/store/db/database.ts'
 import type { Harness } from './harness.ts'
 
 /**
- * Puts a settled direct call back to the moment after it was sent, due to be looked at, and waits until a worker has:
- * then it is UNKNOWN, or was sent again when it is idempotent.
+ * Moves a settled direct call back to the moment after it was sent, due for a worker, and waits until a worker has
+ * handled it: it is UNKNOWN then, or was sent again when it is idempotent.
  */
 export async function leaveBehind(h: Harness, toolCallId: string): Promise<void> {
   const { db, pubsub } = h.app.services

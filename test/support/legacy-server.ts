@@ -1,4 +1,4 @@
-/** A server of the older protocol with sessions, made with the first SDK: tools come and go, sessions are forgotten. */
+/** A legacy server with sessions, made with SDK v1: tests add tools and drop sessions. */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -10,17 +10,20 @@ export interface LegacyServer {
   url: string
   /** Sessions opened so far. */
   opened(): number
-  /** Every `tools/call` that was acted on. */
+  /** Every `tools/call` that the server executed. */
   calls: string[]
-  /** Adds a tool to every session; each tells its client. */
+  /** Adds a tool to every session; each one notifies its client. */
   add(name: string): void
-  /** What clients watch now: a name for each session and resource. Resources that begin with `refused:` cannot be. */
+  /**
+   * Current subscriptions: a name for each session and resource. Resources that begin with `refused:` cannot be
+   * subscribed.
+   */
   watched: Set<string>
-  /** Tells the sessions that watch it that a resource has changed; `named` is what they are told of. */
+  /** Notifies the subscribed sessions that a resource was updated; `named` is the URI in the notification. */
   updated(uri: string, named?: string): Promise<void>
-  /** Forgets all sessions, as a restart does; their streams end. */
+  /** Drops all sessions, as a restart does; their streams end. */
   forget(): Promise<void>
-  /** Answers every GET with this status from now on, as servers do that tell of nothing; null: opens streams. */
+  /** Responds to every GET with this status from now on, like servers without notifications; null: opens streams. */
   refuseStreams(status: number | null): void
   close(): Promise<void>
 }

@@ -9,12 +9,12 @@ import {
   type GenerationEvent,
 } from '../../src/domain/events/index.ts'
 
-export interface Desk {
+export interface Writer {
   db: Database
   pubsub: PubSub
 }
 
-/** Inserts generations that no worker will ever look at; answers their ids. */
+/** Inserts generations that no worker ever claims; returns their ids. */
 export async function makeGenerations(db: Database, projectId: string, count: number): Promise<string[]> {
   const rows = await query<{ id: string }>(
     db,
@@ -27,37 +27,37 @@ export async function makeGenerations(db: Database, projectId: string, count: nu
   return rows.map((row) => row.id)
 }
 
-/** Appends under the row's lock, in one statement, and rings after the commit. Answers the newest number. */
+/** Appends under the row's lock, in one statement, and publishes after the commit. Returns the newest number. */
 export async function append(
-  desk: Desk,
+  writer: Writer,
   projectId: string,
   id: string,
   events: GenerationEvent[],
 ): Promise<number> {
   const rows = await query<{ seq: number }>(
-    desk.db,
+    writer.db,
     sql`with g as (update generations set last_seq = last_seq + ${events.length}::int where id = ${id}
         returning id, project_id, last_seq), e as (${insertGenerationEvents(events)})
       select last_seq as seq from g`,
   )
   const seq = rows[0]!.seq
-  desk.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq }])
+  writer.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq }])
   return seq
 }
 
-/** The same in a transaction that stays open for a while after it has taken its number. */
+/** Like `append`, in a transaction that stays open for a while after it has taken its number. */
 export async function appendSlowly(
-  desk: Desk,
+  writer: Writer,
   projectId: string,
   id: string,
   events: GenerationEvent[],
   hold: () => Promise<unknown>,
 ): Promise<void> {
-  await atomically(desk.db, async (tx) => {
-    await append({ db: tx, pubsub: { ...desk.pubsub, publish: () => {} } }, projectId, id, events)
+  await atomically(writer.db, async (tx) => {
+    await append({ db: tx, pubsub: { ...writer.pubsub, publish: () => {} } }, projectId, id, events)
     await hold()
   })
-  desk.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq: null }])
+  writer.pubsub.publish([{ kind: 'news', generationId: id, projectId, seq: null }])
 }
 
 /** Events of no particular kind; the last one ends the stream when it is `closing`. */

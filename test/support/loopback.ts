@@ -1,4 +1,4 @@
-/** A real HTTP server on 127.0.0.1 that answers as a test says and remembers what it was asked. */
+/** A real HTTP server on 127.0.0.1 that responds as the test specifies and records its requests. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
@@ -18,7 +18,7 @@ export interface Loopback {
   seen: SeenRequest[]
   /** Connections accepted so far. */
   connections(): number
-  /** Resolves when a request arrives (also one that arrived before). */
+  /** Resolves with the next request, or with one that has already arrived. */
   nextRequest(): Promise<SeenRequest>
   close(): Promise<void>
 }

@@ -1,7 +1,7 @@
-/** Sound values broken in one or two places, for tests that must see a refusal and never a fault of ours. */
+/** Valid values broken in one or two places, for tests that require a refusal and no internal error. */
 import fc from 'fast-check'
 
-/** What nobody expects at any place. */
+/** Values that are unexpected in any place. */
 export const odd = fc.oneof(
   fc.jsonValue(),
   fc.constantFrom('', '\u0000', '\ud800', '__proto__', 'constructor', -1, 1e308, [], {}, [[[[]]]], {
@@ -22,7 +22,7 @@ export const changesOf = (value: fc.Arbitrary<unknown>): fc.Arbitrary<Change[]> 
     maxLength: 2,
   })
 
-/** Replaces, takes away or wraps one of the values anywhere in it, in place; a bare value is replaced. */
+/** Replaces, removes or wraps one of the values anywhere in it, in place; a bare value is replaced. */
 export function mutate(root: unknown, { at, how, value }: Change): unknown {
   const places: [any, string][] = []
   const walk = (node: unknown) => {
@@ -46,7 +46,7 @@ export function mutate(root: unknown, { at, how, value }: Change): unknown {
   return root
 }
 
-/** How many cases: a few in every run, as many as FUZZ_CASES says with `npm run fuzz`. */
+/** The number of cases: `few` by default, FUZZ_CASES with `npm run fuzz`. */
 export function fuzzCases(few: number): number {
   return Number(process.env['FUZZ_CASES'] ?? few)
 }

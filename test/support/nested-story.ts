@@ -1,20 +1,20 @@
-/** Chains of agents for tests: agents that may ask each other, and prompts that go down a chain. */
+/** Chains of agents for tests: agents that may call each other, and prompts for the whole chain. */
 import type { Harness } from './harness.ts'
 
 export interface Chain {
-  /** From the top down. */
+  /** From parent to child. */
   agents: { id: string; name: string }[]
-  /** A prompt that asks down the chain; the last agent gets `innermost`, each above ends with `back at N`. */
+  /** A prompt that calls down the chain; the last agent gets `innermost`, each parent ends with `back at N`. */
   prompt(innermost: string): string
 }
 
-/** One message that makes an agent call another with a message, and then say something. */
+/** A message that makes an agent call another one with a message, and then write something. */
 export const asking = (name: string, message: string, last = 'done') =>
   `call ${name} ${JSON.stringify({ message })}\nthen\nsay ${last}`
 
 let made = 0
 
-/** `names` from the top down, each asking the next; `settings` by name. */
+/** Agents with these `names`, each calling the next; `settings` by name. */
 export async function makeChain(
   h: Harness,
   length: number,
@@ -45,7 +45,7 @@ export async function makeAgent(h: Harness, input: object): Promise<string> {
 export const chainFields = `depth parent { id } root { id } usage { totalTokens } totalUsage { totalTokens }
   toolCalls { id name status errorCode content child { id status } }`
 
-/** The runs under a generation, from the top down, of a chain without branches. */
+/** The descendants of a generation, parents first, of a chain without branches. */
 export async function chainUnder(h: Harness, id: string, fields = ''): Promise<Record<string, any>[]> {
   const found: Record<string, any>[] = []
   for (let next: string | undefined = id; next;) {
@@ -60,7 +60,7 @@ export async function chainUnder(h: Harness, id: string, fields = ''): Promise<R
   return found
 }
 
-/** The generation once so many calls of clients have been asked for in it or under it, over its whole life. */
+/** Resolves once the generation and its descendants have had this many client calls in total. */
 export async function untilAsked(h: Harness, id: string, n: number): Promise<Record<string, any>> {
   const heard = `subscription($id: ID!) { generationEvents(generationId: $id) {
     ... on RequiresActionEvent { toolCalls { id } } } }`

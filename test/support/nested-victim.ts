@@ -1,6 +1,6 @@
 /**
- * Gatehouse as main.ts runs it, which kills itself with SIGKILL at one named point of the life of a run within a run.
- * The file `VICTIM_ORDERS` names the point as JSON; it may change at any time. No handler runs, nothing is flushed.
+ * Gatehouse as main.ts runs it, which kills itself with SIGKILL at one named point in the life of a child run. The file
+ * `VICTIM_ORDERS` names the point as JSON; it may change at any time. No handler runs, nothing is flushed.
  */
 import { readFileSync } from 'node:fs'
 import type { SQL } from 'drizzle-orm'
@@ -14,7 +14,7 @@ const ordered = (point: string) =>
 const dieAt = (point: string) => ordered(point) && process.kill(process.pid, 'SIGKILL')
 
 const dialect = new PgDialect()
-/** The statement that makes call and run, and the one that settles the parent's call. */
+/** The statement that inserts call and run, and the one that settles the parent's call. */
 const kinds = [
   { kind: 'start', is: (text: string) => text.includes('parent_call_id, root_id') },
   {
@@ -40,7 +40,7 @@ function arm(db: Database): void {
       }) as unknown as typeof tx.execute
       return work(tx as unknown as Database)
     })
-    if (seen) dieAt(`after the commit of the ${seen}, before the bell`)
+    if (seen) dieAt(`after the commit of the ${seen}, before the hint`)
     return result
   }) as typeof db.transaction
 }

@@ -1,4 +1,4 @@
-/** Statements of an embedded database that fail: before they are carried out, or after. */
+/** Statements of an embedded database that fail: before they are executed, or after. */
 import type { PGlite, Transaction } from '@electric-sql/pglite'
 import type { Database } from '../../src/store/db/database.ts'
 
@@ -6,15 +6,15 @@ export interface PgliteFaults {
   faults(): number
   /** Statements fail from now on. */
   begin(): void
-  /** Nothing fails from now on. */
+  /** Statements succeed from now on. */
   calm(): void
 }
 
 type Query = PGlite['query']
 
 /**
- * Lets statements of this database fail as `fate` says, and COMMIT with them: `before` nothing of the statement takes
- * place, `after` it does and nobody is told.
+ * Makes statements of this database, COMMIT included, fail as `fate` decides: with `before` the statement is not
+ * executed, with `after` it is, and the caller gets an error.
  */
 export function pgliteFaults(db: Database, fate: () => 'pass' | 'before' | 'after'): PgliteFaults {
   const client = (db as unknown as { $client: PGlite }).$client

@@ -1,13 +1,13 @@
-/** A server of raw bytes on loopback, for the faults that no well-behaved HTTP server can produce. */
+/** A server of raw bytes on loopback, for faults that no well-behaved HTTP server can produce. */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { settingsFor } from './strict-provider.ts'
 import type { ProviderSettings } from '../../src/domain/generations/providers/open-model.ts'
 import type { Wire } from './wire-frames.ts'
 
 export interface RawAnswer {
-  /** Sent one after the other, each in its own packet; a promise is waited for. Sent as an HTTP chunk each. */
+  /** Sent in order as HTTP chunks, each in its own packet; a promise is awaited. */
   chunks: (string | Uint8Array | Promise<unknown>)[]
-  /** `clean` ends the response, `reset` kills the connection in the middle, `hang` leaves it open. */
+  /** `clean` ends the response, `reset` resets the connection, `hang` leaves it open. */
   end?: 'clean' | 'reset' | 'hang'
   status?: string
   headers?: Record<string, string>
@@ -17,7 +17,7 @@ export interface RawProvider {
   url: string
   /** The bodies of the requests, oldest first. */
   requests: string[]
-  /** Resolves when the next connection is closed, by whichever side. */
+  /** Resolves when the next connection is closed, by either side. */
   closed(): Promise<void>
   script(...answers: RawAnswer[]): void
   settings(kind: Wire, more?: Partial<ProviderSettings>): ProviderSettings
@@ -83,7 +83,7 @@ async function serve(socket: Socket, requests: string[], answers: RawAnswer[]): 
   if (end === 'clean') socket.end('0\r\n\r\n')
 }
 
-/** Resolves once the bytes have left, so that the next ones are another packet. */
+/** Resolves once the bytes are sent, so that the next ones are another packet. */
 function write(socket: Socket, bytes: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.write(bytes, (error) => (error ? reject(error) : setImmediate(resolve)))
@@ -109,7 +109,7 @@ async function close(server: Server, sockets: Set<Socket>): Promise<void> {
   await new Promise((resolve) => server.close(resolve))
 }
 
-/** A text in packets of so many bytes, cut wherever that falls: through characters and frames. */
+/** A text in packets of this many bytes, cut anywhere: through characters and frames. */
 export function inPieces(text: string, bytes: number): Uint8Array[] {
   const all = Buffer.from(text)
   const pieces: Uint8Array[] = []

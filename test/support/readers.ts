@@ -1,4 +1,4 @@
-/** The three ways to follow a generation as a stranger does, each with a cursor and each coming back after a cut. */
+/** The three ways for a client to follow a generation, each with a cursor and a reconnect after a cut. */
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { ask } from './ask.ts'
@@ -7,11 +7,11 @@ export interface Following {
   url: string
   key: string
   generationId: string
-  /** Ends the waiting when the test is over. */
+  /** Aborts when the test is over. */
   signal: AbortSignal
 }
 
-/** Follows until the last event and answers all cursors in the order in which they came. */
+/** Follows until the last event and returns all cursors in the order of arrival. */
 export type Reader = (from: Following) => Promise<string[]>
 
 const last = 'GENERATION_COMPLETED'
@@ -19,13 +19,13 @@ const document =
   'subscription($id: ID!, $after: String) { generationEvents(generationId: $id, after: $after) { type cursor } }'
 const pause = () => new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 30))
 
-interface Told {
+interface StreamedEvent {
   type: string
   cursor: string
 }
 
-/** Notes an event; true when it was the last. Text on its way is no event of the log. */
-function note(cursors: string[], event: Told): boolean {
+/** Records an event; returns true for the last one. A text delta is not an event of the log. */
+function note(cursors: string[], event: StreamedEvent): boolean {
   if (event.type !== 'TEXT_DELTA') cursors.push(event.cursor)
   return event.type === last
 }
@@ -45,7 +45,7 @@ export const readBySocket: Reader = async ({ url, key, generationId, signal }) =
   const once = () =>
     new Promise<boolean>((resolve) => {
       let ended = false
-      client.subscribe<{ generationEvents: Told }>(
+      client.subscribe<{ generationEvents: StreamedEvent }>(
         { query: document, variables },
         {
           next: ({ data }) => {
@@ -53,7 +53,7 @@ export const readBySocket: Reader = async ({ url, key, generationId, signal }) =
             variables['after'] = data.generationEvents.cursor
             ended = note(cursors, data.generationEvents)
           },
-          // The database may be away when the stream opens: an error of this operation, not of the connection.
+          // The database may be unreachable when the stream opens: an error of this operation, not of the connection.
           error: () => resolve(false),
           complete: () => resolve(ended),
         },
@@ -81,11 +81,12 @@ export const readBySse: Reader = async ({ url, key, generationId, signal }) => {
         body: JSON.stringify({ query: document, variables }),
       })
       for await (const data of sseData(response)) {
-        const event = (JSON.parse(data) as { data?: { generationEvents: Told } }).data?.generationEvents
+        const event = (JSON.parse(data) as { data?: { generationEvents: StreamedEvent } }).data
+          ?.generationEvents
         if (event && note(cursors, event)) return cursors
       }
     } catch {
-      // The wire was cut.
+      // The connection was cut.
     }
     await pause()
   }
@@ -105,7 +106,7 @@ async function* sseData(response: Response): AsyncGenerator<string> {
   }
 }
 
-/** The query with the same cursors, asked again and again. */
+/** The query with the same cursors, repeated. */
 export const readByPolling: Reader = async ({ url, key, generationId, signal }) => {
   const cursors: string[] = []
   const query =
@@ -113,7 +114,7 @@ export const readByPolling: Reader = async ({ url, key, generationId, signal }) 
   while (!signal.aborted) {
     const variables = { id: generationId, after: cursors.at(-1) ?? null }
     const nodes = await ask(url, key, query, variables).then(
-      ({ data }) => (data?.['generation']?.events.nodes ?? []) as Told[],
+      ({ data }) => (data?.['generation']?.events.nodes ?? []) as StreamedEvent[],
       () => [],
     )
     for (const node of nodes) if (note(cursors, node)) return cursors
@@ -124,7 +125,7 @@ export const readByPolling: Reader = async ({ url, key, generationId, signal }) 
 
 export interface SseFeed {
   cursors: string[]
-  /** Streams that were opened so far. */
+  /** Streams opened so far. */
   streams(): number
   close(): Promise<void>
 }
@@ -132,7 +133,7 @@ export interface SseFeed {
 const feedDocument = `subscription($after: String, $types: [EventType!]) {
   projectEvents(after: $after, types: $types) { cursor } }`
 
-/** Follows a project's feed from its beginning by server-sent events, on any server, back again behind the last cursor. */
+/** Follows a project's feed from its beginning over SSE, on any server; reconnects after the last cursor. */
 export function followFeedBySse(from: { key: string; anyUrl(): string; types: string[] }): SseFeed {
   const cursors: string[] = []
   const abort = new AbortController()
@@ -154,7 +155,7 @@ export function followFeedBySse(from: { key: string; anyUrl(): string; types: st
     streams++
     for await (const data of sseData(response)) {
       const { data: told } = JSON.parse(data) as { data?: { projectEvents: { cursor: string } } }
-      // An event that could not be filled in is told again behind the cursor before it.
+      // An event that could not be loaded is sent again after the previous cursor.
       if (!told) return
       cursors.push(told.projectEvents.cursor)
     }

@@ -1,15 +1,15 @@
-/** Cuts the Redis connections of one test and nobody else's: they are told apart by the number of their database. */
+/** Cuts the Redis connections of one test only: they are recognized by their database number. */
 import type { Redis } from 'ioredis'
 import { redisUrl } from './databases.ts'
 
-/** The address of Redis with a database of our own (1 to 15): channels do not care, but CLIENT LIST shows it. */
+/** The URL of Redis with a database number of its own (1 to 15): channels ignore it, but CLIENT LIST shows it. */
 export function ownRedis(): string {
   const url = new URL(redisUrl)
   url.pathname = `/${1 + (process.pid % 15)}`
   return url.href
 }
 
-/** CLIENT KILL for every connection to our database but this one; answers how many. */
+/** CLIENT KILL for every connection to this test's database but this one; returns how many there were. */
 export async function cutRedis(redis: Redis): Promise<number> {
   const own = await redis.client('ID')
   const clients = String(await redis.client('LIST')).split('\n')

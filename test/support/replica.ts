@@ -1,20 +1,20 @@
-/** Gatehouse as a process of its own: started, killed in mid-air, stopped politely. */
+/** Gatehouse as a child process: started, killed, frozen, stopped. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 
 export interface Replica {
   pid: number
-  /** Where it listens, once `ready` has resolved. */
+  /** Its URL, once `ready` has resolved. */
   url: string
-  /** Resolves when it listens; rejects with its last words when it ends before. */
+  /** Resolves when it listens; rejects with its output when it exits before. */
   ready: Promise<void>
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has exited. */
   exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** What it has printed, both streams; the newest part. */
+  /** Its recent output, both streams. */
   output(): string
-  /** SIGKILL: no handler runs. Resolves when the process is gone. */
+  /** SIGKILL: no handler runs. Resolves when the process has exited. */
   kill(): Promise<void>
-  /** SIGSTOP: it stands still, and knows nothing of the time until `thaw`. */
+  /** SIGSTOP: it does not run until `thaw`. */
   freeze(): void
   thaw(): void
   /** SIGTERM: it drains. Resolves with its exit code. */
@@ -24,8 +24,8 @@ export interface Replica {
 const mostOutput = 20_000
 
 /**
- * Starts `node <entry>` with these settings and nothing else of our environment, so that a key or a database of the
- * person who runs this never reaches it.
+ * Starts `node <entry>` with these settings and nothing else of this environment, so that it never uses a key or a
+ * database of the person who runs the test.
  */
 export function startReplica(entry: string, settings: Record<string, string>): Replica {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'LANG'].flatMap((name) =>
@@ -60,7 +60,7 @@ export function startReplica(entry: string, settings: Record<string, string>): R
       return (await exited).code
     },
   }
-  // Whoever kills it on its way up does not care that it never was ready.
+  // A test that kills it during its start does not wait for `ready`.
   replica.ready.catch(() => {})
   return replica
 }

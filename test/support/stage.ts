@@ -1,4 +1,4 @@
-/** One or two replicas over one database, in this process, for races that need clicks at the same instant. */
+/** One or two replicas over one database, in this process, for races of simultaneous decisions. */
 import { query, type Database } from '../../src/store/db/database.ts'
 import { sql } from 'drizzle-orm'
 import type { Config } from '../../src/config.ts'
@@ -10,7 +10,7 @@ export interface Stage {
   replicas: Harness[]
   databaseUrl: string | null
   cast: Cast
-  /** Rows by raw SQL, for what no API tells. */
+  /** Rows by raw SQL, for what no API shows. */
   rows<Row = Record<string, any>>(text: string): Promise<Row[]>
   /** A POST tool `pay` behind a gate and an agent with it. */
   payer(gate: object, more?: object): Promise<{ toolId: string; agentId: string }>

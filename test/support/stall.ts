@@ -1,8 +1,8 @@
-/** How long the event loop of this process stood still. */
+/** Measures how long the event loop of this process stalls. */
 
 /**
- * The longest time in milliseconds between two turns of the loop while the work ran, not counting time in which this
- * process had no processor: others' load fails no test.
+ * The longest time in milliseconds between two turns of the event loop while the work ran, without the time in which
+ * this process had no CPU: load of other processes fails no test.
  */
 export async function longestStall(work: () => Promise<unknown>): Promise<number> {
   let longest = 0
@@ -23,5 +23,5 @@ export async function longestStall(work: () => Promise<unknown>): Promise<number
   return longest
 }
 
-/** What DESIGN allows to any single request, in milliseconds. */
+/** The longest stall that a single request may cause, in milliseconds. */
 export const allowedStallMs = 250

@@ -1,4 +1,4 @@
-/** The usual cast of a test: an upstream that counts, tools over it, and agents that use them. */
+/** The usual parts of a test: an upstream that counts, tools over it, and agents that use them. */
 import { startLoopback, type Loopback } from './loopback.ts'
 import type { Harness } from './harness.ts'
 
@@ -6,11 +6,11 @@ export interface Cast {
   upstream: Loopback
   /** Ids of the tools by name: look (GET), act (POST, not idempotent), ask and tell (client). */
   tools: Record<'look' | 'act' | 'ask' | 'tell', string>
-  /** Makes an agent with all four tools and these settings; answers its id. */
+  /** Makes an agent with all four tools and these settings; returns its id. */
   agent(settings?: object): Promise<string>
-  /** Starts a run; answers the generation's id. */
+  /** Starts a run; returns the generation's id. */
   start(agentId: string, prompt: string | object[], more?: object): Promise<string>
-  /** Submits one output for each open client call and answers the payload. */
+  /** Submits one output for each open client call and returns the payload. */
   answer(generationId: string, output?: unknown): Promise<Record<string, any>>
   close(): Promise<void>
 }
@@ -22,7 +22,7 @@ export const objectSchema = (properties: object, required: string[] = []) => ({
   additionalProperties: false,
 })
 
-/** Upstream answers `{"saw": path}` with 200. */
+/** The upstream responds `{"saw": path}` with 200. */
 export async function makeCast(h: Harness): Promise<Cast> {
   const upstream = await startLoopback((request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ saw: request.url }))

@@ -1,6 +1,7 @@
 /**
- * A model provider on loopback that speaks all four wires. Requests are judged by strict-rules.ts and refused with a 400
- * as the real one would; answers come from a script, through aimock where it can produce them, else as our own frames.
+ * A model provider on loopback that speaks all four wire formats. It checks requests by strict-rules.ts and refuses
+ * them with a 400 as the real provider does. Responses follow a script, through aimock where it can produce them, else
+ * as frames of its own.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,16 +10,16 @@ import type { ProviderSettings } from '../../src/domain/generations/providers/op
 import { faultOf, type Issued } from './strict-rules.ts'
 import { framesOf, type Wire, type WireAnswer } from './wire-frames.ts'
 
-/** An answer with a status other than 200. */
+/** A response with a status other than 200. */
 export interface ErrorAnswer {
   status: number
   message?: string
-  /** The provider's word for it, `error.code` or `error.type`. */
+  /** The provider's error code, `error.code` or `error.type`. */
   code?: string
   headers?: Record<string, string>
 }
 
-/** An answer, optionally held back until a promise settles, or broken off after so many frames. */
+/** A response, optionally delayed until a promise settles, or cut after this many frames. */
 export type ScriptedAnswer = (WireAnswer & { after?: Promise<unknown>; cutAfter?: number }) | ErrorAnswer
 
 export interface JournalEntry {
@@ -26,7 +27,7 @@ export interface JournalEntry {
   model: string
   body: Record<string, any>
   headers: Record<string, string | string[] | undefined>
-  /** Why the request was refused; null when it was fine. */
+  /** Why the request was refused; null when it was valid. */
   fault: string | null
 }
 
@@ -35,13 +36,13 @@ export interface StrictProvider {
   url: string
   /** Every request, oldest first. */
   journal: JournalEntry[]
-  /** The next request to arrive, once it has been judged. */
+  /** Resolves with the next request, once it was checked. */
   nextRequest(): Promise<JournalEntry>
-  /** Adds answers; each request takes the next one, whichever wire it speaks. A request without one gets a 400. */
+  /** Adds responses; each request takes the next one, in any wire format. A request without one gets a 400. */
   script(...answers: ScriptedAnswer[]): void
-  /** Drops what is left of the script and returns how many answers that was. Call it after each test. */
+  /** Drops the rest of the script and returns how many responses that was. Call it after each test. */
   clear(): number
-  /** Settings for `openModel`: the address on that wire and a key. */
+  /** Settings for `openModel`: the URL for that wire format and a key. */
   settings(kind: Wire, more?: Partial<ProviderSettings>): ProviderSettings
   close(): Promise<void>
 }
@@ -94,7 +95,7 @@ export async function startStrictProvider(): Promise<StrictProvider> {
   }
 }
 
-/** Settings for a provider at `url`, whatever stands there. */
+/** Settings for a provider at `url`, whatever server runs there. */
 export function settingsFor(kind: Wire, url: string, more: Partial<ProviderSettings> = {}): ProviderSettings {
   const baseUrl = kind === 'google' ? `${url}/v1beta` : `${url}/v1`
   return { name: kind, kind, baseUrl, apiKey: testKey, capabilities: {}, contextWindow: null, fetch, ...more }
@@ -119,7 +120,9 @@ function routeOf(path: string, body: Record<string, any>): { wire: Wire; model: 
   return { wire: path.endsWith('/messages') ? 'anthropic' : 'compatible', model }
 }
 
-/** aimock knows no seals, no missing ids, no cuts between frames, and repairs malformed arguments on most wires. */
+/**
+ * aimock supports no seals, missing ids or cuts between frames, and repairs malformed arguments in most wire formats.
+ */
 function canPeer(answer: WireAnswer & { cutAfter?: number }): boolean {
   const plain = (answer.calls ?? []).every((call) => call.id !== null && isJson(call.arguments))
   return plain && answer.seal === undefined && answer.cutAfter === undefined && answer.finish === undefined
@@ -158,7 +161,7 @@ async function pass(
     ...(id ? { id } : {}),
   }))
   const text = [answer.text ?? []].flat().join('')
-  // A fixture of its own for this request: several may be under way at once.
+  // A fixture of its own for this request: several may run at once.
   const context = `request-${Math.random()}`
   peer.on({ context }, {
     usage,
@@ -171,7 +174,7 @@ async function pass(
     'content-type': answered.headers.get('content-type') ?? 'text/event-stream',
   })
   const bytes = Buffer.from(await answered.arrayBuffer())
-  // The peer makes up seals of its own where a real provider has some.
+  // aimock generates seals of its own where a real provider sends some.
   for (const match of bytes
     .toString()
     .matchAll(/"(?:encrypted_content|signature|thoughtSignature)":"([^"]+)"/g))
@@ -179,7 +182,7 @@ async function pass(
   response.end(bytes)
 }
 
-/** Seals are remembered by call id, so every call gets its id here. */
+/** Seals are stored by call id, so every call gets its id here. */
 function withIds(wire: Wire, model: string, answer: WireAnswer, issued: Issued): WireAnswer {
   const { seal } = answer
   if (seal === undefined) return answer

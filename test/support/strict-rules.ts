@@ -1,12 +1,12 @@
-/** What real providers refuse with a 400 and a stand-in accepts: the rules of the four wires, checked on every request. */
+/** What real providers refuse with a 400: the rules of the four wire formats, checked on every request. */
 import type { Wire } from './wire-frames.ts'
 
 type Body = Record<string, any>
 
-/** What was given out in earlier answers, to be seen again by the model that gave it. */
+/** Seals issued in earlier responses, which must come back from the same model. */
 export interface Issued {
   seals: Set<string>
-  /** The seal before a call, and who gave it (`wire/model`), by call id. */
+  /** The seal before a call, and its issuer (`wire/model`), by call id. */
   byCall: Map<string, { seal: string; from: string }>
 }
 
@@ -43,7 +43,7 @@ function toolRules(tools: { name: string; schema: any; strict?: unknown }[], ref
   }
 }
 
-/** Calls and results in one flat list: every call answered, in order, before anything else comes. */
+/** Calls and results in one flat list: each call has its result, in order, before anything else. */
 function pairingRules(items: { call?: string; result?: string; other?: boolean }[], refuse: Refuse): void {
   const seen = new Set<string>()
   let open: string[] = []

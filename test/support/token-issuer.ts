@@ -4,16 +4,16 @@ import { startLoopback } from './loopback.ts'
 
 export interface TokenIssuer {
   issuer: string
-  /** A token with these claims over sound ones; `null` leaves a claim out. */
+  /** A token with these claims over valid ones; `null` leaves a claim out. */
   token(claims?: Record<string, unknown>, by?: CryptoKey): Promise<string>
   /** A key that the provider does not publish. */
-  strangersKey: CryptoKey
+  unpublishedKey: CryptoKey
   close(): Promise<void>
 }
 
 export async function startTokenIssuer(sound: Record<string, unknown>): Promise<TokenIssuer> {
   const own = await generateKeyPair('RS256')
-  const stranger = await generateKeyPair('RS256')
+  const otherPair = await generateKeyPair('RS256')
   const jwk = { ...(await exportJWK(own.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' }
   const server = await startLoopback((request, response) => {
     const document = { issuer: server.url, jwks_uri: `${server.url}/keys` }
@@ -22,7 +22,7 @@ export async function startTokenIssuer(sound: Record<string, unknown>): Promise<
   })
   return {
     issuer: server.url,
-    strangersKey: stranger.privateKey,
+    unpublishedKey: otherPair.privateKey,
     token(claims = {}, by = own.privateKey) {
       const now = Math.floor(Date.now() / 1000)
       const all = { iss: server.url, sub: 'ada', iat: now, exp: now + 300, ...sound, ...claims }

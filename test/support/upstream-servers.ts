@@ -1,4 +1,4 @@
-/** Real MCP servers on loopback, as upstreams of tests: programs from npm, and one of the newer protocol in process. */
+/** Real MCP servers on loopback, as upstreams of tests: programs from npm, and a modern server in this process. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
@@ -7,16 +7,16 @@ import { createMcpHandler, Server, type McpHttpHandler } from '@modelcontextprot
 import { peerFile } from './peers.ts'
 
 export interface RunningServer {
-  /** Where MCP is spoken. */
+  /** The URL of its MCP endpoint. */
   url: string
   port: number
-  /** Ends it at once, as a crash does; resolves when it is gone. */
+  /** Ends it at once, as a crash does; resolves when it has stopped. */
   kill(): Promise<void>
-  /** The same server again on the same port. */
+  /** Starts the same server again on the same port. */
   restart(): Promise<void>
 }
 
-/** The reference server that shows everything, over either of the older transports. */
+/** The reference server with every feature, over either legacy transport. */
 export function startEverything(transport: 'streamableHttp' | 'sse'): Promise<RunningServer> {
   const program = peerFile('node_modules/@modelcontextprotocol/server-everything/dist/index.js')
   return startProgram(
@@ -25,7 +25,7 @@ export function startEverything(transport: 'streamableHttp' | 'sse'): Promise<Ru
   )
 }
 
-/** The reference server for files, which knows stdin and stdout only, behind a proxy that speaks HTTP. */
+/** The reference server for files, which supports stdio only, behind a proxy that serves HTTP. */
 export function startFilesystem(folder: string): Promise<RunningServer> {
   const proxy = peerFile('node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs')
   const program = peerFile('node_modules/@modelcontextprotocol/server-filesystem/dist/index.js')
@@ -38,7 +38,7 @@ export function startFilesystem(folder: string): Promise<RunningServer> {
   )
 }
 
-/** A server made with fastmcp, see tools/peers/fastmcp-server.js. */
+/** A fastmcp server, see tools/peers/fastmcp-server.js. */
 export function startFastMcp(): Promise<RunningServer> {
   const program = peerFile('fastmcp-server.js')
   return startProgram((port) => ({ args: [program], env: { PORT: String(port) } }), '/mcp')
@@ -70,7 +70,7 @@ async function startProgram(
   return { url: `http://127.0.0.1:${port}${path}`, port, kill, restart: async () => (await kill(), start()) }
 }
 
-/** A port that was free a moment ago. */
+/** A port that was free just now. */
 export async function freePort(): Promise<number> {
   const server = createTcpServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -103,7 +103,7 @@ export interface ModernTool {
   [key: string]: unknown
 }
 
-/** What a tool of the modern server does; `context` is the SDK's own. */
+/** The implementation of a tool of the modern server; `context` is the SDK's own. */
 export type Behaviour = (args: Record<string, unknown>, context: any) => unknown
 
 export interface ModernServer extends RunningServer {
@@ -112,14 +112,14 @@ export interface ModernServer extends RunningServer {
   /** Requests by method, with their headers and parameters. */
   seen: { method: string; headers: IncomingMessage['headers']; params: any }[]
   changed(): void
-  /** Tells those who watch it that a resource has changed. */
+  /** Notifies subscribed clients that a resource was updated. */
   updated(uri: string): void
-  /** Decides about a request before MCP sees it; true when it has answered. */
+  /** Called with each request before MCP handles it; returns true when it has responded. */
   guard:
     ((request: IncomingMessage, response: ServerResponse, body: string) => boolean | Promise<boolean>) | null
 }
 
-/** A server of the newer protocol only (2026-07-28), made with the official SDK. */
+/** A modern-only server (2026-07-28), made with the official SDK. */
 export async function startModern(options: { ttlMs?: number } = {}): Promise<ModernServer> {
   const port = await freePort()
   const made: Pick<ModernServer, 'tools' | 'seen' | 'guard'> = { tools: new Map(), seen: [], guard: null }

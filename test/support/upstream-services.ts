@@ -1,4 +1,4 @@
-/** A house with upstreams, for tests of the room: saved as the registry would save them, watched by their events. */
+/** Services with upstreams, for tests of the module: saved as the registry saves them, watched by their events. */
 import { newId } from '../../src/core/ids.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { Services } from '../../src/domain/access/index.ts'
@@ -21,19 +21,19 @@ export const projectId = 'proj_upstreams'
 
 export interface Saved {
   id: string
-  /** Discovers now. */
+  /** Refreshes now. */
   refresh(): Promise<UpstreamState>
   state(): Promise<UpstreamState & { catalog: Catalog }>
   call(tool: string, args?: JsonObject, more?: Partial<UpstreamCall>): Promise<any>
   /** The project's events about it so far, oldest first. */
   events(): Promise<{ type: string; data: any }[]>
-  /** Waits until its state is as wanted, looking at every piece of news. */
+  /** Waits until its state is as wanted; checks it after every hint. */
   until(
     wanted: (state: UpstreamState & { catalog: Catalog }) => boolean,
   ): Promise<UpstreamState & { catalog: Catalog }>
 }
 
-/** Saves an upstream; a worker of the house looks at it at once when `ring` is true. */
+/** Saves an upstream; with `ring` a worker refreshes it at once. */
 export async function saveTo(
   services: Services,
   url: string,
@@ -45,7 +45,7 @@ export async function saveTo(
   return savedOf(services, id)
 }
 
-/** The same conveniences over an upstream that is there, perhaps seen by another replica. */
+/** The same helpers for an existing upstream, perhaps one that another replica saved. */
 export function savedOf(services: Services, id: string): Saved {
   const state = async () => (await loadUpstreams(services.db, [id])).get(id)!
   let calls = 0
@@ -84,7 +84,7 @@ export function savedOf(services: Services, id: string): Saved {
               resolve(now)
             })
             .catch(reject))
-        // News of a transaction that is not yet readable for us, or from another process.
+        // The event may not be readable yet, or come from another process.
         const timer = setInterval(() => void look(), 100)
         const end = () => {
           over = true

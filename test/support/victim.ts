@@ -1,6 +1,7 @@
 /**
- * Gatehouse as main.ts runs it, which kills itself with SIGKILL at one named point of one call. The file `VICTIM_ORDERS`
- * names point and path of the tool's URL as JSON; it may change at any time. No handler runs, nothing is flushed.
+ * Gatehouse as main.ts runs it, which kills itself with SIGKILL at one named point of one call. The file
+ * `VICTIM_ORDERS` names the point and the path of the tool's URL as JSON; it may change at any time. No handler runs,
+ * nothing is flushed.
  */
 import { readFileSync } from 'node:fs'
 import { PgDialect } from 'drizzle-orm/pg-core'
@@ -27,14 +28,14 @@ function arm({ services }: App): void {
   }
   const { publish } = services.pubsub
   services.pubsub.publish = (hints) => {
-    // The first hint after the answer is that of the commit of the outcome.
-    if (answered && orders().point === 'after the commit, before the bell') die()
+    // The first hint after the response is that of the commit of the outcome.
+    if (answered && orders().point === 'after the commit, before the hint') die()
     publish(hints)
   }
   dieAfterVerdict(services.db)
 }
 
-/** Every transaction runs as ever; the process ends in the instant in which one with a verdict has been committed. */
+/** Transactions run unchanged; the process ends right after one with a verdict was committed. */
 function dieAfterVerdict(db: Database): void {
   const dialect = new PgDialect()
   const begin = db.transaction.bind(db)

@@ -1,29 +1,29 @@
-/** The answers of the four model providers as frames of server-sent events, written by hand from their documentation. */
+/** The responses of the four model providers as server-sent events, written from their documentation. */
 import { randomUUID } from 'node:crypto'
 
-/** OpenAI Responses, Anthropic Messages, Gemini, and chat completions as the compatible servers speak them. */
+/** OpenAI Responses, Anthropic Messages, Gemini, and chat completions of compatible servers. */
 export type Wire = 'openai' | 'anthropic' | 'google' | 'compatible'
 
 export interface WireCall {
-  /** Made up when left out; null sends none at all. */
+  /** Generated when absent; null sends none. */
   id?: string | null | undefined
   name: string
-  /** The argument text as it goes over the wire. On Gemini it must be JSON. */
+  /** The argument text as it is sent. For Gemini it must be JSON. */
   arguments: string
 }
 
 export interface WireAnswer {
   text?: string | string[]
   reasoning?: string
-  /** What the provider wants back word for word: a signature (Anthropic, Gemini) or encrypted reasoning (OpenAI). */
+  /** What the provider requires back unchanged: a signature (Anthropic, Gemini) or encrypted reasoning (OpenAI). */
   seal?: string
   calls?: WireCall[]
   usage?: { input: number; output: number }
-  /** The provider's own word; the ordinary one when left out. */
+  /** The provider's finish reason; the usual one when absent. */
   finish?: string
 }
 
-/** One string for each frame, blank line included. The last frames are those that finish the answer. */
+/** One string for each frame, with its blank line. The last frames finish the response. */
 export function framesOf(wire: Wire, answer: WireAnswer): string[] {
   return writers[wire](answer)
 }
@@ -47,7 +47,7 @@ function idOf(call: WireCall, prefix: string): string {
   return call.id ?? `${prefix}${randomUUID().replaceAll('-', '').slice(0, 20)}`
 }
 
-/** Argument texts travel in pieces. */
+/** Argument texts are sent in pieces. */
 function pieces(text: string): string[] {
   const middle = Math.ceil(text.length / 2)
   return [text.slice(0, middle), text.slice(middle)].filter((piece) => piece !== '')

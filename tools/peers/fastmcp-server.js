@@ -1,4 +1,4 @@
-/** A server made with fastmcp, a program of its own for upstream tests. PORT says where it listens. */
+/** A fastmcp server, run as a process by upstream tests. PORT is the port to listen on. */
 import { FastMCP, imageContent } from 'fastmcp'
 import { z } from 'zod'
 

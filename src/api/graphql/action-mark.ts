@@ -1,11 +1,11 @@
-/** The mark of a field that is also an action: what is selected of its answer. Everything else is read from the schema. */
+/** The mark of a field that is also a platform action: the selection of its result. The schema has everything else. */
 
 export interface ActionMark {
-  /** The fields of the answer, as they stand in a document. Of a mutation: of its payload. */
+  /** The selection set of the result as GraphQL text; for a mutation, that of its payload. */
   selection: string
 }
 
-/** What a thing shows of itself as an action's answer. */
+/** The selection set of each type in the result of an action. */
 export const shown = {
   tool: `{ __typename id name title description version inputSchema createdAt updatedAt }`,
   agent: `{ id name instructions model version tools { id name } createdAt updatedAt }`,
@@ -16,10 +16,10 @@ export const shown = {
   approval: `{ id status toolCall { id name } expiresAt createdAt }`,
 }
 
-/** The shape of a list's answer. */
+/** The selection set of a connection. */
 export const listOf = (selection: string) => `{ nodes ${selection} pageInfo { hasNextPage endCursor } }`
 
-/** Marks a field: `t.field({ …, ...actionMark(shown.tool) })`. */
+/** Marks a field as a platform action: `t.field({ …, ...actionMark(shown.tool) })`. */
 export function actionMark(selection: string): { extensions: { action: ActionMark } } {
   return { extensions: { action: { selection } } }
 }

@@ -1,4 +1,4 @@
-/** JSON Schema of GraphQL inputs: the arguments of an action as tools describe theirs. Pure. */
+/** Converts GraphQL inputs to JSON Schema: the inputSchema of a platform action. Pure. */
 import {
   getNullableType,
   isEnumType,
@@ -23,7 +23,7 @@ const scalars: Record<string, JsonObject> = {
   JSONSchema: { type: 'object' },
 }
 
-/** The schema of an object with these arguments or input fields. */
+/** The JSON Schema of an object with these arguments or input fields. `path` names the input types around it. */
 export function schemaOfInputs(
   inputs: readonly (GraphQLArgument | GraphQLInputField)[],
   path: readonly string[] = [],
@@ -44,7 +44,7 @@ function schemaOfInput(one: GraphQLArgument | GraphQLInputField, path: readonly 
 
 function schemaOfType(type: GraphQLInputType, path: readonly string[]): JsonObject {
   const optional = !isNonNullType(type)
-  const schema = schemaOfOpen(getNullableType(type) as GraphQLInputType, path)
+  const schema = schemaOfNamed(getNullableType(type) as GraphQLInputType, path)
   if (!optional || schema['type'] === undefined) return schema
   return {
     ...schema,
@@ -53,11 +53,11 @@ function schemaOfType(type: GraphQLInputType, path: readonly string[]): JsonObje
   }
 }
 
-function schemaOfOpen(type: GraphQLInputType, path: readonly string[]): JsonObject {
+function schemaOfNamed(type: GraphQLInputType, path: readonly string[]): JsonObject {
   if (isListType(type)) return { type: 'array', items: schemaOfType(type.ofType as GraphQLInputType, path) }
   if (isEnumType(type)) return { type: 'string', enum: type.getValues().map((value) => value.name) }
   if (isInputObjectType(type)) {
-    // An input that holds itself is cut: the server checks the rest.
+    // A recursive input type ends in a plain object: GraphQL validates the rest.
     if (path.includes(type.name)) return { type: 'object' }
     const schema = schemaOfInputs(Object.values(type.getFields()), [...path, type.name])
     return type.isOneOf ? { ...schema, minProperties: 1, maxProperties: 1 } : schema

@@ -1,4 +1,6 @@
-/** Platform actions: the marked fields of the schema as tools. The schema is the only list of them. */
+/**
+ * Platform actions: every field of the schema that has an action mark, as a tool. The schema is the only list of them.
+ */
 import {
   execute,
   getNamedType,
@@ -19,23 +21,23 @@ import { schemaOfInputs } from './action-schema.ts'
 import { makeContext } from './context.ts'
 import { schemaOf } from './schema.ts'
 
-interface Made extends PlatformAction {
+interface SchemaAction extends PlatformAction {
   field: string
   document: DocumentNode
-  /** A mutation takes one `input`, whose fields are the arguments. */
-  wraps: boolean
+  /** Whether the arguments are the fields of one `input`, as those of every mutation are. */
+  wrapsInput: boolean
 }
 
-/** The actions of the schema, in its order. The models are asked for when something runs. */
+/** The platform actions in the order of the schema. `models` is called each time an action runs. */
 export function makeActions(models: () => Models): PlatformActions {
   const schema = schemaOf()
-  const made = [
+  const actions = [
     ...Object.values(schema.getQueryType()!.getFields()).flatMap((field) => actionOf('query', field)),
     ...Object.values(schema.getMutationType()!.getFields()).flatMap((field) => actionOf('mutation', field)),
   ]
-  const byName = new Map(made.map((one) => [one.name, one]))
+  const byName = new Map(actions.map((one) => [one.name, one]))
   return {
-    list: () => made,
+    list: () => actions,
     find: (name) => byName.get(name) ?? null,
     async run(ctx, name, args) {
       const action = byName.get(name)
@@ -47,24 +49,24 @@ export function makeActions(models: () => Models): PlatformActions {
       const result = await execute({
         schema,
         document: action.document,
-        variableValues: action.wraps ? { input: args } : args,
+        variableValues: action.wrapsInput ? { input: args } : args,
         contextValue: makeContext(ctx, models(), ctx.requestId),
       })
       const [error] = result.errors ?? []
-      if (error) return refusedBy(error.originalError ?? error)
+      if (error) return failureOf(error.originalError ?? error)
       return resultOf((result.data as JsonObject)[action.field]!)
     },
   }
 }
 
-function actionOf(kind: 'query' | 'mutation', field: GraphQLField<unknown, unknown>): Made[] {
+function actionOf(kind: 'query' | 'mutation', field: GraphQLField<unknown, unknown>): SchemaAction[] {
   const mark = field.extensions['action'] as ActionMark | undefined
   if (!mark) return []
-  const wraps = kind === 'mutation'
+  const wrapsInput = kind === 'mutation'
   const input = field.args[0]?.type
   const inner = input ? getNamedType(input) : undefined
-  const inputs = wraps && isInputObjectType(inner) ? Object.values(inner.getFields()) : field.args
-  const told = {
+  const inputs = wrapsInput && isInputObjectType(inner) ? Object.values(inner.getFields()) : field.args
+  const definition = {
     name: field.name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
     description: field.description ?? field.name,
     inputSchema: schemaOfInputs(inputs),
@@ -73,11 +75,11 @@ function actionOf(kind: 'query' | 'mutation', field: GraphQLField<unknown, unkno
   }
   return [
     {
-      ...told,
-      hash: hashJson(told),
+      ...definition,
+      hash: hashJson(definition),
       field: field.name,
       document: parse(documentOf(kind, field, mark.selection)),
-      wraps,
+      wrapsInput,
     },
   ]
 }
@@ -95,9 +97,9 @@ function documentOf(kind: string, field: GraphQLField<unknown, unknown>, selecti
   return `${kind} ${brackets(declared)} { ${field.name}${brackets(passed)} ${of} }`
 }
 
-/** A refusal is a result that says so: the caller's model can do something about it. */
-function resultOf(answer: Json): ToolResult {
-  const plain = JSON.parse(JSON.stringify(answer)) as Json
+/** The payload as a tool result. A refusal is a result with isError, so that the caller's model can react to it. */
+function resultOf(output: Json): ToolResult {
+  const plain = JSON.parse(JSON.stringify(output)) as Json
   if (!isJsonObject(plain))
     return { content: [{ type: 'text', text: JSON.stringify(plain) }], isError: false }
   const { __typename: type, ...value } = plain
@@ -112,7 +114,7 @@ function resultOf(answer: Json): ToolResult {
   }
 }
 
-function refusedBy(error: unknown): ToolResult {
+function failureOf(error: unknown): ToolResult {
   const known = asAppError(error)
   if (!known) throw error
   const { action } = known.details

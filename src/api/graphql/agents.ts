@@ -1,17 +1,8 @@
-/** Agents on the wire. */
-import {
-  createAgent,
-  deleteAgent,
-  listAgents,
-  mcpDefaults,
-  updateAgent,
-  type Agent,
-  type AgentSettings,
-  type StepRule,
-  type ToolChoiceRule,
-} from '../../domain/agents/index.ts'
+/** Agents in GraphQL: the queries, and the mutations that create, change and delete one. */
+import { createAgent, deleteAgent, listAgents, updateAgent, type Agent } from '../../domain/agents/index.ts'
 import { actionMark, listOf, shown } from './action-mark.ts'
-import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
+import { addAgentType, agentGate, agentIds } from './agent-objects.ts'
+import { connectionOf, listCost, page } from './connections.ts'
 import type { GateTypes } from './gates.ts'
 import { mcpDescription, type McpSettingTypes } from './mcp-settings.ts'
 import { addMutation } from './mutation.ts'
@@ -27,8 +18,8 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
       ...actionMark(shown.agent),
       type: refs.Agent,
       nullable: true,
-      description: 'An agent by id; null when it does not exist for this key.',
-      args: { id: t.arg.id({ required: true, description: 'Begins with agt_.' }) },
+      description: 'An agent by id; null when it does not exist for this API key. Permission: agents:Get.',
+      args: { id: t.arg.id({ required: true, description: 'The id of the agent; it begins with agt_.' }) },
       resolve: (_root, { id }, { loaders }) => loaders.agents.load(id),
     }),
   )
@@ -36,9 +27,9 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
     t.field({
       ...actionMark(listOf(shown.agent)),
       type: connection,
-      description: 'The agents of a project, newest first.',
+      description: 'The agents of a project, newest first. Permission: agents:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
@@ -48,21 +39,31 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
   )
   const payload = (name: string) =>
     builder.objectRef<{ agent: Agent }>(name).implement({
-      description: 'The agent as it stands now.',
-      fields: (t) => ({ agent: t.expose('agent', { type: refs.Agent, description: 'The agent.' }) }),
+      description: 'The agent after the mutation; a deleted one as it was before.',
+      fields: (t) => ({
+        agent: t.expose('agent', { type: refs.Agent, description: 'The agent after the mutation.' }),
+      }),
     })
   addMutation(refs, {
     name: 'createAgent',
     action: `{ agent ${shown.agent} }`,
-    description: 'Saves an agent: a model, instructions, tools and the rules of its loop.',
+    description:
+      'Creates an agent: a model, instructions, tools and the settings of its loop. Permission: agents:Create.',
     input: builder.inputType('CreateAgentInput', {
-      description: 'A new agent.',
+      description: 'The agent to create.',
       fields: (t) => ({
-        projectId: t.id({ description: "The project; the key's own when left out." }),
-        name: t.string({ required: true, description: 'Unique in the project, 1 to 100 characters.' }),
-        toolIds: t.idList({ description: 'The tools it may use; their runtime names must differ.' }),
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        name: t.string({
+          required: true,
+          description: 'The name of the agent, unique in the project, 1 to 100 characters.',
+        }),
+        toolIds: t.idList({
+          description:
+            'The ids of the tools that the agent may call, at most 1,000. Their runtime names must differ. ' +
+            'Default: none.',
+        }),
         agentIds: t.idList({ description: agentIds }),
-        ...inputs.settings(t),
+        ...inputs.settings(t, 'create'),
         gate: t.field({ type: gates.Input, description: agentGate }),
         mcp: t.field({ type: mcp.Input, description: mcpDescription }),
       }),
@@ -74,18 +75,28 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
   addMutation(refs, {
     name: 'updateAgent',
     action: `{ agent ${shown.agent} }`,
-    description: 'Changes what is given and keeps the rest; null takes a value back to its default.',
+    description:
+      'Changes the given fields of an agent and keeps the others; null restores a default. Permission: ' +
+      'agents:Update, and gates:Update for gate.',
     input: builder.inputType('UpdateAgentInput', {
-      description: 'Changes of an agent.',
+      description: 'The changes of an agent: fields that are left out keep their values.',
       fields: (t) => ({
-        id: t.id({ required: true, description: 'Begins with agt_.' }),
+        id: t.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
         expectedVersion: t.int({
-          description: 'Refuses with ConflictError when the agent has another version.',
+          description:
+            'The version to change: with another current version the mutation returns ConflictError. ' +
+            'Default: any version.',
         }),
-        name: t.string({ description: 'A new name.' }),
-        toolIds: t.idList({ description: 'The tools it may use from now on.' }),
+        name: t.string({
+          description: 'The new name of the agent, unique in the project, 1 to 100 characters.',
+        }),
+        toolIds: t.idList({
+          description:
+            'The ids of the tools that the agent may call from then on, at most 1,000. Left out: unchanged; ' +
+            'null: none.',
+        }),
         agentIds: t.idList({ description: agentIds }),
-        ...inputs.settings(t),
+        ...inputs.settings(t, 'update'),
         gate: t.field({ type: gates.Input, description: agentGate }),
         mcp: t.field({ type: mcp.Input, description: mcpDescription }),
       }),
@@ -97,178 +108,16 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
   addMutation(refs, {
     name: 'deleteAgent',
     action: `{ agent ${shown.agent} }`,
-    description: 'Deletes an agent. Its generations stay; those that run go on.',
+    description:
+      'Deletes an agent; its generations are kept, and running ones go on. Permission: agents:Delete.',
     input: builder.inputType('DeleteAgentInput', {
       description: 'The agent to delete.',
-      fields: (t) => ({ id: t.id({ required: true, description: 'Begins with agt_.' }) }),
+      fields: (t) => ({
+        id: t.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
+      }),
     }),
     payload: payload('DeleteAgentPayload'),
     errors: ['NotFoundError'],
     run: async (ctx, input) => ({ agent: await deleteAgent(ctx, input) }),
-  })
-}
-
-const agentGate =
-  'Stops calls of all its tools, beside their own gates: it can only make them stricter. A run cannot override it.'
-
-const agentIds =
-  'Agents of the project that it may ask, at most 50, itself among them if it likes. The model sees each as a tool under its name; a call runs that agent and answers its final text.'
-
-function addAgentType(
-  refs: Refs,
-  { Mode, Timeout }: SettingInputs,
-  gates: GateTypes,
-  mcp: McpSettingTypes,
-): void {
-  const { builder } = refs
-  const ToolChoice = builder.objectRef<ToolChoiceRule>('ToolChoice').implement({
-    description: 'A mode, or the runtime name of the tool that must be called.',
-    fields: (t) => ({
-      mode: t.field({
-        type: Mode,
-        nullable: true,
-        description: 'The mode.',
-        resolve: (c) => ('mode' in c ? c.mode : null),
-      }),
-      tool: t.string({
-        nullable: true,
-        description: 'The tool, by runtime name.',
-        resolve: (c) => ('tool' in c ? c.tool : null),
-      }),
-    }),
-  })
-  const Rule = builder.objectRef<StepRule>('StepRule').implement({
-    description: 'What holds in some steps.',
-    fields: (t) => ({
-      step: t.exposeInt('step', { nullable: true, description: 'One step, from 1.' }),
-      fromStep: t.exposeInt('fromStep', { nullable: true, description: 'The first of several.' }),
-      toStep: t.exposeInt('toStep', { nullable: true, description: 'The last of several.' }),
-      toolChoice: t.expose('toolChoice', {
-        type: ToolChoice,
-        nullable: true,
-        description: 'The tool choice there.',
-      }),
-      activeToolIds: t.exposeIDList('activeToolIds', {
-        nullable: true,
-        description: 'The tools there; [] means none.',
-      }),
-    }),
-  })
-  const Stop = builder.objectRef<AgentSettings['stopConditions'][number]>('StopCondition').implement({
-    description: 'Ends the loop after a step.',
-    fields: (t) => ({
-      hasToolCall: t.exposeString('hasToolCall', {
-        description: 'The tool of this runtime name was called with valid arguments.',
-      }),
-    }),
-  })
-  const Budget = builder.objectRef<AgentSettings['budget']>('Budget').implement({
-    description: 'Limits of tokens, input and output together.',
-    fields: (t) => ({
-      tokensPerGeneration: t.exposeFloat('tokensPerGeneration', {
-        nullable: true,
-        description: 'For one generation with all runs under it.',
-      }),
-      tokensPerDay: t.exposeFloat('tokensPerDay', {
-        nullable: true,
-        description: "For all of the agent's generations within 24 hours.",
-      }),
-    }),
-  })
-  refs.Agent.implement({
-    description: 'A model, instructions and tools.',
-    interfaces: [builder.nodeInterfaceRef()],
-    isTypeOf: (value) => hasPrefix(value, 'agt_'),
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'Begins with agt_.' }),
-      name: t.exposeString('name', { description: 'Unique in the project.' }),
-      instructions: t.exposeString('instructions', { nullable: true, description: 'The system message.' }),
-      model: t.exposeString('model', {
-        nullable: true,
-        description: "provider/model; null: the installation's default.",
-      }),
-      toolIds: t.exposeIDList('toolIds', { description: 'The tools it may use.' }),
-      tools: t.field({
-        type: [refs.Tool],
-        nullable: { list: false, items: true },
-        description: 'The same as tools; null for one that was deleted or may not be seen.',
-        resolve: (agent, _args, { loaders }) =>
-          Promise.all(agent.toolIds.map((id) => loaders.tools.load(id))),
-      }),
-      collidingNames: t.stringList({
-        description:
-          'Runtime names that more than one of its tools has now, since an upstream has changed; of two the first is called.',
-        resolve: (agent, _args, { loaders }) => loaders.collidingNames.load(agent),
-      }),
-      agentIds: t.idList({ description: agentIds, resolve: (agent) => agent.agentIds ?? [] }),
-      agents: t.field({
-        type: [refs.Agent],
-        nullable: { list: false, items: true },
-        description: 'The same as agents; null for one that was deleted or may not be seen.',
-        resolve: (agent, _args, { loaders }) =>
-          Promise.all((agent.agentIds ?? []).map((id) => loaders.agents.load(id))),
-      }),
-      activeToolIds: t.exposeIDList('activeToolIds', {
-        nullable: true,
-        description: 'Of toolIds and agentIds. null: all; []: none.',
-      }),
-      stepRules: t.expose('stepRules', {
-        type: [Rule],
-        description: 'The first rule that fits a step wins.',
-      }),
-      toolChoice: t.expose('toolChoice', {
-        type: ToolChoice,
-        description: 'A forced tool is forced once, in the first step.',
-      }),
-      stopConditions: t.expose('stopConditions', { type: [Stop], description: 'Any of them ends the loop.' }),
-      maxSteps: t.exposeInt('maxSteps', {
-        description: 'Model steps of a generation, pauses and restarts included.',
-      }),
-      finalAnswerOnLimit: t.exposeBoolean('finalAnswerOnLimit', {
-        description: 'One last answer without tools when maxSteps is reached.',
-      }),
-      outputSchema: t.expose('outputSchema', {
-        type: 'JSONSchema',
-        nullable: true,
-        description: 'What output.object must fit.',
-      }),
-      temperature: t.exposeFloat('temperature', {
-        nullable: true,
-        description: "null: the provider's default.",
-      }),
-      maxOutputTokens: t.exposeInt('maxOutputTokens', { nullable: true, description: 'For one answer.' }),
-      parallelToolCalls: t.exposeBoolean('parallelToolCalls', {
-        description: 'false: calls run one by one, in order.',
-      }),
-      maxContextMessages: t.exposeInt('maxContextMessages', {
-        nullable: true,
-        description: 'Messages of history that the model sees, rounded to whole turns.',
-      }),
-      budget: t.expose('budget', { type: Budget, description: 'Limits of tokens.' }),
-      gate: t.field({
-        type: gates.Policy,
-        nullable: true,
-        description: agentGate,
-        resolve: ({ gate }) => (gate ? { ...gate, source: 'OPERATOR' as const } : null),
-      }),
-      mcp: t.field({
-        type: mcp.Type,
-        description: mcpDescription,
-        resolve: (agent) => agent.mcp ?? mcpDefaults,
-      }),
-      clientTimeoutMs: t.exposeFloat('clientTimeoutMs', {
-        description: "How long a client tool's output is waited for, in milliseconds.",
-      }),
-      onClientTimeout: t.expose('onClientTimeout', {
-        type: Timeout,
-        description: 'What follows when it does not come.',
-      }),
-      timeoutMs: t.exposeFloat('timeoutMs', {
-        description: "The whole generation's time, waiting included, in milliseconds.",
-      }),
-      version: t.exposeInt('version', { description: 'Raised by every update.' }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
-      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last changed.' }),
-    }),
   })
 }

@@ -1,4 +1,4 @@
-/** How large an answer gets, counted while it is made: what grows beyond the budget ends before it is serialised. */
+/** The size of a response, counted while it is resolved: one that exceeds the budget fails before it is serialised. */
 import {
   defaultFieldResolver,
   getNamedType,
@@ -7,15 +7,17 @@ import {
   type GraphQLSchema,
 } from 'graphql'
 import { AppError } from '../../core/errors.ts'
+import { walkJson } from '../../core/json.ts'
 
-/** The budget of one answer, or of one message of a stream. */
+/** The byte budget of one response, or of one message of a stream. */
 export interface AnswerMeter {
-  /** Counts; throws RESPONSE_TOO_LARGE when that is more than the budget, and from then on each time. */
+  /** Counts bytes. Throws RESPONSE_TOO_LARGE when the total exceeds the budget, and on each call after that. */
   take(bytes: number): void
-  /** Throws RESPONSE_TOO_LARGE when the budget has been exceeded: nothing more need be read. */
+  /** Throws RESPONSE_TOO_LARGE when the budget is exceeded, so that nothing more is read. */
   assertQuota(): void
+  /** The error when the budget is exceeded, else null. */
   exceeded(): AppError | null
-  /** Begins anew, for the next message of a stream. */
+  /** Resets the count for the next message of a stream. */
   renew(): void
 }
 
@@ -31,7 +33,8 @@ export function createAnswerMeter(maxBytes: number): AnswerMeter {
       if (used > maxBytes)
         fault ??= new AppError(
           'RESPONSE_TOO_LARGE',
-          `The answer has more than ${maxBytes} bytes. Ask for fewer fields, or for smaller pages with first. A mutation has been done.`,
+          `The response has more than ${maxBytes} bytes. Request fewer fields, or smaller pages with first. ` +
+            'A mutation has been done.',
         )
       assertQuota()
     },
@@ -44,10 +47,12 @@ export function createAnswerMeter(maxBytes: number): AnswerMeter {
   }
 }
 
-/** Fields of these types may be of any size; every other leaf is small, and operationGuard bounds how many there are. */
+/** Scalars of any size. Values of every other leaf type are small, and operationGuard limits their number. */
 const large = new Set(['String', 'JSON', 'JSONObject', 'JSONSchema'])
 
-/** Makes the fields of the schema that can be large count what they give, in the `answer` of the context. Changes it. */
+/**
+ * Wraps the resolvers of large fields so that they count their bytes in `answer` of the context. Mutates the schema.
+ */
 export function meterAnswers(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__')) continue
@@ -76,23 +81,14 @@ function meter(field: GraphQLField<unknown, Metered>): void {
   }
 }
 
-/** About the bytes of a value as JSON: exact but for escaped characters. Walks iteratively. */
+/** About the size of a value as JSON, in bytes: exact but for escaped characters. */
 function sizeOf(value: object): number {
-  const open: unknown[] = [value]
   let bytes = 0
-  while (open.length > 0) {
-    const next = open.pop()
+  walkJson(value, (next, _depth, key) => {
+    if (key !== null) bytes += key.length + 4
     if (typeof next === 'string') bytes += Buffer.byteLength(next) + 3
-    else if (Array.isArray(next)) {
-      bytes += 2
-      for (const item of next) open.push(item)
-    } else if (typeof next === 'object' && next !== null) {
-      bytes += 2
-      for (const [key, item] of Object.entries(next)) {
-        bytes += key.length + 4
-        open.push(item)
-      }
-    } else bytes += 6
-  }
+    else bytes += typeof next === 'object' && next !== null ? 2 : 6
+    return true
+  })
   return bytes
 }

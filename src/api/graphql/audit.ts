@@ -1,4 +1,4 @@
-/** The audit on the wire. */
+/** The audit in GraphQL. */
 import { listAudit } from '../../domain/access/index.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import type { Refs } from './refs.ts'
@@ -6,24 +6,35 @@ import type { Refs } from './refs.ts'
 export function addAudit(refs: Refs): void {
   const { builder } = refs
   refs.AuditEntry.implement({
-    description: 'What happened, by whom. Entries are never changed.',
+    description: 'An entry of the audit: what a caller did or was denied. Entries never change.',
     fields: (t) => ({
-      id: t.exposeID('id', { description: 'Begins with aud_.' }),
-      principalId: t.exposeID('principalId', { description: 'The key that did it, or "system".' }),
-      action: t.exposeString('action', { description: 'The permission action, such as tools:Create.' }),
-      resource: t.exposeString('resource', { description: 'What it was done to, such as tool/tool_….' }),
-      outcome: t.exposeString('outcome', { description: 'ALLOWED, DENIED or EXECUTED.' }),
-      details: t.expose('details', { type: 'JSONObject', description: 'More about it; never a secret.' }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it happened.' }),
+      id: t.exposeID('id', { description: 'The id of the audit entry; it begins with aud_.' }),
+      principalId: t.exposeID('principalId', {
+        description: 'The id of the API key or person that acted, or "system".',
+      }),
+      action: t.exposeString('action', {
+        description: 'The permission action of the operation, such as tools:Create.',
+      }),
+      resource: t.exposeString('resource', {
+        description: 'The resource that the action applied to, such as tool/tool_… of a tool.',
+      }),
+      outcome: t.exposeString('outcome', {
+        description: 'The outcome of the action: ALLOWED, DENIED or EXECUTED.',
+      }),
+      details: t.expose('details', {
+        type: 'JSONObject',
+        description: 'Further facts about the action, never a secret.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the action happened.' }),
     }),
   })
   const connection = connectionOf(refs.AuditEntry, 'AuditEntry')
   builder.queryField('auditEntries', (t) =>
     t.field({
       type: connection,
-      description: 'What happened in a project, newest first.',
+      description: 'The audit of a project, newest first. Permission: audit:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,

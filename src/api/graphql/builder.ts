@@ -1,14 +1,16 @@
-/** The schema builder: scalars, conventions and plugins, said once. */
+/** The schema builder: its scalar types, plugins and conventions. */
 import SchemaBuilder, { type EnumRef } from '@pothos/core'
 import ComplexityPlugin from '@pothos/plugin-complexity'
 import RelayPlugin from '@pothos/plugin-relay'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { GraphQLContext } from './context.ts'
 
-/** Bounds on one operation. A field costs one, a list what it can hold at most: list-bounds.ts. */
+/**
+ * Limits of one operation. A field costs 1, a list its maximum number of entries times their fields (list-bounds.ts).
+ */
 export const operationLimits = { complexity: 150_000, depth: 15, breadth: 500 }
 
-/** Lists have at most this many entries, and this many when nothing is said. */
+/** Entries of one page of a connection: the maximum, and the default when neither first nor last is given. */
 export const pageSizes = { maximum: 100, default: 20 }
 
 export interface SchemaTypes {
@@ -26,42 +28,46 @@ export interface SchemaTypes {
 export const builder = new SchemaBuilder<SchemaTypes>({
   plugins: [ComplexityPlugin, RelayPlugin],
   defaultFieldNullability: false,
-  // The limits are kept by operationGuard, for subscriptions too.
+  // operationGuard enforces the limits, for subscriptions too.
   complexity: { defaultComplexity: 1, defaultListMultiplier: 100, disabled: true },
   relay: {
-    // The connection itself counts its entries (listCost); its two lists must not count them again.
+    // The field that returns the connection counts its entries (listCost); nodes and edges must not count them again.
     nodesOnConnection: {
       complexity: { field: 0, multiplier: 1 },
-      description: 'The entries without their cursors.',
+      description: 'The entries of the page, without cursors.',
     },
     edgesFieldOptions: {
       complexity: { field: 0, multiplier: 1 },
-      description: 'The entries with their cursors.',
+      description: 'The entries of the page, each with its cursor.',
     },
-    nodeFieldOptions: { description: 'The entry.' },
-    cursorFieldOptions: { description: 'Its place; pass it as after or before.' },
-    pageInfoFieldOptions: { description: 'Where the page begins and ends, and whether there is more.' },
-    hasNextPageFieldOptions: { description: 'Whether there are entries after this page.' },
-    hasPreviousPageFieldOptions: { description: 'Whether there are entries before this page.' },
-    startCursorFieldOptions: { description: 'The place of the first entry.' },
-    endCursorFieldOptions: { description: 'The place of the last entry.' },
+    nodeFieldOptions: { description: 'The entry at this cursor.' },
+    cursorFieldOptions: {
+      description: 'The cursor of the entry, an opaque text; pass it as after or before.',
+    },
+    pageInfoFieldOptions: { description: 'The cursors of the page, and whether the list goes on.' },
+    hasNextPageFieldOptions: { description: 'Whether the list has entries after this page.' },
+    hasPreviousPageFieldOptions: { description: 'Whether the list has entries before this page.' },
+    startCursorFieldOptions: { description: 'The cursor of the first entry; null when the page is empty.' },
+    endCursorFieldOptions: { description: 'The cursor of the last entry; null when the page is empty.' },
     firstArgOptions: {
-      description: `Entries from the front, 0 to ${pageSizes.maximum}; ${pageSizes.default} when neither first nor last is given.`,
+      description:
+        `Number of entries from the front of the list, 0 to ${pageSizes.maximum}. Default: ` +
+        `${pageSizes.default}, unless last is given.`,
     },
     lastArgOptions: {
-      description: `Entries from the end, 0 to ${pageSizes.maximum}; not together with first.`,
+      description: `Number of entries from the end of the list, 0 to ${pageSizes.maximum}; not together with first.`,
     },
     afterArgOptions: { description: 'Only entries after this cursor.' },
     beforeArgOptions: { description: 'Only entries before this cursor.' },
-    idFieldOptions: { description: 'The same string everywhere: here, in webhooks and in logs.' },
-    // The prefixed id is the global id: the same string everywhere.
+    idFieldOptions: { description: 'The id, the same text in GraphQL, MCP and logs.' },
+    // The prefixed id is the global id.
     encodeGlobalID: (_type, id) => String(id),
     decodeGlobalID: (id) => ({ typename: 'Node', id }),
     nodeQueryOptions: false,
     nodesQueryOptions: false,
-    nodeTypeOptions: { description: 'Anything with an id. The prefix of the id tells the kind.' },
+    nodeTypeOptions: { description: 'An object with an id. The prefix of the id names its type.' },
     pageInfoTypeOptions: {
-      description: 'Where a page of a list begins and ends, and whether there is more.',
+      description: 'The cursors of the first and last entry of a page, and whether the list goes on.',
     },
   },
 })

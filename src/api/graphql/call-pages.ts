@@ -1,20 +1,20 @@
-/** Lists of calls and steps that have a maximum, and go on behind the last entry of a page. */
+/** Paging of bounded lists of tool calls and steps, by the id of the last entry. */
 import { invalidAt } from '../../core/errors.ts'
 import type { ToolCall } from '../../domain/tool-calls/index.ts'
 import { isGiven } from './connections.ts'
 import type { Refs } from './refs.ts'
 
-/** The arguments that page a list of calls. */
+/** The arguments that page a list of tool calls. */
 export function callPage(t: { arg: Arguments }, max: number) {
   return {
-    first: t.arg.int({ description: `At most so many, 0 to ${max}; ${max} when left out.` }),
-    after: t.arg.id({ description: 'Only calls behind the one with this id.' }),
+    first: t.arg.int({ description: `Maximum number of tool calls, 0 to ${max}. Default: ${max}.` }),
+    after: t.arg.id({ description: 'Only tool calls after the one with this id.' }),
   }
 }
 
 type Arguments = Parameters<NonNullable<Parameters<Refs['builder']['queryField']>[1]>>[0]['arg']
 
-/** What such a list costs: as many entries as are asked for. */
+/** The cost of such a list: the requested number of entries. */
 export function firstOf(max: number) {
   return ({ first }: { first?: number | null | undefined }) => ({
     field: 1,
@@ -22,13 +22,13 @@ export function firstOf(max: number) {
   })
 }
 
-/** The size of a page; INVALID beyond the maximum. */
+/** The size of a page. Throws INVALID below 0 or above the maximum. */
 export function sizeOf(first: number | null | undefined, max: number): number {
   if (isGiven(first) && (first < 0 || first > max)) throw invalidAt(['first'], `must be from 0 to ${max}`)
   return first ?? max
 }
 
-/** The page of a list of calls that is there as a whole. */
+/** A page of a list of tool calls that is loaded as a whole. Throws INVALID for an `after` that is not in the list. */
 export function callsAfter(
   calls: ToolCall[],
   { first, after }: { first?: number | null | undefined; after?: string | null | undefined },

@@ -1,4 +1,4 @@
-/** Lists as Relay connections with keyset cursors: one set of types for each node, one way to page. */
+/** Relay connections with keyset cursors: the types of a list, and how its pages are loaded. */
 import { resolveCursorConnection } from '@pothos/plugin-relay'
 import type { ObjectRef, InterfaceRef } from '@pothos/core'
 import { badCursor, decodePlace, encodePlace, type Page, type PlaceInList } from '../../core/page.ts'
@@ -7,18 +7,18 @@ import { builder, pageSizes, type BuilderTypes } from './builder.ts'
 
 type NodeRef<Node> = ObjectRef<BuilderTypes, Node> | InterfaceRef<BuilderTypes, Node>
 
-/** The connection and edge types of a node, made once for each. */
+/** Creates the connection and edge types of a node type. Call it once for each. */
 export function connectionOf<Node>(node: NodeRef<Node>, name: string) {
   const edge = builder.edgeObject({
     type: node,
     name: `${name}Edge`,
-    description: `A ${name} in a list, with its cursor.`,
+    description: `An entry of a list of ${name} objects, with its cursor.`,
     nodeNullable: false,
   })
   const options = {
     type: node,
     name: `${name}Connection`,
-    description: `A page of a list of type ${name}.`,
+    description: `A page of a list of ${name} objects.`,
   }
   return builder.connectionObject({ ...options, edgesNullable: { list: false, items: false } }, edge)
 }
@@ -30,7 +30,9 @@ interface ConnectionArgs {
   before?: string | null | undefined
 }
 
-/** One page by keyset: `load` gets limits and places, its rows are ordered newest first (or inverted for `last`). */
+/**
+ * Loads one page by keyset. `load` returns rows newest first, or oldest first when its `inverted` is true (for `last`).
+ */
 export function page<Row extends { id: string; createdAt: Date }>(
   args: ConnectionArgs,
   load: (page: Page) => Promise<Row[]>,
@@ -58,10 +60,10 @@ export function page<Row extends { id: string; createdAt: Date }>(
   )
 }
 
-/** The last moment that every database can hold and JavaScript writes with four digits of a year. */
+/** The last time that JavaScript writes with a four-digit year, as both databases need it. */
 const lastMoment = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** Nobody was given a cursor beyond these years; the database would stumble over it. */
+/** The position of a cursor. A forged time outside these years would be an error of the database: it is BAD_CURSOR. */
 function placeOf(cursor: string): PlaceInList {
   const place = decodePlace(cursor)
   if (place.at < 0 || place.at > lastMoment) throw badCursor()
@@ -72,13 +74,13 @@ export function isGiven<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined
 }
 
-/** What a list costs: its entries times their fields. */
+/** The cost of a connection: its page size times the cost of an entry. */
 export function listCost(args: ConnectionArgs) {
   const size = args.first ?? args.last ?? pageSizes.default
   return { field: 1, multiplier: Math.max(1, Math.min(size, pageSizes.maximum)) }
 }
 
-/** Whether a value of a union or interface carries an id of that kind. */
+/** Whether the id of a value of a union or interface has this prefix. */
 export function hasPrefix(value: unknown, prefix: string): boolean {
   return typeof value === 'object' && value !== null && 'id' in value && String(value.id).startsWith(prefix)
 }

@@ -1,4 +1,4 @@
-/** What a resolver gets: the caller's ctx for operations, and loaders that gather look-ups of one moment. */
+/** The context of resolvers: the caller's ctx for operations, and data loaders that batch the reads of one tick. */
 import DataLoader from 'dataloader'
 import type { GraphQLError } from 'graphql'
 import type { Ctx, Quota } from '../../domain/access/index.ts'
@@ -47,70 +47,78 @@ export interface Loaders {
   grants: DataLoader<string, Grant | null>
   gateChanges: DataLoader<string, GateChange | null>
   files: DataLoader<string, StoredFile | null>
-  /** By generation; the generation itself has been authorised by whoever got it. */
+  /**
+   * By the id of a generation, which the resolver that loaded it has authorised. The same for callsOf and openCallsOf.
+   */
   stepsOf: DataLoader<string, Step[]>
   callsOf: DataLoader<string, ToolCall[]>
   openCallsOf: DataLoader<string, ToolCall[]>
-  /** By tool, which has been authorised by whoever got it. */
+  /** By the id of a tool, which the resolver that loaded it has authorised. */
   upstreams: DataLoader<string, (UpstreamState & { catalog: Catalog }) | null>
-  /** By agent, which has been authorised by whoever got it. */
+  /** By agent, which the resolver that loaded it has authorised. */
   collidingNames: DataLoader<Agent, string[], string>
-  /** What is pending for a generation. */
+  /** The pending approvals of a generation. */
   approvalsOf: DataLoader<string, Approval[]>
-  /** Open calls of clients and at the gate in the runs under a generation. */
+  /** Open calls that wait for a client or an approver, in the child runs of a generation. */
   askedUnder: DataLoader<string, ToolCall[]>
-  /** Tokens of a generation and the runs under it. */
+  /** Tokens of a generation and all its child runs. */
   totalUsage: DataLoader<string, TotalUsage>
 }
 
 export interface GraphQLContext {
-  /** Counts the bytes of the answer. */
+  /** Counts the bytes of the response. */
   readonly answer: AnswerMeter
-  /** The caller's ctx; throws UNAUTHENTICATED when nobody is asking. */
+  /** The caller's ctx; throws UNAUTHENTICATED when the request has no valid credentials. */
   readonly ctx: Ctx
-  /** What the operation costs; there once it has been judged. */
+  /** The cost of the operation in points; null before operationGuard has computed it. */
   cost: { requested: number; taken: boolean; caller: Ctx } | null
-  /** What the key has left of its requests; null when nobody is asking. */
+  /** The remaining requests of the caller; null for an anonymous request. */
   quotas(): Quota | null
-  /** No key was sent. */
+  /** Whether the request has no credentials. */
   readonly anonymous: boolean
   readonly models: Models
   readonly loaders: Loaders
   readonly requestId: string
-  /** The newest place in the log of events, taken before anything was read; only for operations that ask for feedCursor. */
+  /**
+   * The newest position of the event log before the operation read anything; only for operations that ask for
+   * feedCursor.
+   */
   newestPosition?: number
-  /** Forgets what was loaded: called for each event of a subscription, whose context lives as long as the stream. */
+  /** Drops the cached rows: called for each event of a subscription, whose context lives as long as the stream. */
   renewLoaders(): void
 }
 
-/** What is known of a request before its body is read. */
+/** The result of admitting a request before its body is read. */
 export interface ServerContext {
-  /** What resolvers get. */
+  /** The context of resolvers. */
   prepared?: GraphQLContext
-  /** Why nothing of the request is looked at. */
+  /** Why the request is refused as a whole. */
   refusal?: GraphQLError
 }
 
-/** The largest answer when nobody says otherwise, in bytes. */
-const usualAnswerBytes = 8 * 1024 * 1024
+/** The default maximum size of a response, in bytes. */
+const defaultMaxAnswerBytes = 8 * 1024 * 1024
 
-/** Makes the context of a request, or of a subscription. Without a caller all that asks for one is refused. */
+/**
+ * Creates the context of a request or a subscription. With caller null, every access to ctx or loaders throws
+ * UNAUTHENTICATED.
+ */
 export function makeContext(
   caller: Ctx | null,
   models: Models,
   requestId: string,
-  maxAnswerBytes = usualAnswerBytes,
+  maxAnswerBytes = defaultMaxAnswerBytes,
 ): GraphQLContext {
   const answer = createAnswerMeter(maxAnswerBytes)
   let loaders: Loaders | null = null
-  const who = () => {
+  const callerOrThrow = () => {
     if (!caller) throw unauthenticated()
     answer.assertQuota()
     return caller
   }
   return {
     get ctx() {
-      return who()
+      return callerOrThrow()
     },
     answer,
     anonymous: caller === null,
@@ -119,7 +127,7 @@ export function makeContext(
     models,
     requestId,
     get loaders() {
-      const ctx = who()
+      const ctx = callerOrThrow()
       return (loaders ??= makeLoaders(ctx))
     },
     renewLoaders() {

@@ -1,6 +1,8 @@
-/** Enum values with their meaning: a value without words does not compile. */
+/**
+ * Descriptions that several types share, and enum values with theirs: a value without a description does not compile.
+ */
 
-/** The values of an enum type by name, each with what it means. */
+/** The values of an enum type by name, each with its description. */
 export function described<Name extends string>(
   names: readonly Name[],
   meanings: Record<Name, string>,
@@ -9,4 +11,13 @@ export function described<Name extends string>(
     Name,
     { description: string }
   >
+}
+
+/** Where an input field is used: to create an object, to change one, or to override an agent for one generation. */
+export type Purpose = 'create' | 'update' | 'run'
+
+/** What an input field means that is left out or null, as the last sentence of its description. */
+export function defaultText(purpose: Purpose, value: string): string {
+  if (purpose === 'run') return 'Default: that of the agent.'
+  return purpose === 'create' ? `Default: ${value}.` : `Left out: unchanged; null: ${value}.`
 }

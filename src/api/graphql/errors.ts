@@ -1,4 +1,6 @@
-/** The one translation of errors for GraphQL: what a caller must handle is data, everything else is masked. */
+/**
+ * Maps AppError to GraphQL: expected refusals become union members, other codes top-level errors; all else is masked.
+ */
 import { randomUUID } from 'node:crypto'
 import { GraphQLError, print } from 'graphql'
 import { AppError, errorCodes, type ErrorCode, type Issue } from '../../core/errors.ts'
@@ -7,7 +9,7 @@ import { asAppError } from '../../domain/access/index.ts'
 import type { Builder } from './builder.ts'
 import { described } from './described.ts'
 
-/** An expected refusal as a member of a result union. The class decides the member. */
+/** An expected refusal as a member of a result union. Its class selects the GraphQL type. */
 class Refusal {
   readonly code: ErrorCode
   readonly message: string
@@ -42,63 +44,71 @@ const refusals = {
   UpstreamError: { codes: ['UPSTREAM'], make: UpstreamRefusal },
 } as const satisfies Record<string, { codes: ErrorCode[]; make: new (error: AppError) => Refusal }>
 
-/** The name of an error type that a mutation may answer. */
+/** The name of an error type that a mutation may return. */
 export type RefusalName = keyof typeof refusals
 
 const descriptions: Record<RefusalName, string> = {
-  NotFoundError: 'Something that was named does not exist for this key.',
-  ValidationError: 'The input is faulty; nothing was written.',
-  NameTakenError: 'The project has something of that name already.',
-  ConflictError: 'The state does not allow this, or somebody was faster.',
-  IdempotencyConflictError: 'The idempotencyKey was used with another request before.',
+  NotFoundError: 'An object named in the input does not exist for this API key.',
+  ValidationError: 'The input is invalid; nothing was written.',
+  NameTakenError: 'The project already has an object with this name.',
+  ConflictError: 'The current state does not allow this, or another request was faster.',
+  IdempotencyConflictError: 'The idempotencyKey was used before with another request.',
   GenerationTerminalError: 'The generation has ended.',
   LimitReachedError: 'A limit of the project or the installation is reached.',
-  ApprovalAlreadyDecidedError: 'Somebody was faster; see approval.',
-  ApprovalExpiredError: 'The verdict came too late; the call was rejected.',
-  UpstreamError: 'Another server failed or refused.',
+  ApprovalAlreadyDecidedError: 'The approval was decided before; see approval.',
+  ApprovalExpiredError: 'The approval expired before the verdict; the call was rejected.',
+  UpstreamError: 'A server that Gatehouse called failed or refused.',
 }
 
 const codeMeanings: Record<ErrorCode, string> = {
-  UNAUTHENTICATED: 'No valid API key was sent.',
-  FORBIDDEN: 'The key may not do this; extensions.action names what it lacks.',
-  NOT_FOUND: 'It does not exist for this key.',
-  INVALID: 'The input is faulty; nothing was written.',
-  CONFLICT: 'The state does not allow this, or somebody was faster.',
-  NAME_TAKEN: 'The project has something of that name already.',
-  IDEMPOTENCY_CONFLICT: 'The idempotencyKey was used with another request before.',
+  UNAUTHENTICATED: 'The request has no valid API key or token.',
+  FORBIDDEN: 'The API key lacks a permission; extensions.action names it.',
+  NOT_FOUND: 'The object does not exist for this API key.',
+  INVALID: 'The input is invalid; nothing was written.',
+  CONFLICT: 'The current state does not allow this, or another request was faster.',
+  NAME_TAKEN: 'The project already has an object with this name.',
+  IDEMPOTENCY_CONFLICT: 'The idempotencyKey was used before with another request.',
   GENERATION_TERMINAL: 'The generation has ended.',
-  APPROVAL_ALREADY_DECIDED: 'Somebody was faster.',
-  APPROVAL_EXPIRED: 'The time for the verdict is over.',
-  BAD_CURSOR: 'The cursor was not issued here, or for another list.',
+  APPROVAL_ALREADY_DECIDED: 'The approval was decided before.',
+  APPROVAL_EXPIRED: 'The approval expired before the verdict.',
+  BAD_CURSOR: 'The cursor was not issued by this server, or for another list.',
   CURSOR_EXPIRED:
-    'The event of the cursor is not in the log any more; extensions.oldestCursor and newestCursor are where to go on.',
-  LIMITED: 'A limit is reached; with retryAfterMs another try may succeed then.',
-  RESPONSE_TOO_LARGE: 'The answer would be larger than the server gives; ask for less at once.',
-  EXPIRED: 'The time for it is over.',
-  UPSTREAM: 'Another server failed.',
-  UNAVAILABLE: 'It cannot be done now; try again later.',
-  INTERNAL: 'A fault of the server; extensions.errorId finds it in the log.',
+    'The event of the cursor is no longer in the log; continue with extensions.oldestCursor or newestCursor.',
+  LIMITED: 'A limit is reached; after retryAfterMs milliseconds, if given, a retry may succeed.',
+  RESPONSE_TOO_LARGE: 'The response exceeds the size limit; request fewer fields or smaller pages.',
+  EXPIRED: 'The deadline has passed.',
+  UPSTREAM: 'A server that Gatehouse called failed.',
+  UNAVAILABLE: 'The server cannot process the request now; retry later.',
+  INTERNAL: 'The server failed unexpectedly; extensions.errorId identifies the log entry.',
 }
 
-/** Adds `interface Error` and its members; answers their refs, the members by name. */
+/** Adds `interface Error` and the types that implement it; returns their refs, the types by name. */
 export function addErrorTypes(builder: Builder) {
   const code = builder.enumType('ErrorCode', {
-    description: 'Stable codes of errors. Clients must expect new ones.',
+    description: 'A stable code of an error. Clients must expect new codes.',
     values: described(errorCodes, codeMeanings),
   })
   const error = builder.interfaceRef<Pick<Refusal, 'code' | 'message'>>('Error').implement({
     description:
-      'An expected refusal, as data. New members may come: spread `... on Error` to be ready for them.',
+      'An expected refusal of a mutation, as data. Select `... on Error` to handle types that are added later.',
     fields: (t) => ({
-      message: t.exposeString('message', { description: 'For people. Names the path and the fix.' }),
-      code: t.field({ type: code, description: 'For programs.', resolve: (refusal) => refusal.code }),
+      message: t.exposeString('message', {
+        description: 'An explanation for people that names the path and the fix.',
+      }),
+      code: t.field({
+        type: code,
+        description: 'The stable code of the error, for programs.',
+        resolve: (refusal) => refusal.code,
+      }),
     }),
   })
   const issue = builder.objectRef<Issue>('ValidationIssue').implement({
-    description: 'One fault of an input.',
+    description: 'One fault in the input of a mutation.',
     fields: (t) => ({
-      path: t.exposeStringList('path', { description: 'From `input` down to the faulty place.' }),
-      message: t.exposeString('message', { description: 'What is wrong there; the value is not repeated.' }),
+      path: t.exposeStringList('path', { description: 'The path from `input` to the faulty value.' }),
+      message: t.exposeString('message', {
+        description: 'An explanation of the fault; it never repeats the value.',
+      }),
     }),
   })
   const names = Object.keys(refusals) as RefusalName[]
@@ -112,15 +122,14 @@ export function addErrorTypes(builder: Builder) {
   builder.objectField(types[names.indexOf('ValidationError')]!, 'issues', (t) =>
     t.field({
       type: [issue],
-      description: 'Every fault that was found.',
+      description: 'All faults that were found.',
       resolve: (refusal) => refusal.details.issues ?? [],
     }),
   )
   builder.objectField(types[names.indexOf('LimitReachedError')]!, 'retryAfterMs', (t) =>
     t.int({
       nullable: true,
-      description:
-        'After so many milliseconds another try may succeed; null when time alone changes nothing.',
+      description: 'Milliseconds after which a retry may succeed; null when waiting does not help.',
       resolve: (refusal) => refusal.details.retryAfterMs ?? null,
     }),
   )
@@ -131,7 +140,7 @@ export function addErrorTypes(builder: Builder) {
   return { Error: error, errors: byName }
 }
 
-/** The refusal of a caught error when the mutation lists it, else the error is thrown on. */
+/** The union member of a caught error when the mutation lists it; rethrows any other error. */
 export function refusalOf(error: unknown, listed: readonly RefusalName[]): Refusal {
   const known = asAppError(error)
   if (known)
@@ -144,14 +153,15 @@ export function refusalOf(error: unknown, listed: readonly RefusalName[]): Refus
 const httpStatus: Partial<Record<ErrorCode, number>> = { UNAUTHENTICATED: 401, LIMITED: 429 }
 
 /**
- * What strangers see of a top-level error: our own codes as they are, faults of the document as they are, and for
- * everything else a number under which the operator finds it in the log.
+ * A top-level error as clients may see it. An AppError keeps its code and message, a fault of the document its message.
+ * Every other error becomes INTERNAL with an `errorId`, under which its cause is logged.
  */
 export function maskError(error: unknown, log: Log): GraphQLError {
   const original = error instanceof GraphQLError ? (error.originalError ?? null) : error
   const known = asAppError(original)
   if (known) {
-    if (known.code === 'UNAVAILABLE') log.warn({ err: known.cause }, 'a request met a database that was away')
+    if (known.code === 'UNAVAILABLE')
+      log.warn({ err: known.cause }, 'a request failed because the database was unavailable')
     const status = httpStatus[known.code]
     const { retryAfterMs, oldestCursor, newestCursor } = known.details
     const headers: Record<string, string> = {
@@ -176,20 +186,20 @@ export function maskError(error: unknown, log: Log): GraphQLError {
 }
 
 /**
- * A fault that graphql found in the document, in its own words, but without what the caller wrote as a value (it may
- * be a secret) and without suggestions. Nothing ran, which is told as a status of 400.
+ * A fault that graphql-js found in the document, with its message, but without literal values (they may be secrets) and
+ * without suggestions. Nothing ran, so the HTTP status is 400.
  */
 export function documentFault(error: GraphQLError): GraphQLError {
   const { nodes, source, positions, path } = error
-  const { originalError: _words, ...extensions } = error.extensions
+  const { originalError: _original, ...extensions } = error.extensions
   let message = error.message
     .replace(/ ?Did you mean [^?]*\?/g, '')
     .replace(/^(Syntax Error: .*\b(?:BlockString|String|Int|Float)) "[^]*"/, '$1')
   for (const node of nodes ?? [])
     if (node.kind.endsWith('Value')) message = message.replace(print(node), () => '…')
   // `spec` leaves the status at 200 for clients that ask for application/json, as GraphQL over HTTP wants it.
-  const told = (extensions['http'] as object | undefined) ?? { spec: true, status: 400 }
-  const http = extensions['code'] === 'BAD_REQUEST' ? { ...told, spec: false } : told
+  const given = (extensions['http'] as object | undefined) ?? { spec: true, status: 400 }
+  const http = extensions['code'] === 'BAD_REQUEST' ? { ...given, spec: false } : given
   return new GraphQLError(message, {
     nodes: nodes ?? null,
     source: source ?? null,
@@ -204,7 +214,7 @@ function at(error: unknown, message: string, extensions: Record<string, unknown>
   return new GraphQLError(message, { nodes, path, extensions })
 }
 
-/** The type of a refusal, or null for anything else. */
+/** The GraphQL type of a refusal; null for any other value. */
 export function refusalNameOf(value: unknown): RefusalName | null {
   if (!(value instanceof Refusal)) return null
   const names = Object.keys(refusals) as RefusalName[]

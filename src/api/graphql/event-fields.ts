@@ -1,4 +1,4 @@
-/** The fields of event types. Each takes the builder of any event whose data has what the field reads. */
+/** The fields of event objects. Each accepts the builder of any event whose data has what the field reads. */
 import type { RecordedEvent } from '../../domain/events/index.ts'
 import type { SchemaTypes } from './builder.ts'
 import type { Refs } from './refs.ts'
@@ -34,52 +34,56 @@ export function eventFields(refs: Refs) {
 
   return {
     ...relatedFields(refs),
-    stepIndex: number('stepIndex', 'The step, from 1.'),
-    attempt: number('attempt', 'The attempt that begins, from 1.'),
-    reason: text('reason', 'Why, for programs.'),
-    name: text('name', 'The name at that time.'),
-    callStatus: text('status', 'The outcome, a ToolCallStatus.'),
-    childStatus: text('status', 'How it ended, a GenerationStatus.'),
-    upstreamStatus: text('status', 'The status, an UpstreamStatus.'),
-    stopReason: text('stopReason', 'Why it ended.'),
-    failureCode: text('code', 'Why it failed.'),
+    stepIndex: number('stepIndex', 'The number of the step in the generation, from 1.'),
+    attempt: number('attempt', 'The number of the attempt that begins, from 1.'),
+    reason: text('reason', 'The stable code of the reason, for programs.'),
+    name: text('name', 'The name of the tool, agent or project at the time of the event.'),
+    callStatus: text('status', 'The outcome of the call, a ToolCallStatus.'),
+    childStatus: text('status', 'The final status of the child run, a GenerationStatus.'),
+    upstreamStatus: text('status', 'The new status of the server, an UpstreamStatus.'),
+    stopReason: text('stopReason', 'Why the generation ended, a StopReason.'),
+    failureCode: text('code', 'Why the generation failed, a GenerationFailureCode.'),
     faultCode: <E extends Has<{ code: string | null }>>(t: FieldBuilder<E>) =>
       t.string({
         nullable: true,
-        description: 'What went wrong, for programs; null when nothing did.',
+        description: 'The stable code of the failure for programs; null when the server responds.',
         resolve: (event) => event.data.code,
       }),
-    added: names('added', 'Tools that are new.'),
-    removed: names('removed', 'Tools that are gone.'),
-    changed: names('changed', 'Tools that are defined otherwise.'),
-    toolId: id('toolId', 'The tool.'),
-    agentId: id('agentId', 'The agent.'),
-    apiKeyId: id('apiKeyId', 'The key.'),
-    childId: id('childId', 'The child run.'),
+    added: names('added', 'The names of the tools that the server has added.'),
+    removed: names('removed', 'The names of the tools that the server has removed.'),
+    changed: names('changed', 'The names of the tools whose definition has changed.'),
+    toolId: id('toolId', 'The id of the tool.'),
+    agentId: id('agentId', 'The id of the agent.'),
+    apiKeyId: id('apiKeyId', 'The id of the API key.'),
+    childId: id('childId', 'The id of the child run.'),
     descendantId: <E extends Has<{ descendantId?: string }>>(t: FieldBuilder<E>) =>
       t.id({
         nullable: true,
         description:
-          'In the log of a root: the run below it that this happened to. null when it happened to the generation itself.',
+          'The id of the child run that the event is about, in the log of a root generation; null when it is ' +
+          'about the generation itself.',
         resolve: (event) => event.data.descendantId ?? null,
       }),
-    verdict: text('verdict', 'The verdict.'),
-    outcome: text('outcome', 'SUCCEEDED, FAILED or RUN_AGAIN.'),
-    decidedBy: id('decidedBy', 'The key that decided; `system` for a result that came late.'),
-    proposedBy: id('proposedBy', 'The key that proposed it.'),
-    target: id('target', 'The tool, agent or project that it is about.'),
-    gateChangeId: id('gateChangeId', 'The proposed change.'),
+    verdict: text('verdict', 'The verdict: APPROVE or REJECT.'),
+    outcome: text('outcome', 'The outcome that was set: SUCCEEDED, FAILED or RUN_AGAIN.'),
+    decidedBy: id(
+      'decidedBy',
+      'The id of the API key or person that decided, or `system` for a result that arrived late.',
+    ),
+    proposedBy: id('proposedBy', 'The id of the API key or person that proposed the change.'),
+    target: id('target', 'The id of the tool, agent or project whose gate or rule is changed.'),
+    gateChangeId: id('gateChangeId', 'The id of the proposed gate change.'),
   }
 }
 
-/** Fields that load what the event names, as it is now. */
+/** Fields that load the object an event names, in its current state. */
 function relatedFields(refs: Refs) {
   return {
     step: <E extends Has<{ stepIndex: number }>>(t: FieldBuilder<E>) =>
       t.field({
         type: refs.Step,
         nullable: true,
-        description: 'The step with the whole text.',
+        description: 'The committed step with the whole text.',
         resolve: async (event, _args, { loaders }) => {
           const steps = await loaders.stepsOf.load(event.generationId!)
           return steps.find((step) => step.stepIndex === event.data.stepIndex) ?? null
@@ -89,13 +93,13 @@ function relatedFields(refs: Refs) {
       t.field({
         type: refs.ToolCall,
         nullable: true,
-        description: 'The call as it is now; null when it may not be seen.',
+        description: 'The tool call as it is now; null when it is hidden from this API key.',
         resolve: (event, _args, { loaders }) => loaders.toolCalls.load(event.data.toolCallId),
       }),
     toolCalls: <E extends Has<{ toolCallIds: string[] }>>(t: FieldBuilder<E>) =>
       t.field({
         type: [refs.ToolCall],
-        description: 'The open client calls of this event.',
+        description: 'The open client tool calls that the generation waits for.',
         resolve: async (event, _args, { loaders }) => {
           const calls = await Promise.all(
             event.data.toolCallIds.map((callId) => loaders.toolCalls.load(callId)),
@@ -107,21 +111,21 @@ function relatedFields(refs: Refs) {
       t.field({
         type: refs.Generation,
         nullable: true,
-        description: 'The child run as it is now; null when it may not be seen.',
+        description: 'The child run as it is now; null when it is hidden from this API key.',
         resolve: (event, _args, { loaders }) => loaders.generations.load(event.data.childId),
       }),
     approval: <E extends Has<{ approvalId: string }>>(t: FieldBuilder<E>) =>
       t.field({
         type: refs.Approval,
         nullable: true,
-        description: 'The approval as it is now; null when it may not be seen.',
+        description: 'The approval as it is now; null when it is hidden from this API key.',
         resolve: (event, _args, { loaders }) => loaders.approvals.load(event.data.approvalId),
       }),
     grant: <E extends Has<{ grantId: string }>>(t: FieldBuilder<E>) =>
       t.field({
         type: refs.Grant,
         nullable: true,
-        description: 'The grant as it is now; null when it may not be seen.',
+        description: 'The grant as it is now; null when it is hidden from this API key.',
         resolve: (event, _args, { loaders }) => loaders.grants.load(event.data.grantId),
       }),
   }

@@ -1,4 +1,4 @@
-/** Every kind of event as a GraphQL object: what it means, and its fields beside those of all events. */
+/** Every event type as a GraphQL object: its description, and its fields in addition to those of all events. */
 import type { EventType } from '../../domain/events/index.ts'
 import type { EventFields, FieldBuilder } from './event-fields.ts'
 import type { Fact } from './refs.ts'
@@ -10,7 +10,7 @@ export interface EventObject<Type extends EventType> {
   fields?: (t: FieldBuilder<Fact<Type>>, f: EventFields) => Record<string, Field>
 }
 
-/** A kind that is missing here does not compile, nor does a field whose data a kind does not have. */
+/** An event type that is missing here does not compile, nor does a field that reads data the type does not have. */
 export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
   GENERATION_QUEUED: {
     description: 'A generation was created.',
@@ -22,7 +22,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     description: 'A worker claimed the generation again after a pause.',
   },
   STEP_RESET: {
-    description: 'The attempt failed and another one begins: drop the text of this step.',
+    description: 'An attempt of a step failed and another one begins: discard the text of the step.',
     fields: (t, f) => ({ stepIndex: f.stepIndex(t), attempt: f.attempt(t), reason: f.reason(t) }),
   },
   MESSAGE_COMMITTED: {
@@ -42,11 +42,12 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     fields: (t, f) => ({ toolCall: f.toolCall(t), name: f.name(t), status: f.callStatus(t) }),
   },
   REQUIRES_ACTION: {
-    description: 'Client calls are open: run them and submitToolOutputs.',
+    description:
+      'The generation waits for client tool calls: run them in the client, then submitToolOutputs.',
     fields: (t, f) => ({ toolCalls: f.toolCalls(t), descendantId: f.descendantId(t) }),
   },
   APPROVAL_REQUESTED: {
-    description: 'The gate stopped a tool call: somebody must decide.',
+    description: 'The gate stopped a tool call until approvers decide.',
     fields: (t, f) => ({
       approval: f.approval(t),
       toolCall: f.toolCall(t),
@@ -55,7 +56,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     }),
   },
   APPROVAL_VOTED: {
-    description: 'Somebody approved; the quorum is not reached yet.',
+    description: 'A person approved a tool call, and the quorum is not reached yet.',
     fields: (t, f) => ({
       approval: f.approval(t),
       toolCall: f.toolCall(t),
@@ -77,7 +78,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     }),
   },
   APPROVAL_EXPIRED: {
-    description: 'Nobody decided in time; the call was rejected.',
+    description: 'No verdict was given in time, and the call was rejected.',
     fields: (t, f) => ({
       approval: f.approval(t),
       toolCall: f.toolCall(t),
@@ -86,7 +87,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     }),
   },
   APPROVAL_ESCALATED: {
-    description: 'Nobody decided for a while; admins may decide too from now on.',
+    description: 'An approval had no verdict for escalateAfterSeconds; from now on, admins may decide too.',
     fields: (t, f) => ({
       approval: f.approval(t),
       toolCall: f.toolCall(t),
@@ -106,7 +107,8 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     }),
   },
   CHILD_STARTED: {
-    description: 'A tool call of an agent started a child run, in this generation or in one below it.',
+    description:
+      'A tool call of an agent started a child run, in this generation or in one of its child runs.',
     fields: (t, f) => ({
       toolCall: f.toolCall(t),
       name: f.name(t),
@@ -118,7 +120,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
   },
   CHILD_ENDED: {
     description:
-      'A child run ended, in this generation or in one below it; its final answer is the result of the call.',
+      'A child run ended, in this generation or in one of its child runs; its final answer is the result of the call.',
     fields: (t, f) => ({
       toolCall: f.toolCall(t),
       name: f.name(t),
@@ -144,7 +146,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
   },
   UNKNOWN_CALL_RESOLVED: {
     description:
-      'The outcome of an UNKNOWN tool call became known: a person set it, or the result came late.',
+      'The outcome of a tool call with status UNKNOWN became known: a person set it, or the result arrived late.',
     fields: (t, f) => ({
       toolCall: f.toolCall(t),
       name: f.name(t),
@@ -177,7 +179,8 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     fields: (t, f) => ({ toolId: f.toolId(t), status: f.upstreamStatus(t), faultCode: f.faultCode(t) }),
   },
   UPSTREAM_CHANGED: {
-    description: 'The server behind an mcp tool offers other tools. Each list of names holds at most 50.',
+    description:
+      'The server behind an mcp tool has added, removed or changed tools. Each list has at most 50 names.',
     fields: (t, f) => ({
       toolId: f.toolId(t),
       added: f.added(t),
@@ -209,11 +212,11 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     description: 'The settings of the project were changed.',
   },
   GATE_CHANGED: {
-    description: 'The gate of a tool or agent was changed, or the rule of the project about such changes.',
+    description: 'The gate of a tool or agent was changed, or gatesNeedSecond of the project.',
     fields: (t, f) => ({ target: f.target(t), name: f.name(t), decidedBy: f.decidedBy(t) }),
   },
   GATE_CHANGE_PROPOSED: {
-    description: 'A change of a gate waits for another person.',
+    description: 'A gate change was proposed and waits for another person to confirm it.',
     fields: (t, f) => ({
       gateChangeId: f.gateChangeId(t),
       target: f.target(t),
@@ -222,7 +225,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     }),
   },
   GATE_CHANGE_DECIDED: {
-    description: 'A person confirmed or rejected a proposed change of a gate.',
+    description: 'A person confirmed or rejected a proposed gate change.',
     fields: (t, f) => ({
       gateChangeId: f.gateChangeId(t),
       target: f.target(t),

@@ -1,4 +1,4 @@
-/** Events in GraphQL: an interface for each of the two feeds, and an object type for each kind of event. */
+/** Events in GraphQL: an interface for each of the two streams, and an object type for each event type. */
 import { eventKinds, type EventType } from '../../domain/events/index.ts'
 import { eventFields } from './event-fields.ts'
 import { eventObjects, type EventObject } from './event-objects.ts'
@@ -6,7 +6,7 @@ import type { DeltaShape, EventShape, Fact, Refs } from './refs.ts'
 
 export type EventTypes = ReturnType<typeof addEvents>
 
-/** The name of the object type of a kind: TOOL_CALL_SETTLED is a ToolCallSettledEvent. */
+/** The name of the object type of an event: TOOL_CALL_SETTLED is a ToolCallSettledEvent. */
 function nameOf({ type }: Pick<EventShape, 'type'>): string {
   const words = type.split('_').map((word) => word[0] + word.slice(1).toLowerCase())
   return `${words.join('')}Event`
@@ -33,22 +33,25 @@ export function addEvents(refs: Refs) {
 function addInterfaces({ builder }: Refs) {
   const described: Record<EventType, { description: string }> = eventObjects
   const EventType = builder.enumType('EventType', {
-    description: 'Types of events. Clients must expect new ones.',
+    description: 'The type of an event. Clients must expect new types.',
     values: {
       ...described,
-      TEXT_DELTA: { description: 'A piece of text on its way; never part of the log.' },
+      TEXT_DELTA: {
+        description: 'The model wrote a piece of text. The event is live only and never part of the log.',
+      },
     },
   })
   const cursor =
-    'The place of the event; pass it as after to go on behind it. The same in subscription and query.'
+    'The cursor of the event; pass it as after to continue after the event. It is the same in subscriptions ' +
+    'and queries.'
   const GenerationEvent = builder.interfaceRef<EventShape>('GenerationEvent').implement({
-    description: 'An event of a generation. Clients must expect event types that they do not know.',
+    description: 'An event of a generation. Clients must ignore event types they do not know.',
     resolveType: nameOf,
     fields: (t) => ({
       cursor: t.exposeString('cursor', { description: cursor }),
       generationId: t.id({
         nullable: true,
-        description: 'The generation; null for a direct call.',
+        description: 'The id of the generation; null for an event outside a generation, as of a direct call.',
         resolve: (event) => event.generationId,
       }),
       type: t.field({
@@ -56,21 +59,21 @@ function addInterfaces({ builder }: Refs) {
         description: 'The type of the event.',
         resolve: (event) => event.type,
       }),
-      at: t.expose('at', { type: 'DateTime', description: 'When it happened.' }),
+      at: t.expose('at', { type: 'DateTime', description: 'When the event was committed.' }),
     }),
   })
   const ProjectEvent = builder.interfaceRef<EventShape>('ProjectEvent').implement({
-    description: 'An event of a project. Clients must expect event types that they do not know.',
+    description: 'An event of a project. Clients must ignore event types they do not know.',
     resolveType: nameOf,
     fields: (t) => ({
       cursor: t.exposeString('cursor', { description: cursor }),
-      projectId: t.exposeID('projectId', { description: 'The project.' }),
+      projectId: t.exposeID('projectId', { description: 'The id of the project of the event.' }),
       type: t.field({
         type: EventType,
         description: 'The type of the event.',
         resolve: (event) => event.type,
       }),
-      at: t.expose('at', { type: 'DateTime', description: 'When it happened.' }),
+      at: t.expose('at', { type: 'DateTime', description: 'When the event was committed.' }),
     }),
   })
   return { GenerationEvent, ProjectEvent, EventType }
@@ -79,15 +82,20 @@ function addInterfaces({ builder }: Refs) {
 function addDelta({ builder }: Refs, { GenerationEvent }: ReturnType<typeof addInterfaces>): void {
   builder.objectRef<DeltaShape>('TextDeltaEvent').implement({
     description:
-      'A piece of text on its way. It may be dropped under pressure: MessageCommittedEvent has the whole.',
+      'A piece of text that the model wrote. It may be dropped for a slow client: MessageCommittedEvent has ' +
+      'the whole text.',
     interfaces: [GenerationEvent],
     fields: (t) => ({
-      stepIndex: t.exposeInt('stepIndex', { description: 'The step, from 1.' }),
-      attempt: t.exposeInt('attempt', {
-        description: 'The attempt; drop the text that you have of an earlier one.',
+      stepIndex: t.exposeInt('stepIndex', {
+        description: 'The number of the step in the generation, from 1.',
       }),
-      offset: t.exposeInt('offset', { description: 'UTF-16 code units of this attempt before this piece.' }),
-      text: t.exposeString('text', { description: 'The piece.' }),
+      attempt: t.exposeInt('attempt', {
+        description: 'The number of the attempt, from 1: discard the text of earlier attempts of the step.',
+      }),
+      offset: t.exposeInt('offset', {
+        description: 'The offset of the piece in the text of the attempt, in UTF-16 code units.',
+      }),
+      text: t.exposeString('text', { description: 'The piece of text.' }),
     }),
   })
 }

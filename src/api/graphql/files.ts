@@ -1,4 +1,4 @@
-/** Files on the wire: announced and listed here, brought and fetched by signed links. */
+/** Files in GraphQL: created and listed here; bytes are uploaded and downloaded by presigned URLs. */
 import {
   deleteFile,
   downloadUrl,
@@ -15,18 +15,20 @@ import type { Refs } from './refs.ts'
 
 export type FileTypes = ReturnType<typeof addFiles>
 
-/** Adds everything about files and answers the input with which others refer to them. */
+/** Adds the type, queries and mutations of files; returns the input with which other mutations attach one. */
 export function addFiles(refs: Refs) {
   addFileType(refs)
   addFileQueries(refs)
   addFileMutations(refs)
   return {
     Attachment: refs.builder.inputType('AttachmentInput', {
-      description: 'An uploaded file of the same project.',
+      description: 'A reference to an uploaded file of the same project.',
       fields: (t) => ({
-        fileId: t.id({ required: true, description: 'Begins with file_.' }),
-        filename: t.string({ description: 'Another name for this use.' }),
-        contentType: t.string({ description: 'Another media type for this use.' }),
+        fileId: t.id({ required: true, description: 'The id of the file; it begins with file_.' }),
+        filename: t.string({ description: 'The file name for this use. Default: the name of the file.' }),
+        contentType: t.string({
+          description: 'The media type for this use. Default: the media type of the file.',
+        }),
       }),
     }),
   }
@@ -34,39 +36,51 @@ export function addFiles(refs: Refs) {
 
 function addFileType({ builder, File }: Refs): void {
   const Status = builder.enumType('FileStatus', {
-    description: 'Whether the bytes of a file are there.',
+    description: 'Whether the bytes of a file were uploaded.',
     values: described(fileStatuses, {
-      PENDING: 'Announced; the bytes have not come yet.',
-      READY: 'The bytes are there, and never change.',
+      PENDING: 'The file was created; the bytes are not uploaded yet.',
+      READY: 'The bytes are uploaded and never change.',
     }),
   })
   const moment = { type: 'DateTime', nullable: true } as const
   File.implement({
-    description: 'A file that was announced with presignUpload.',
+    description: 'A file that was created with presignUpload.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'file_'),
     fields: (t) => ({
-      id: t.exposeID('id', { description: 'Begins with file_.' }),
-      filename: t.exposeString('filename', { description: 'As announced.' }),
-      contentType: t.exposeString('contentType', { description: 'The media type, as announced.' }),
-      status: t.expose('status', { type: Status, description: 'Whether its bytes are there.' }),
-      size: t.exposeFloat('size', { nullable: true, description: 'In bytes; null while it is PENDING.' }),
+      id: t.exposeID('id', { description: 'The id of the file; it begins with file_.' }),
+      filename: t.exposeString('filename', { description: 'The file name given to presignUpload.' }),
+      contentType: t.exposeString('contentType', { description: 'The media type given to presignUpload.' }),
+      status: t.expose('status', {
+        type: Status,
+        description: 'Whether the bytes of the file were uploaded.',
+      }),
+      size: t.exposeFloat('size', {
+        nullable: true,
+        description: 'The size in bytes; null while the file is PENDING.',
+      }),
       sha256: t.exposeString('sha256', {
         nullable: true,
-        description: 'Of the bytes, hex; null while it is PENDING.',
+        description: 'The SHA-256 hash of the bytes in hexadecimal; null while the file is PENDING.',
       }),
       downloadUrl: t.string({
         nullable: true,
-        description: 'A link that gives the bytes with GET for an hour; null while it is PENDING.',
+        description:
+          'A presigned URL that returns the bytes with GET for one hour; null while the file is PENDING.',
         resolve: (file, _args, { ctx }) => (file.status === 'READY' ? downloadUrl(ctx, file.id) : null),
       }),
       agentId: t.exposeID('agentId', {
         nullable: true,
-        description: 'The agent whose bound keys may attach it; null: none.',
+        description: 'The id of the agent whose bound API keys may attach the file; null: no bound key may.',
       }),
-      createdBy: t.exposeID('createdBy', { description: 'The key that announced it.' }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was announced.' }),
-      uploadedAt: t.expose('uploadedAt', { ...moment, description: 'When its bytes had come.' }),
+      createdBy: t.exposeID('createdBy', {
+        description: 'The id of the API key or person that created the file.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the file was created.' }),
+      uploadedAt: t.expose('uploadedAt', {
+        ...moment,
+        description: 'When the upload was complete; null while the file is PENDING.',
+      }),
     }),
   })
 }
@@ -77,17 +91,17 @@ function addFileQueries({ builder, File }: Refs): void {
     t.field({
       type: File,
       nullable: true,
-      description: 'A file by id; null when it does not exist for this key.',
-      args: { id: t.arg.id({ required: true, description: 'Begins with file_.' }) },
+      description: 'A file by id; null when it does not exist for this API key. Permission: files:Get.',
+      args: { id: t.arg.id({ required: true, description: 'The id of the file; it begins with file_.' }) },
       resolve: (_root, { id }, { loaders }) => loaders.files.load(id),
     }),
   )
   builder.queryField('files', (t) =>
     t.field({
       type: connection,
-      description: 'The files of a project, newest first.',
+      description: 'The files of a project, newest first. Permission: files:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
@@ -102,33 +116,40 @@ function addFileMutations(refs: Refs): void {
   addMutation(refs, {
     name: 'presignUpload',
     description:
-      'Announces a file and answers the link that takes its bytes with PUT, once, within 15 minutes.',
+      'Creates a file and returns a presigned URL that accepts its bytes with PUT, once, within 15 minutes. ' +
+      'Permission: files:Create.',
     input: builder.inputType('PresignUploadInput', {
-      description: 'A new file.',
+      description: 'The file to create.',
       fields: (t) => ({
-        projectId: t.id({ description: "The project; the key's own when left out." }),
-        filename: t.string({ required: true, description: 'A plain name, 1 to 255 characters.' }),
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        filename: t.string({
+          required: true,
+          description: 'The file name without a path, 1 to 255 characters.',
+        }),
         contentType: t.string({
           required: true,
-          description: 'The media type; send the same with the bytes.',
+          description: 'The media type; the upload must send the same content-type.',
         }),
         agentId: t.id({
           description:
-            'Begins with agt_. Keys that are bound to this agent may attach the file; none when left out.',
+            'The id of an agent whose bound API keys may attach the file; it begins with agt_. Default: no ' +
+            'bound key may.',
         }),
-        size: t.int({ description: 'In bytes, when it is known: one that is too large is refused at once.' }),
+        size: t.int({
+          description: 'The size in bytes, if known: a file that is too large is then refused at once.',
+        }),
       }),
     }),
     payload: builder.objectRef<Upload>('PresignUploadPayload').implement({
-      description: 'The file, and where its bytes go.',
+      description: 'The file and the URL to upload its bytes to.',
       fields: (t) => ({
-        file: t.expose('file', { type: refs.File, description: 'The file, PENDING.' }),
+        file: t.expose('file', { type: refs.File, description: 'The file, with status PENDING.' }),
         uploadUrl: t.exposeString('uploadUrl', {
-          description: 'PUT the bytes here, with the same content-type.',
+          description: 'The presigned URL: PUT the bytes to it, with the same content-type.',
         }),
         expiresAt: t.field({
           type: 'DateTime',
-          description: 'When the link ends.',
+          description: 'When the presigned URL expires.',
           resolve: ({ file }) => file.uploadUntil,
         }),
       }),
@@ -139,14 +160,17 @@ function addFileMutations(refs: Refs): void {
   addMutation(refs, {
     name: 'deleteFile',
     description:
-      'Deletes a file and its bytes. Links to it end; runs that refer to it are told that it is gone.',
+      'Deletes a file and its bytes; presigned URLs end, and models that refer to it learn that it was ' +
+      'deleted. Permission: files:Delete.',
     input: builder.inputType('DeleteFileInput', {
       description: 'The file to delete.',
-      fields: (t) => ({ fileId: t.id({ required: true, description: 'Begins with file_.' }) }),
+      fields: (t) => ({
+        fileId: t.id({ required: true, description: 'The id of the file; it begins with file_.' }),
+      }),
     }),
     payload: builder.objectRef<{ file: StoredFile }>('DeleteFilePayload').implement({
-      description: 'The file as it was.',
-      fields: (t) => ({ file: t.expose('file', { type: refs.File, description: 'The file.' }) }),
+      description: 'The file as it was before the deletion.',
+      fields: (t) => ({ file: t.expose('file', { type: refs.File, description: 'The deleted file.' }) }),
     }),
     errors: ['NotFoundError'],
     run: async (ctx, input) => ({ file: await deleteFile(ctx, input) }),

@@ -1,4 +1,4 @@
-/** Changes of gates that wait for a second person, on the wire. */
+/** Proposed gate changes in GraphQL, which another person confirms or rejects. */
 import {
   decideGateChange,
   gateChangeStatuses,
@@ -13,7 +13,6 @@ import type { GateTypes } from './gates.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 
-/** `ActionGate` is the input that names an action and its gate. */
 export function addGateChanges(refs: Refs, gates: GateTypes): void {
   addType(refs)
   addQueries(refs)
@@ -23,46 +22,58 @@ export function addGateChanges(refs: Refs, gates: GateTypes): void {
 function addType(refs: Refs): void {
   const { builder } = refs
   const Status = builder.enumType('GateChangeStatus', {
-    description: 'What became of a proposed change of a gate. All but PENDING are final.',
+    description: 'The status of a proposed gate change. All but PENDING are final.',
     values: described(gateChangeStatuses, {
-      PENDING: 'It waits for another person.',
-      CONFIRMED: 'Another person confirmed it, and it was set.',
-      REJECTED: 'It was rejected or taken back.',
-      EXPIRED: 'Nobody decided in time.',
+      PENDING: 'The change waits for another person to confirm it.',
+      CONFIRMED: 'Another person confirmed the change, and it was applied.',
+      REJECTED: 'The change was rejected, or withdrawn by its proposer.',
+      EXPIRED: 'No person decided about the change in time.',
     }),
   })
   refs.GateChange.implement({
-    description: 'A change of a gate that another person has to confirm.',
+    description: 'A proposed gate change that another person must confirm.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'gch_'),
     fields: (t) => ({
-      id: t.exposeID('id', { description: 'Begins with gch_.' }),
+      id: t.exposeID('id', { description: 'The id of the proposed gate change; it begins with gch_.' }),
       targetId: t.exposeID('target', {
         description:
-          'The tool or agent whose gate is to change, or the project whose rule about gates is to go.',
+          'The id of the tool or agent whose gate would change, or of the project whose gatesNeedSecond would end.',
       }),
       targetVersion: t.exposeInt('targetVersion', {
-        description: 'The version that it is proposed for; 0 for a project. Another one ends it.',
+        description:
+          'The version of the tool or agent that the change is for; another version makes it invalid. 0 for a project.',
       }),
       change: t.field({
         type: 'JSONObject',
-        description: 'What is to be set: gate (null takes it away), actionGates, agentsOnly. The rest stays.',
+        description:
+          'The values to set: gate (null removes it), actionGates and agentsOnly. Members that are absent do ' +
+          'not change.',
         resolve: ({ change }) => change,
       }),
-      note: t.exposeString('note', { nullable: true, description: 'Why, in the words of who proposed it.' }),
-      status: t.expose('status', { type: Status, description: 'What became of it.' }),
-      proposedBy: t.exposeID('proposedBy', { description: 'The key or person that proposed it.' }),
+      note: t.exposeString('note', {
+        nullable: true,
+        description: 'The reason that the proposer gave; null when none was given.',
+      }),
+      status: t.expose('status', { type: Status, description: 'The status of the proposed change.' }),
+      proposedBy: t.exposeID('proposedBy', {
+        description: 'The id of the API key or person that proposed the change.',
+      }),
       decidedBy: t.exposeID('decidedBy', {
         nullable: true,
-        description: 'The key or person that confirmed or rejected it.',
+        description:
+          'The id of the API key or person that confirmed or rejected the change; null while it is pending.',
       }),
       decidedAt: t.expose('decidedAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When that was.',
+        description: 'When the change was confirmed or rejected; null while it is pending.',
       }),
-      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it ends undecided.' }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was proposed.' }),
+      expiresAt: t.expose('expiresAt', {
+        type: 'DateTime',
+        description: 'When the change expires without a decision.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the change was proposed.' }),
     }),
   })
 }
@@ -74,18 +85,24 @@ function addQueries(refs: Refs): void {
     t.field({
       type: refs.GateChange,
       nullable: true,
-      description: 'A proposed change of a gate by id; null when it does not exist for this key.',
-      args: { id: t.arg.id({ required: true, description: 'Begins with gch_.' }) },
+      description:
+        'A proposed gate change by id; null when it does not exist for this API key. Permission: gates:Get.',
+      args: {
+        id: t.arg.id({
+          required: true,
+          description: 'The id of the proposed gate change; it begins with gch_.',
+        }),
+      },
       resolve: (_root, { id }, { loaders }) => loaders.gateChanges.load(id),
     }),
   )
   builder.queryField('gateChanges', (t) =>
     t.field({
       type: connection,
-      description: 'The proposed changes of gates of a project, newest first.',
+      description: 'The proposed gate changes of a project, newest first. Permission: gates:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
-        pending: t.arg.boolean({ description: 'True: only those that wait for another person.' }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        pending: t.arg.boolean({ description: 'Whether only pending changes are returned. Default: false.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
@@ -99,38 +116,47 @@ function addMutations(refs: Refs, gates: GateTypes): void {
   const { builder } = refs
   const payload = (name: string) =>
     builder.objectRef<{ gateChange: GateChange }>(name).implement({
-      description: 'The change as it stands now.',
+      description: 'The proposed gate change after the mutation.',
       fields: (t) => ({
-        gateChange: t.expose('gateChange', { type: refs.GateChange, description: 'The change.' }),
+        gateChange: t.expose('gateChange', {
+          type: refs.GateChange,
+          description: 'The proposed gate change after the mutation.',
+        }),
       }),
     })
   const ActionGate = builder.inputType('ProposedActionGateInput', {
-    description: 'The gate of one action of an mcp tool.',
+    description: 'The proposed gate of one action of an mcp tool.',
     fields: (t) => ({
-      action: t.string({ required: true, description: 'The name at the server.' }),
-      gate: t.field({ type: gates.Input, required: true, description: 'When a human must agree.' }),
+      action: t.string({ required: true, description: 'The name of the tool at the upstream server.' }),
+      gate: t.field({
+        type: gates.Input,
+        required: true,
+        description: 'The policy that stops calls of the action for approval.',
+      }),
     }),
   })
   addMutation(refs, {
     name: 'proposeGateChange',
     description:
-      'Proposes a change of a gate, which another person has to confirm within seven days. Nothing changes until then.',
+      'Proposes a gate change, which another person must confirm within seven days before it applies. ' +
+      'Permission: gates:Update.',
     input: builder.inputType('ProposeGateChangeInput', {
-      description: 'What is to be set. What is left out stays.',
+      description: 'The proposed gate change. Fields that are left out do not change.',
       fields: (t) => ({
         targetId: t.id({
           required: true,
-          description:
-            'A tool or agent; or the project, to take back its rule that changes of gates need a second person.',
+          description: 'The id of a tool or agent; or that of the project, to set gatesNeedSecond to false.',
         }),
-        gate: t.field({ type: gates.Input, description: 'The new gate.' }),
-        removeGate: t.boolean({ description: 'True takes the gate away. Not together with gate.' }),
+        gate: t.field({ type: gates.Input, description: 'The new gate of the tool or agent.' }),
+        removeGate: t.boolean({
+          description: 'Whether the gate is removed; not together with gate. Default: false.',
+        }),
         actionGates: t.field({
           type: [ActionGate],
-          description: 'Of an mcp tool: the gates of single actions, all of them anew.',
+          description: 'The gates of single actions of an mcp tool, which replace all present ones.',
         }),
-        agentsOnly: t.boolean({ description: 'Of a tool: whether it is called by agents only.' }),
-        note: t.string({ description: 'Why. At most 2,000 characters.' }),
+        agentsOnly: t.boolean({ description: 'Whether only agents may call the tool; not for an agent.' }),
+        note: t.string({ description: 'The reason for the change, at most 2,000 characters.' }),
       }),
     }),
     payload: payload('ProposeGateChangePayload'),
@@ -140,20 +166,24 @@ function addMutations(refs: Refs, gates: GateTypes): void {
     }),
   })
   const Verdict = builder.enumType('GateChangeVerdict', {
-    description: 'What a person says of a proposed change of a gate.',
+    description: 'The verdict of a person about a proposed gate change.',
     values: {
-      APPROVE: { description: 'It is set now. Only another person than the one who proposed it.' },
-      REJECT: { description: 'It is not set, and cannot be any more.' },
+      APPROVE: {
+        description: 'The change is applied at once. Only another person than the proposer may approve.',
+      },
+      REJECT: { description: 'The change is rejected for good.' },
     } as const,
   })
   addMutation(refs, {
     name: 'decideGateChange',
-    description: 'Confirms or rejects a proposed change of a gate, once. What is confirmed is set at once.',
+    description:
+      'Confirms or rejects a proposed gate change, once; a confirmed change is applied at once. Permission: ' +
+      'gates:Update.',
     input: builder.inputType('DecideGateChangeInput', {
-      description: 'A verdict.',
+      description: 'A verdict about a proposed gate change.',
       fields: (t) => ({
-        id: t.id({ required: true, description: 'Begins with gch_.' }),
-        verdict: t.field({ type: Verdict, required: true, description: 'The verdict.' }),
+        id: t.id({ required: true, description: 'The id of the proposed gate change; it begins with gch_.' }),
+        verdict: t.field({ type: Verdict, required: true, description: 'The verdict about the change.' }),
       }),
     }),
     payload: payload('DecideGateChangePayload'),

@@ -1,4 +1,4 @@
-/** Gates on the wire: the policy of a tool or agent, and the two ways to try one without calling anything. */
+/** Gates in GraphQL: the policy of a tool or agent, and the queries that try one without calling a tool. */
 import {
   evaluateGate,
   previewGate,
@@ -18,91 +18,115 @@ import type { Refs } from './refs.ts'
 
 export type GateTypes = ReturnType<typeof addGateTypes>
 
-const when = 'JSON Schema over the arguments, presets merged in: calls that fit it stop.'
+const when =
+  'The JSON Schema of the mode WHEN: calls whose arguments, presets included, match it are stopped.'
 
-/** Adds the types and answers what tools, agents and approvals use of them. */
+/** Adds the types and queries; returns the types that tools, agents and approvals use. */
 export function addGateTypes(refs: Refs, Role: RoleEnum) {
   const { builder } = refs
   const Mode = builder.enumType('GateMode', {
     description: 'Which calls a gate stops.',
     values: described(gateModes, {
-      NEVER: 'None: autoApprove is true.',
-      ALWAYS: 'All: autoApprove is false.',
-      WHEN: 'Those whose arguments fit the schema `when`.',
+      NEVER: 'The gate stops no call, as with autoApprove: true.',
+      ALWAYS: 'The gate stops every call, as with autoApprove: false.',
+      WHEN: 'The gate stops calls whose arguments match the schema `when`.',
     }),
   })
   const Source = builder.enumType('GateSource', {
-    description: 'Where a gate comes from.',
+    description: 'The origin of a gate.',
     values: described(gateSources, {
-      OPERATOR: 'It was set.',
-      DESTRUCTIVE_HINT: 'The tool is annotated as destructive and nobody set a gate.',
-      DEFAULT: 'Nobody set one: calls pass.',
+      OPERATOR: 'An operator set the gate.',
+      DESTRUCTIVE_HINT: 'No gate is set, and destructiveHint of the tool stops every call.',
+      DEFAULT: 'No gate is set, and calls pass.',
     }),
   })
   const Policy = builder.objectRef<GatePolicy & { source: GateSource }>('GatePolicy').implement({
-    description: 'The rule that stops a call for a human.',
+    description: 'The policy that stops calls until approvers decide.',
     fields: (t) => ({
       autoApprove: t.boolean({
-        description: 'Whether every call passes.',
+        description: 'Whether every call passes without approval.',
         resolve: (gate) => gate.mode === 'NEVER',
       }),
-      mode: t.expose('mode', { type: Mode, description: 'Which calls it stops.' }),
-      when: t.expose('when', { type: 'JSONSchema', nullable: true, description: when }),
-      timeoutSeconds: t.exposeInt('timeoutSeconds', {
-        description: 'Nobody answered for so long: the call is rejected.',
+      mode: t.expose('mode', { type: Mode, description: 'Which calls the gate stops.' }),
+      when: t.expose('when', {
+        type: 'JSONSchema',
+        nullable: true,
+        description: `${when} Null in other modes.`,
       }),
-      quorum: t.exposeInt('quorum', { description: 'Approvals of different people that it takes.' }),
+      timeoutSeconds: t.exposeInt('timeoutSeconds', {
+        description: 'The time for a verdict in seconds; after it, the call is rejected.',
+      }),
+      quorum: t.exposeInt('quorum', {
+        description: 'The number of approvals by different people that a call needs.',
+      }),
       excludeRequester: t.exposeBoolean('excludeRequester', {
-        description: 'Whether who asked may not decide, by any key of theirs.',
+        description: 'Whether the person who requested the call may not decide about it, with any API key.',
       }),
       approvers: t.expose('approvers', {
         type: [Role],
-        description: 'Only keys of these roles decide; empty: all that may approvals:Decide.',
+        description: 'The roles whose API keys may decide; empty: every key with approvals:Decide.',
       }),
       escalateAfterSeconds: t.exposeInt('escalateAfterSeconds', {
         nullable: true,
-        description: 'Nobody answered for so long: an event tells it, and admins may decide too.',
+        description:
+          'Seconds without a verdict until the approval is escalated: an event is sent and admins may decide ' +
+          'too. Null: never.',
       }),
-      source: t.expose('source', { type: Source, description: 'Where it comes from.' }),
+      source: t.expose('source', { type: Source, description: 'The origin of the gate.' }),
     }),
   })
   const Input = builder.inputType('GateInput', {
-    description: 'When a human must agree: the switch autoApprove, or a policy.',
+    description: 'The policy that stops calls until approvers decide: the switch autoApprove, or a mode.',
     fields: (t) => ({
       autoApprove: t.boolean({
-        description: 'true: never stop; false: stop every call. Not together with mode.',
+        description: 'Whether every call passes; false stops every call. Not together with mode.',
       }),
-      mode: t.field({ type: Mode, description: 'WHEN with a schema, else ALWAYS, when left out.' }),
+      mode: t.field({
+        type: Mode,
+        description: 'Which calls the gate stops. Default: WHEN with a schema `when`, else ALWAYS.',
+      }),
       when: t.field({ type: 'JSONSchema', description: when }),
-      timeoutSeconds: t.int({ description: '5 to 604,800 (7 days); 300 when left out.' }),
+      timeoutSeconds: t.int({
+        description:
+          'The time for a verdict in seconds, 5 to 604,800 (7 days); after it, the call is rejected. Default: 300.',
+      }),
       quorum: t.int({
         description:
-          'Approvals of different people, 1 to 10; 1 when left out. Keys that one key has made are one person.',
+          'The number of approvals by different people that a call needs, 1 to 10. API keys that one key ' +
+          'created count as one person. Default: 1.',
       }),
-      excludeRequester: t.boolean({ description: 'true: who asked may not decide.' }),
+      excludeRequester: t.boolean({
+        description: 'Whether the person who requested the call may not decide about it. Default: false.',
+      }),
       approvers: t.field({
         type: [Role],
-        description: 'Only keys of these roles decide; all when left out.',
+        description: 'The roles whose API keys may decide. Default: every key with approvals:Decide.',
       }),
-      escalateAfterSeconds: t.int({ description: 'Less than timeoutSeconds; never when left out.' }),
+      escalateAfterSeconds: t.int({
+        description:
+          'Seconds without a verdict until the approval is escalated, from 1 and less than timeoutSeconds. ' +
+          'Default: never.',
+      }),
     }),
   })
   const Required = builder.objectRef<Requirement>('GateRequirement').implement({
-    description: 'What a stopped call waits for: the strictest of all policies that stop it.',
+    description: 'The verdict that a stopped call needs: the strictest of all policies that stop it.',
     fields: (t) => ({
-      timeoutSeconds: t.exposeInt('timeoutSeconds', { description: 'Time for a verdict.' }),
-      quorum: t.exposeInt('quorum', { description: 'Approvals of different people that it takes.' }),
+      timeoutSeconds: t.exposeInt('timeoutSeconds', { description: 'The time for a verdict in seconds.' }),
+      quorum: t.exposeInt('quorum', {
+        description: 'The number of approvals by different people that a call needs.',
+      }),
       excludeRequester: t.exposeBoolean('excludeRequester', {
-        description: 'Whether who asked may not decide, by any key of theirs.',
+        description: 'Whether the person who requested the call may not decide about it, with any API key.',
       }),
       approvers: t.field({
         type: t.listRef(t.listRef(Role)),
-        description: 'Whoever decides has a role of each of these lists.',
+        description: 'Lists of roles: an API key that decides has a role of each list.',
         resolve: (requirement) => requirement.approvers,
       }),
       escalateAfterSeconds: t.exposeInt('escalateAfterSeconds', {
         nullable: true,
-        description: 'When it is escalated.',
+        description: 'Seconds without a verdict until the approval is escalated; null: never.',
       }),
     }),
   })
@@ -113,40 +137,44 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
 export function addGateTrials(refs: Refs, { Input, Required }: GateTypes): void {
   const { builder } = refs
   const Evaluation = builder.objectRef<GateEvaluation>('GateEvaluation').implement({
-    description: 'What a call would meet at the gate.',
+    description: 'The decision of the gate about a call, without making the call.',
     fields: (t) => ({
       stops: t.boolean({
-        description: 'Whether it would wait for a human.',
+        description: 'Whether the call would be stopped for approval.',
         resolve: (made) => made.requirement !== null && made.grantId === null,
       }),
       requirement: t.field({
         type: Required,
         nullable: true,
-        description: 'What the gate asks; null when it asks nothing.',
+        description: 'The verdict that the gate requires; null when it requires none.',
         resolve: (made) => made.requirement,
       }),
       grant: t.field({
         type: refs.Grant,
         nullable: true,
-        description: 'The grant that would let it pass all the same.',
+        description: 'The grant that would let the call pass the gate; null when none would.',
         resolve: (made, _args, { loaders }) => (made.grantId ? loaders.grants.load(made.grantId) : null),
       }),
     }),
   })
   const Preview = builder.objectRef<GatePreview>('GatePreview').implement({
-    description: 'What a draft gate would have done to recorded calls.',
+    description: 'The effect of a draft gate on recorded calls.',
     fields: (t) => ({
-      replayed: t.exposeInt('replayed', { description: 'Calls that were judged.' }),
-      stopped: t.exposeInt('stopped', { description: 'How many of them the draft stops.' }),
-      newlyStopped: t.exposeInt('newlyStopped', { description: 'How many it stops that pass now.' }),
-      newlyPassing: t.exposeInt('newlyPassing', { description: 'How many it lets pass that stop now.' }),
+      replayed: t.exposeInt('replayed', { description: 'The number of recorded calls that were evaluated.' }),
+      stopped: t.exposeInt('stopped', { description: 'The number of calls that the draft stops.' }),
+      newlyStopped: t.exposeInt('newlyStopped', {
+        description: 'The number of calls that the draft stops and the current gate lets pass.',
+      }),
+      newlyPassing: t.exposeInt('newlyPassing', {
+        description: 'The number of calls that the draft lets pass and the current gate stops.',
+      }),
       newlyStoppedCalls: t.expose('newlyStoppedCalls', {
         type: [refs.ToolCall],
-        description: 'The newest of them, at most 20.',
+        description: 'The newest calls of newlyStopped, at most 20.',
       }),
       newlyPassingCalls: t.expose('newlyPassingCalls', {
         type: [refs.ToolCall],
-        description: 'The newest of them, at most 20.',
+        description: 'The newest calls of newlyPassing, at most 20.',
       }),
     }),
   })
@@ -154,11 +182,12 @@ export function addGateTrials(refs: Refs, { Input, Required }: GateTypes): void 
     t.field({
       type: Evaluation,
       description:
-        'Tries the gate of a tool with these arguments, as a direct call. Nothing is called or asked.',
+        'Evaluates the gate of a tool for a direct call with these arguments; no tool is called and no ' +
+        'approval created. Permission: tools:Get.',
       args: {
-        toolId: t.arg.id({ required: true, description: 'Begins with tool_.' }),
-        action: t.arg.string({ description: 'As for callTool.' }),
-        arguments: t.arg({ type: 'JSONObject', description: 'As for callTool; {} when left out.' }),
+        toolId: t.arg.id({ required: true, description: 'The id of the tool; it begins with tool_.' }),
+        action: t.arg.string({ description: 'The name of the action; required for mcp and platform tools.' }),
+        arguments: t.arg({ type: 'JSONObject', description: 'The arguments of the call. Default: {}.' }),
       },
       resolve: (_root, args, { ctx }) => evaluateGate(ctx, { ...args, arguments: args.arguments ?? {} }),
     }),
@@ -166,12 +195,14 @@ export function addGateTrials(refs: Refs, { Input, Required }: GateTypes): void 
   builder.queryField('previewGate', (t) =>
     t.field({
       type: Preview,
-      description: 'Replays a draft gate over the newest recorded calls of a tool, against the gate of now.',
+      description:
+        'Evaluates a draft gate for the newest recorded calls of a tool and compares it with the current ' +
+        'gate. Permission: tools:Get, and toolCalls:List.',
       args: {
-        toolId: t.arg.id({ required: true, description: 'Begins with tool_.' }),
-        action: t.arg.string({ description: 'As for callTool.' }),
-        gate: t.arg({ type: Input, required: true, description: 'The draft.' }),
-        last: t.arg.int({ description: '1 to 1,000 calls; 100 when left out.' }),
+        toolId: t.arg.id({ required: true, description: 'The id of the tool; it begins with tool_.' }),
+        action: t.arg.string({ description: 'The name of the action; required for mcp and platform tools.' }),
+        gate: t.arg({ type: Input, required: true, description: 'The draft of the gate.' }),
+        last: t.arg.int({ description: 'The number of recorded calls, 1 to 1,000. Default: 100.' }),
       },
       resolve: (_root, args, { ctx }) => previewGate(ctx, args),
     }),

@@ -1,20 +1,20 @@
-/** Runs within runs on the wire: the chain that a generation stands in, and what is open under it. */
+/** Parents, roots and child runs of generations in GraphQL, and the open calls of a generation with its child runs. */
 import { listGenerations, type Generation } from '../../domain/generations/index.ts'
 import { isOpen, type ToolCall } from '../../domain/tool-calls/index.ts'
 import { listCost, page, type connectionOf } from './connections.ts'
 import type { GraphQLContext, Loaders } from './context.ts'
 import type { Refs } from './refs.ts'
 
-/** The calls that somebody is waited for: its own, and those of the runs under it. */
+/** The open calls of the generation, and those of its child runs that wait for a client or an approver. */
 export async function openCalls({ id }: Generation, loaders: Loaders): Promise<ToolCall[]> {
   const own = (await loaders.openCallsOf.load(id)).filter(isOpen)
-  const hasRuns = own.some((call) => call.childId !== null)
-  return hasRuns ? [...own, ...(await loaders.askedUnder.load(id))] : own
+  const hasChildren = own.some((call) => call.childId !== null)
+  return hasChildren ? [...own, ...(await loaders.askedUnder.load(id))] : own
 }
 
 type Connection = ReturnType<typeof connectionOf<Generation>>
 
-/** Adds to Generation what tells of its chain. */
+/** Adds parent, root, depth and children to Generation. */
 export function addChain(refs: Refs, connection: Connection): void {
   const { builder } = refs
   const of = (pick: (generation: Generation) => string | null, description: string) => ({
@@ -28,15 +28,21 @@ export function addChain(refs: Refs, connection: Connection): void {
   })
   builder.objectFields(refs.Generation, (t) => ({
     parent: t.field(
-      of((generation) => generation.parentId, 'The run that asked for this one; null for any other.'),
+      of(
+        (generation) => generation.parentId,
+        'The generation whose tool call started this one; null for a generation without a parent.',
+      ),
     ),
     root: t.field(
-      of((generation) => generation.rootId, 'The first run of its chain; null for that one itself.'),
+      of(
+        (generation) => generation.rootId,
+        'The topmost ancestor of the generation; null for a generation without a parent.',
+      ),
     ),
-    depth: t.exposeInt('depth', { description: 'Runs above it, at most 4.' }),
+    depth: t.exposeInt('depth', { description: 'The number of ancestors, at most 4.' }),
     children: t.field({
       type: connection,
-      description: 'The runs that it asked for, newest first.',
+      description: 'The child runs that tool calls of this generation started, newest first.',
       args: t.arg.connectionArgs(),
       complexity: listCost,
       resolve: (generation, args, { ctx }) =>

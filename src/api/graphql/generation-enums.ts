@@ -1,16 +1,16 @@
-/** Where generations stand and how they end, in words. */
+/** The enums of generations: their status, why they stopped and why they failed. */
 import { failureCodes, generationStatuses, stopReasons } from '../../domain/generations/index.ts'
 import { described } from './described.ts'
 import type { Refs } from './refs.ts'
 
 export type GenerationEnums = ReturnType<typeof addGenerationEnums>
 
-/** Adds the enums and answers them. */
+/** Adds the enums to the schema and returns their refs. */
 export function addGenerationEnums(refs: Refs) {
   const { builder } = refs
   return {
     status: builder.enumType('GenerationStatus', {
-      description: 'Where a generation stands. The last four are final.',
+      description: 'The status of a generation. COMPLETED, FAILED, CANCELLED and EXPIRED are final.',
       values: described(generationStatuses, statusDescriptions),
     }),
     stopReason: builder.enumType('StopReason', {
@@ -25,33 +25,33 @@ export function addGenerationEnums(refs: Refs) {
 }
 
 const stopMeanings: Record<(typeof stopReasons)[number], string> = {
-  END_TURN: 'The model had no more to say.',
+  END_TURN: 'The model ended its turn without a tool call.',
   STOP_CONDITION: 'A stop condition of the agent was met.',
-  MAX_STEPS: 'maxSteps was reached.',
-  LENGTH: "The model's answer was cut at maxOutputTokens or at the model's own limit.",
-  CONTENT_FILTER: 'The provider stopped the answer.',
-  BUDGET: 'A budget of tokens was used up.',
+  MAX_STEPS: 'The generation reached maxSteps.',
+  LENGTH: "The model's response was cut at maxOutputTokens or at the model's own limit.",
+  CONTENT_FILTER: 'The content filter of the provider stopped the response.',
+  BUDGET: 'The generation or its agent used up a token budget.',
 }
 
 const failureMeanings: Record<(typeof failureCodes)[number], string> = {
-  MODEL_NOT_CONFIGURED: 'The model or its provider is not set up here.',
-  MODEL_AUTH: "The provider refused the installation's key.",
-  MODEL_RATE_LIMITED: 'The provider refused too many requests, also when asked again.',
-  MODEL_UNAVAILABLE: 'The provider did not answer, also when asked again.',
-  MODEL_BAD_REQUEST: 'The provider refused the request itself.',
-  CONTEXT_OVERFLOW: 'The conversation does not fit the model.',
-  OUTPUT_SCHEMA_VIOLATION: 'The answer did not fit outputSchema, also after a repair.',
-  TEXT_ENCODED_TOOL_CALL: 'The model wrote its tool calls as text, also after a repair.',
-  INTERNAL: 'A fault of the server.',
+  MODEL_NOT_CONFIGURED: 'The model or its provider is not configured in this installation or project.',
+  MODEL_AUTH: 'The provider refused the API key that is configured for it.',
+  MODEL_RATE_LIMITED: 'The provider refused the request for its rate limit, and refused every retry.',
+  MODEL_UNAVAILABLE: 'The provider did not respond, and every retry failed.',
+  MODEL_BAD_REQUEST: 'The provider refused the request as invalid.',
+  CONTEXT_OVERFLOW: 'The conversation does not fit the context window of the model.',
+  OUTPUT_SCHEMA_VIOLATION: 'The response did not match outputSchema, and the one repair failed too.',
+  TEXT_ENCODED_TOOL_CALL: 'The model wrote its tool calls as text, and did so again after one repair.',
+  INTERNAL: 'The server failed unexpectedly.',
 }
 
 const statusDescriptions: Record<(typeof generationStatuses)[number], string> = {
-  QUEUED: 'Waits for a worker.',
-  RUNNING: 'A worker has it.',
-  REQUIRES_ACTION: 'Waits for submitToolOutputs.',
-  AWAITING_APPROVAL: 'Waits for a verdict on a gated call.',
-  COMPLETED: 'Done; see stopReason.',
-  FAILED: 'See error.',
-  CANCELLED: 'Cancelled by cancelGeneration.',
-  EXPIRED: 'Its time, or that of a client output, is over.',
+  QUEUED: 'The generation waits for a worker.',
+  RUNNING: 'A worker runs the generation.',
+  REQUIRES_ACTION: 'The generation waits for outputs of client tools: submitToolOutputs.',
+  AWAITING_APPROVAL: 'The generation waits for a verdict on a gated call: decideApproval.',
+  COMPLETED: 'The generation ended normally; stopReason says why.',
+  FAILED: 'The generation failed; error says why.',
+  CANCELLED: 'The generation was cancelled with cancelGeneration.',
+  EXPIRED: 'The generation reached its deadline, or a client output missed its own.',
 }

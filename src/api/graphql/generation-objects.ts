@@ -1,13 +1,6 @@
-/** The types of generations and steps on the wire. */
+/** The object types of generations and of pages of their events. */
 import { encodeGenerationCursor } from '../../domain/events/index.ts'
-import {
-  isTerminal,
-  readEvents,
-  shownStatus,
-  textOf,
-  type Generation,
-  type Step,
-} from '../../domain/generations/index.ts'
+import { isTerminal, readEvents, shownStatus, type Generation } from '../../domain/generations/index.ts'
 import type { Approval } from '../../domain/approvals/index.ts'
 import type { ToolCall } from '../../domain/tool-calls/index.ts'
 import { pageSizes } from './builder.ts'
@@ -18,114 +11,39 @@ import { openCalls } from './generation-chain.ts'
 import { listMaxima } from './list-bounds.ts'
 import { addGenerationEnums, type GenerationEnums } from './generation-enums.ts'
 import type { Fact, Refs } from './refs.ts'
+import { addSteps, type StepTypes } from './step-objects.ts'
 
-/** Implements Generation and Step with all that hangs on them; answers the enums that queries need too. */
+/** Implements Generation and Step with the types that only they use; returns the enums, which queries need too. */
 export function addGenerationTypes(refs: Refs, events: EventTypes): GenerationEnums {
   const enums = addGenerationEnums(refs)
-  addStepType(refs)
-  addGenerationType(refs, enums)
+  addGenerationType(refs, enums, addSteps(refs))
   addLog(refs, events)
   return enums
 }
 
-const kindNotice = 'openai, anthropic, google, compatible, or rehearsal: rule-based and not an AI.'
-
-function modelType(refs: Refs) {
-  return refs.builder.objectRef<{ name: string; kind: string }>('Model').implement({
-    description: 'What answered.',
-    fields: (t) => ({
-      name: t.exposeString('name', { description: 'provider/model.' }),
-      kind: t.string({
-        description: kindNotice,
-        resolve: (model) => (model.kind === 'builtin' ? 'REHEARSAL' : model.kind.toUpperCase()),
-      }),
-      isAi: t.boolean({
-        description: 'false for the rehearsal model.',
-        resolve: (model) => model.kind !== 'builtin',
-      }),
-    }),
-  })
-}
-
-function usageType(refs: Refs) {
-  return refs.builder.objectRef<Pick<Generation, 'inputTokens' | 'outputTokens'>>('Usage').implement({
-    description: 'Tokens, as reported or estimated.',
-    fields: (t) => ({
-      inputTokens: t.exposeFloat('inputTokens', { description: 'Sent to the model.' }),
-      outputTokens: t.exposeFloat('outputTokens', { description: 'Written by the model.' }),
-      totalTokens: t.float({ description: 'Both.', resolve: (u) => u.inputTokens + u.outputTokens }),
-    }),
-  })
-}
-
-function addStepType(refs: Refs): void {
+function addGenerationType(refs: Refs, Status: GenerationEnums, { Model, Usage }: StepTypes): void {
   const { builder } = refs
-  refs.Step.implement({
-    description: 'One model answer and its tool calls.',
-    interfaces: [builder.nodeInterfaceRef()],
-    isTypeOf: (value) => hasPrefix(value, 'step_'),
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'Begins with step_.' }),
-      index: t.exposeInt('stepIndex', { description: 'Counts from 1.' }),
-      attempt: t.exposeInt('attempt', { description: 'The attempt that succeeded, from 1.' }),
-      text: t.string({ description: 'What the model said.', resolve: (step) => textOf(step.parts) }),
-      reasoning: t.string({
-        description: 'What the model told of its reasoning.',
-        resolve: (step) => step.parts.map((part) => (part.type === 'reasoning' ? part.text : '')).join(''),
-      }),
-      finishReason: t.exposeString('finishReason', {
-        description: 'As the provider told it: stop, length, content-filter, tool-calls, other.',
-      }),
-      toolCalls: t.field({
-        type: [refs.ToolCall],
-        description: 'The calls of this step, in order.',
-        args: callPage(t, listMaxima['Step.toolCalls']!),
-        complexity: firstOf(listMaxima['Step.toolCalls']!),
-        resolve: async (step, args, { loaders }) => {
-          const calls = await loaders.callsOf.load(step.generationId)
-          const own = calls.filter((call) => call.stepIndex === step.stepIndex)
-          return callsAfter(own, args, listMaxima['Step.toolCalls']!)
-        },
-      }),
-      notice: t.exposeString('notice', {
-        nullable: true,
-        description: 'What the loop told the model in this step.',
-      }),
-      elided: t.expose('elided', {
-        type: 'JSONObject',
-        nullable: true,
-        description: 'What of the history was left out, counted.',
-      }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was committed.' }),
-    }),
-  })
-}
-
-function addGenerationType(refs: Refs, Status: GenerationEnums): void {
-  const { builder } = refs
-  const Model = modelType(refs)
-  const Usage = usageType(refs)
-  builder.objectField(refs.Step, 'model', (t) =>
-    t.field({ type: Model, description: 'What answered.', resolve: (step: Step) => step.model }),
-  )
-  builder.objectField(refs.Step, 'usage', (t) =>
-    t.field({ type: Usage, description: 'Tokens of this step.', resolve: (step: Step) => step.usage }),
-  )
   const GenerationError = builder.objectRef<NonNullable<Generation['error']>>('GenerationError').implement({
-    description: 'Why a generation failed.',
+    description: 'The failure that ended a generation.',
     fields: (t) => ({
-      code: t.expose('code', { type: Status.failure, description: 'For programs.' }),
-      message: t.exposeString('message', { description: 'For people.' }),
+      code: t.expose('code', {
+        type: Status.failure,
+        description: 'The stable code of the failure, for programs.',
+      }),
+      message: t.exposeString('message', { description: 'An explanation of the failure for people.' }),
     }),
   })
   const Output = builder.objectRef<NonNullable<Generation['output']>>('GenerationOutput').implement({
-    description: 'What a completed generation gave.',
+    description: 'The output of a completed generation.',
     fields: (t) => ({
-      text: t.exposeString('text', { nullable: true, description: 'The final text.' }),
+      text: t.exposeString('text', {
+        nullable: true,
+        description: 'The final text of the model; null when there is none.',
+      }),
       object: t.field({
         type: 'JSON',
         nullable: true,
-        description: 'The structured output.',
+        description: 'The structured output, which matches outputSchema; null without an outputSchema.',
         resolve: (output) => output.object,
       }),
     }),
@@ -133,27 +51,28 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
   const Required = builder
     .objectRef<{ toolCalls: ToolCall[]; approvals: Approval[] }>('RequiredAction')
     .implement({
-      description: 'What somebody must do before the generation goes on. Both lists are always there.',
+      description:
+        'The open tool calls and approvals that a generation waits for. A list without entries is empty, never null.',
       fields: (t) => ({
         toolCalls: t.expose('toolCalls', {
           type: [refs.ToolCall],
-          description: 'Client calls: run them and submitToolOutputs.',
+          description: 'Open client tool calls: run them in the client, then submitToolOutputs.',
         }),
         approvals: t.expose('approvals', {
           type: [refs.Approval],
-          description: 'Gated calls that wait for a verdict: decideApproval.',
+          description: 'Approvals that wait for a verdict: decideApproval.',
         }),
       }),
     })
   refs.Generation.implement({
-    description: 'One run of an agent.',
+    description: 'One run of an agent: a loop of model steps and tool calls.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'gen_'),
     fields: (t) => ({
-      id: t.exposeID('id', { description: 'Begins with gen_.' }),
+      id: t.exposeID('id', { description: 'The id of the generation; it begins with gen_.' }),
       status: t.field({
         type: Status.status,
-        description: 'Where it stands.',
+        description: 'The status of the generation.',
         resolve: async (generation, _args, { loaders }) => {
           const { storedStatus } = generation
           return shownStatus(
@@ -165,45 +84,54 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
       stopReason: t.expose('stopReason', {
         type: Status.stopReason,
         nullable: true,
-        description: 'Why it ended, when COMPLETED.',
+        description: 'Why the generation ended; null unless the status is COMPLETED.',
       }),
-      truncated: t.exposeBoolean('truncated', { description: 'Whether a limit cut it short.' }),
+      truncated: t.exposeBoolean('truncated', {
+        description: 'Whether a limit ended the generation before the model was done.',
+      }),
       error: t.expose('error', {
         type: GenerationError,
         nullable: true,
-        description: 'Why it failed, when FAILED.',
+        description: 'Why the generation failed; null unless the status is FAILED.',
       }),
       output: t.expose('output', {
         type: Output,
         nullable: true,
-        description: 'What it gave, when COMPLETED.',
+        description: 'The output of the generation; null unless the status is COMPLETED.',
       }),
       model: t.expose('model', {
         type: Model,
         nullable: true,
-        description: 'What answered last; null before the first attempt.',
+        description: 'The model that was used last; null before the first attempt.',
       }),
-      usage: t.field({ type: Usage, description: 'Tokens so far.', resolve: (generation) => generation }),
+      usage: t.field({
+        type: Usage,
+        description: 'The tokens of the generation so far, without its child runs.',
+        resolve: (generation) => generation,
+      }),
       totalUsage: t.field({
         type: Usage,
-        description: 'Tokens so far of it and all runs under it: what budget.tokensPerGeneration counts.',
+        description:
+          'The tokens so far of the generation and all its child runs, which budget.tokensPerGeneration limits.',
         complexity: { field: 1, multiplier: 2 },
         resolve: (generation, _args, { loaders }) => loaders.totalUsage.load(generation.id),
       }),
-      stepCount: t.exposeInt('stepCount', { description: 'Model steps committed so far.' }),
+      stepCount: t.exposeInt('stepCount', { description: 'The number of model steps committed so far.' }),
       agent: t.field({
         type: refs.Agent,
         nullable: true,
-        description: 'The agent as it is now; null when it was deleted or may not be seen.',
+        description: 'The agent as it is now; null when it was deleted or is hidden from this API key.',
         resolve: (generation, _args, { loaders }) => loaders.agents.load(generation.agentId),
       }),
       threadId: t.exposeID('threadId', {
-        description: 'Start another generation with it to go on from here.',
+        description: 'The id of the thread; start another generation with it to continue the conversation.',
       }),
       requiredAction: t.field({
         type: Required,
         nullable: true,
-        description: 'What somebody must do, for it or for the runs under it; null when nothing is open.',
+        description:
+          'The open tool calls and approvals of the generation and its child runs; null when the generation ' +
+          'waits for none.',
         resolve: async (generation, _args, { loaders }) => {
           if (isTerminal(generation.storedStatus)) return null
           const calls = await openCalls(generation, loaders)
@@ -216,10 +144,10 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
       }),
       steps: t.field({
         type: [refs.Step],
-        description: 'The steps in order: all, for there are at most 101, or a page of them.',
+        description: 'The steps in order, at most 101.',
         args: {
-          first: t.arg.int({ description: 'At most so many, 0 to 101.' }),
-          after: t.arg.int({ description: 'Only steps behind the one with this index.' }),
+          first: t.arg.int({ description: 'Maximum number of steps, 0 to 101. Default: 101.' }),
+          after: t.arg.int({ description: 'Only steps with a greater index.' }),
         },
         complexity: firstOf(listMaxima['Generation.steps']!),
         resolve: async (generation, { first, after }, { loaders }) => {
@@ -230,30 +158,40 @@ function addGenerationType(refs: Refs, Status: GenerationEnums): void {
       }),
       toolCalls: t.field({
         type: [refs.ToolCall],
-        description: 'The calls by step and place; further ones behind the last of a page.',
+        description: 'The tool calls of the generation in the order of its steps, at most 500 in one page.',
         args: callPage(t, listMaxima['Generation.toolCalls']!),
         complexity: firstOf(listMaxima['Generation.toolCalls']!),
         resolve: async (generation, args, { loaders }) =>
           callsAfter(await loaders.callsOf.load(generation.id), args, listMaxima['Generation.toolCalls']!),
       }),
-      requestedBy: t.exposeID('requestedBy', { description: 'The key that started it.' }),
+      requestedBy: t.exposeID('requestedBy', {
+        description: 'The id of the API key or person that started the generation.',
+      }),
       cancelRequestedAt: t.expose('cancelRequestedAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When its end was asked for.',
+        description: 'When cancelGeneration was called; null when it was not.',
       }),
-      cancelReason: t.exposeString('cancelReason', { nullable: true, description: 'Why, as given.' }),
+      cancelReason: t.exposeString('cancelReason', {
+        nullable: true,
+        description: 'The reason given to cancelGeneration; null when none was given.',
+      }),
       deadlineAt: t.expose('deadlineAt', {
         type: 'DateTime',
-        description: 'When it expires. Time for which it, or a run under it, waits for a person is added.',
+        description:
+          'When the generation expires. Time in which it or a child run waits for an approver is added.',
       }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the generation was created.' }),
       startedAt: t.expose('startedAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When a worker first took it.',
+        description: 'When a worker first claimed the generation; null before that.',
       }),
-      finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When it ended.' }),
+      finishedAt: t.expose('finishedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the generation ended; null before that.',
+      }),
     }),
   })
 }
@@ -263,30 +201,36 @@ function addLog(refs: Refs, events: EventTypes): void {
   const Log = builder
     .objectRef<{ nodes: Fact[]; endCursor: string | null; hasMore: boolean }>('GenerationEventPage')
     .implement({
-      description: 'A page of the log, oldest first.',
+      description: 'A page of the events of a generation, oldest first.',
       fields: (t) => ({
         nodes: t.field({
           type: [events.GenerationEvent],
-          description: 'The events.',
-          // Counted by the field that leads here.
+          description: 'The events of the page.',
+          // Generation.events counts the entries.
           complexity: { field: 0, multiplier: 1 },
           resolve: (log) => log.nodes,
         }),
         endCursor: t.exposeString('endCursor', {
           nullable: true,
-          description: 'Pass it as after to go on; null when the page is empty.',
+          description:
+            'The cursor of the last event; pass it as after to continue. Null when the page is empty.',
         }),
-        hasMore: t.exposeBoolean('hasMore', { description: 'Whether there is more right now.' }),
+        hasMore: t.exposeBoolean('hasMore', {
+          description: 'Whether the log has more events at this moment.',
+        }),
       }),
     })
   builder.objectField(refs.Generation, 'events', (t) =>
     t.field({
       type: Log,
       description:
-        'The log after a cursor: the same events and cursors as the subscription, without text on its way. CURSOR_EXPIRED as there.',
+        'The events after a cursor, the same as those of the subscription generationEvents but without ' +
+        'TEXT_DELTA. Fails with CURSOR_EXPIRED when the event of the cursor is no longer in the log.',
       args: {
-        after: t.arg.string({ description: 'A cursor of an event; from the beginning when left out.' }),
-        first: t.arg.int({ description: 'At most 100; 20 when left out.' }),
+        after: t.arg.string({
+          description: 'The cursor of the last event that the client has. Default: from the first event.',
+        }),
+        first: t.arg.int({ description: 'Maximum number of events, 1 to 100. Default: 20.' }),
       },
       complexity: (args) => ({
         field: 1,

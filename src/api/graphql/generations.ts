@@ -1,4 +1,4 @@
-/** Generations on the wire: queries and what can be done with them. */
+/** Generations in GraphQL: the queries, startGeneration, submitToolOutputs and cancelGeneration. */
 import {
   cancelGeneration,
   listGenerations,
@@ -44,8 +44,11 @@ function addQueries(
       ...actionMark(shown.generation),
       type: refs.Generation,
       nullable: true,
-      description: 'A generation by id; null when it does not exist for this key.',
-      args: { id: t.arg.id({ required: true, description: 'Begins with gen_.' }) },
+      description:
+        'A generation by id; null when it does not exist for this API key. Permission: generations:Get.',
+      args: {
+        id: t.arg.id({ required: true, description: 'The id of the generation; it begins with gen_.' }),
+      },
       resolve: (_root, { id }, { loaders }) => loaders.generations.load(id),
     }),
   )
@@ -53,12 +56,12 @@ function addQueries(
     t.field({
       ...actionMark(listOf(shown.generation)),
       type: connection,
-      description: 'The generations of a project, newest first.',
+      description: 'The generations of a project, newest first. Permission: generations:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
-        agentId: t.arg.id({ description: 'Only those of this agent.' }),
-        threadId: t.arg.id({ description: 'Only those of this thread.' }),
-        status: t.arg({ type: Status.status, description: 'Only those that stand there.' }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        agentId: t.arg.id({ description: 'Only generations of the agent with this id.' }),
+        threadId: t.arg.id({ description: 'Only generations of the thread with this id.' }),
+        status: t.arg({ type: Status.status, description: 'Only generations with this status.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
@@ -72,9 +75,12 @@ function addQueries(
 
 function payloadOf(refs: Refs, name: string) {
   return refs.builder.objectRef<{ generation: Generation }>(name).implement({
-    description: 'The generation as it stands now.',
+    description: 'The generation after the mutation.',
     fields: (t) => ({
-      generation: t.expose('generation', { type: refs.Generation, description: 'The generation.' }),
+      generation: t.expose('generation', {
+        type: refs.Generation,
+        description: 'The generation after the mutation.',
+      }),
     }),
   })
 }
@@ -82,37 +88,54 @@ function payloadOf(refs: Refs, name: string) {
 function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes): void {
   const { builder } = refs
   const Role = builder.enumType('MessageRole', {
-    description: 'Who said it.',
-    values: { USER: { description: 'The user.' }, ASSISTANT: { description: 'The model, earlier.' } },
+    description: 'The author of a message.',
+    values: {
+      USER: { description: 'The user wrote the message.' },
+      ASSISTANT: { description: 'The model wrote the message in an earlier turn.' },
+    },
   })
   const MessageInput = builder.inputType('MessageInput', {
-    description: 'One message.',
+    description: 'One message of a conversation.',
     fields: (t) => ({
-      role: t.field({ type: Role, required: true, description: 'Who said it.' }),
-      content: t.string({ required: true, description: 'What was said.' }),
+      role: t.field({ type: Role, required: true, description: 'The author of the message.' }),
+      content: t.string({ required: true, description: 'The text of the message.' }),
     }),
   })
   addMutation(refs, {
     name: 'startGeneration',
     action: `{ generation ${shown.generation} }`,
     description:
-      'Starts a run of an agent and answers at once. Watch it with the subscription generationEvents.',
+      'Starts a generation of an agent and returns at once; follow it with the subscription ' +
+      'generationEvents. Permission: generations:Start.',
     input: builder.inputType('StartGenerationInput', {
-      description: 'A run. What it gives beyond prompt and thread overrides the agent for this run only.',
+      description:
+        'A new generation. Settings given here apply to this generation only and may narrow those of the ' +
+        'agent, never loosen them.',
       fields: (t) => ({
-        agentId: t.id({ required: true, description: 'Begins with agt_.' }),
-        prompt: t.string({ description: 'What the user says. Exactly one of prompt and messages.' }),
-        messages: t.field({ type: [MessageInput], description: 'A conversation that ends with the user.' }),
+        agentId: t.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
+        prompt: t.string({
+          description: 'The message of the user. Give exactly one of prompt and messages.',
+        }),
+        messages: t.field({
+          type: [MessageInput],
+          description:
+            'A conversation that ends with a message of the user. Give exactly one of prompt and messages.',
+        }),
         attachments: t.field({
           type: [files.Attachment],
-          description: 'At most 20 files that go with the last message; the model is shown what it can take.',
+          description:
+            'Files of the last message, at most 20. The model receives the media types that it supports.',
         }),
-        threadId: t.id({ description: 'Goes on from the generations of this thread that have ended.' }),
+        threadId: t.id({
+          description:
+            'The id of a thread to continue: its ended generations become the history. Default: a new thread.',
+        }),
         idempotencyKey: t.string({
           description:
-            'A repeat with the same key answers the first generation. Remembered until 24 hours after its end.',
+            'A text that makes retries safe: a repeat with the same key returns the first generation, until ' +
+            '24 hours after its end.',
         }),
-        ...inputs.settings(t),
+        ...inputs.settings(t, 'run'),
       }),
     }),
     payload: payloadOf(refs, 'StartGenerationPayload'),
@@ -124,63 +147,87 @@ function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes): void {
 function addSubmit(refs: Refs, inputs: SettingInputs): void {
   const { builder } = refs
   const OutcomeStatus = builder.enumType('OutputOutcomeStatus', {
-    description: 'What became of a submitted output.',
+    description: 'The outcome of one submitted output.',
     values: {
-      ACCEPTED: { description: 'It settled the call.' },
-      UNCHANGED: { description: 'The same output was submitted before.' },
-      REFUSED: { description: 'See error; the call is as it was.' },
+      ACCEPTED: { description: 'The output was accepted and settled the call.' },
+      UNCHANGED: { description: 'An identical output was submitted before; nothing changed.' },
+      REFUSED: { description: 'The output was refused and the call is unchanged; error says why.' },
     },
   })
   const OutcomeError = builder.objectRef<NonNullable<OutputOutcome['error']>>('OutputError').implement({
-    description: 'Why one output was refused.',
+    description: 'The reason for which one output was refused.',
     interfaces: [refs.Error],
   })
   const Outcome = builder.objectRef<OutputOutcome>('OutputOutcome').implement({
-    description: 'What became of one submitted output.',
+    description: 'The outcome of one submitted output.',
     fields: (t) => ({
-      toolCallId: t.exposeID('toolCallId', { description: 'The call.' }),
-      status: t.expose('status', { type: OutcomeStatus, description: 'What became of it.' }),
-      error: t.expose('error', { type: OutcomeError, nullable: true, description: 'Why it was refused.' }),
+      toolCallId: t.exposeID('toolCallId', { description: 'The id of the tool call.' }),
+      status: t.expose('status', {
+        type: OutcomeStatus,
+        description: 'Whether the output was accepted, unchanged or refused.',
+      }),
+      error: t.expose('error', {
+        type: OutcomeError,
+        nullable: true,
+        description: 'The reason for the refusal; null when the output was not refused.',
+      }),
     }),
   })
   const Output = builder.inputType('ToolOutputInput', {
-    description: 'The output of one client call.',
+    description: 'The output of one client tool call.',
     fields: (t) => ({
-      toolCallId: t.id({ required: true, description: 'Begins with call_.' }),
-      output: t.field({ type: 'JSON', description: 'Text or any JSON, at most 1 MiB.' }),
-      isError: t.boolean({ description: 'The tool failed; output says why.' }),
+      toolCallId: t.id({ required: true, description: 'The id of the tool call; it begins with call_.' }),
+      output: t.field({ type: 'JSON', description: 'The output: a text or any JSON value, at most 1 MiB.' }),
+      isError: t.boolean({
+        description: 'Whether the client tool failed; output then says why. Default: false.',
+      }),
     }),
   })
   addMutation(refs, {
     name: 'submitToolOutputs',
     action: `{ generation ${shown.generation} outcomes { toolCallId status error { code message } } }`,
     description:
-      'Submits outputs of open client calls, all or some. Identical repeats are fine; the last one resumes the loop.',
+      'Submits outputs of open client tool calls, all or some of them; an identical repeat changes nothing, ' +
+      'and the last one resumes the generation. Permission: generations:SubmitToolOutputs.',
     input: builder.inputType('SubmitToolOutputsInput', {
-      description: 'Outputs of client calls of a generation and of the runs under it.',
+      description: 'Outputs of client tool calls of a generation and its child runs.',
       fields: (t) => ({
         generationId: t.id({
           required: true,
-          description: 'Begins with gen_. The root of a chain takes the outputs of all of it.',
+          description:
+            'The id of the generation; it begins with gen_. The root of a chain accepts outputs for all its ' +
+            'child runs.',
         }),
-        outputs: t.field({ type: [Output], required: true, description: '1 to 100 of them.' }),
-        atomic: t.boolean({ description: 'true: one refused output refuses all.' }),
+        outputs: t.field({
+          type: [Output],
+          required: true,
+          description: 'The outputs, 1 to 100, each for another tool call.',
+        }),
+        atomic: t.boolean({ description: 'Whether one refused output refuses all of them. Default: false.' }),
         toolChoice: t.field({
           type: inputs.ToolChoice,
-          description: 'For the next step of the generation that is named only.',
+          description: 'The tool choice for the next step of this generation only, not of its child runs.',
         }),
         activeToolIds: t.idList({
-          description: 'For the next step of the generation that is named only; [] means none.',
+          description:
+            'The ids of the tools and agents that the model sees in the next step of this generation only; ' +
+            '[] means none.',
         }),
       }),
     }),
     payload: builder
       .objectRef<{ generation: Generation; outcomes: OutputOutcome[] }>('SubmitToolOutputsPayload')
       .implement({
-        description: 'What became of each output, and the generation as it stands now.',
+        description: 'The outcome of each output, and the generation after the mutation.',
         fields: (t) => ({
-          generation: t.expose('generation', { type: refs.Generation, description: 'The generation.' }),
-          outcomes: t.expose('outcomes', { type: [Outcome], description: 'One for each output, in order.' }),
+          generation: t.expose('generation', {
+            type: refs.Generation,
+            description: 'The generation after the mutation.',
+          }),
+          outcomes: t.expose('outcomes', {
+            type: [Outcome],
+            description: 'The outcome of each output, in the order of the input.',
+          }),
         }),
       }),
     errors: ['ValidationError', 'NotFoundError', 'GenerationTerminalError'],
@@ -193,12 +240,13 @@ function addCancel(refs: Refs): void {
     name: 'cancelGeneration',
     action: `{ generation ${shown.generation} }`,
     description:
-      'Asks for the end of a generation and of all runs under it. Idempotent; one that has ended stays as it is.',
+      'Requests the end of a generation and of all its child runs. Idempotent; a generation that has ended ' +
+      'does not change. Permission: generations:Cancel.',
     input: refs.builder.inputType('CancelGenerationInput', {
-      description: 'The generation to end.',
+      description: 'The generation to cancel.',
       fields: (t) => ({
-        generationId: t.id({ required: true, description: 'Begins with gen_.' }),
-        reason: t.string({ description: 'For people, at most 1,000 characters.' }),
+        generationId: t.id({ required: true, description: 'The id of the generation; it begins with gen_.' }),
+        reason: t.string({ description: 'The reason for people to read, at most 1,000 characters.' }),
       }),
     }),
     payload: payloadOf(refs, 'CancelGenerationPayload'),

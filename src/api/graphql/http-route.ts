@@ -1,4 +1,4 @@
-/** GraphQL over HTTP from the server's side: who is asking is known before a byte of the body is read. */
+/** The HTTP route of GraphQL: the caller is authenticated before the body is read. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GraphQLError } from 'graphql'
 import { invalidAt } from '../../core/errors.ts'
@@ -14,20 +14,20 @@ export interface Credentials {
   requestId: string
 }
 
-/** Makes the context of a request; throws AppError when it must be refused as a whole. */
+/** Creates the context of a request. Throws AppError when the request must be refused as a whole. */
 export type ContextOf = (credentials: Credentials) => Promise<GraphQLContext>
 
 export interface RouteOptions {
   yoga: Yoga
   log: Log
   contextOf: ContextOf
-  /** The address of the client, behind proxies that are believed. */
+  /** The address of the client, behind trusted proxies. */
   addressOf(request: IncomingMessage): string | null
-  /** What a body may have, in bytes. */
+  /** The maximum size of a body, in bytes, for authenticated and anonymous callers. */
   maxBodyBytes: { known: number; anonymous: number }
 }
 
-/** What the head of a request says. */
+/** The result of reading the head of a request. */
 export interface Admitted {
   refused: boolean
   maxBodyBytes: number
@@ -51,7 +51,7 @@ export function graphqlRoute({ yoga, log, contextOf, addressOf, maxBodyBytes }: 
     async admit(request) {
       const remoteAddress = addressOf(request)
       const sender = `address ${remoteAddress}`
-      // Browsers ask without their credentials whether they may ask; Yoga answers that by itself.
+      // A CORS preflight has no credentials; Yoga responds to it.
       if (request.method === 'OPTIONS')
         return { refused: false, maxBodyBytes: 0, sender, context: null, refusal: null }
       try {
@@ -88,7 +88,7 @@ function manyValues(log: Log): GraphQLError {
   return maskError(invalidAt(['body'], `has more than ${maxJsonValues} values`), log)
 }
 
-/** An id that a proxy gave, when it is one: it stands in logs and answers. */
+/** The request id that a proxy gave, or null when it is not a plain token: it is written to logs and responses. */
 function safeId(given: string | string[] | undefined): string | null {
   return typeof given === 'string' && /^[\w.:/=+-]{1,100}$/.test(given) ? given : null
 }

@@ -1,4 +1,4 @@
-/** What a document asks of the schema itself: how often, and how much it would get. */
+/** The use of introspection by a document: how often, and how many fields it would return. */
 import {
   isEnumType,
   isInputObjectType,
@@ -13,25 +13,26 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 
-/** In one document: places of `__schema` and of `__type`, and fields that all of them may give. */
+/** Limits for one document: selections of `__schema` and of `__type`, and the fields that they may return together. */
 export const introspectionLimits = { schemas: 1, types: 10, fields: 40_000 }
 
-/** What a document asks of the schema. */
+/** The use of introspection by an operation. */
 export interface Introspection {
-  /** Places where `__schema` and `__type` stand, fragments included. */
+  /** Selections of `__schema`, those in fragments included. */
   schemas: number
+  /** Selections of `__type`, those in fragments included. */
   types: number
-  /** Fields that the operation would get, by how many entries the lists of this schema have. */
+  /** An estimate of the fields that the operation would return, by the lengths of the lists of this schema. */
   fields: number
 }
 
-/** What an operation asks of the schema; null when it asks nothing. */
+/** The use of introspection by an operation; null when it selects neither `__schema` nor `__type`. */
 export function introspectionOf(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
 ): Introspection | null {
-  // Most documents have no such field, and the text says so at once.
+  // Most documents have no such field: this avoids the walk.
   if (document.loc && !/__(?:schema|type)\b/.test(document.loc.source.body)) return null
   const fragments = new Map<string, FragmentDefinitionNode>()
   for (const definition of document.definitions)
@@ -46,7 +47,7 @@ export function introspectionOf(
       if (selection.kind === Kind.INLINE_FRAGMENT) open.push(selection.selectionSet)
       else if (selection.kind === Kind.FRAGMENT_SPREAD) {
         const inner = fragments.get(selection.name.value)?.selectionSet
-        // A fragment that is spread twice gives the same fields once.
+        // A fragment that is spread twice returns the same fields once.
         if (inner && !seen.has(inner)) open.push(inner)
         if (inner) seen.add(inner)
       } else if (selection.name.value === '__schema') {
@@ -62,12 +63,12 @@ export function introspectionOf(
 
 type Sizes = Record<string, number>
 
-/** The number of fields under a selection; what was walked once is remembered, and a number beyond the limit is enough. */
+/** Counts the fields under a selection set. Each set is walked once; counts are capped at the largest safe integer. */
 function walkerOf(sizes: Sizes, fragments: Map<string, FragmentDefinitionNode>) {
-  const known = new Map<SelectionSetNode, number>()
+  const counted = new Map<SelectionSetNode, number>()
   const walk = (set: SelectionSetNode | undefined): number => {
     if (!set) return 0
-    const before = known.get(set)
+    const before = counted.get(set)
     if (before !== undefined) return before
     let total = 0
     for (const selection of set.selections) {
@@ -78,7 +79,7 @@ function walkerOf(sizes: Sizes, fragments: Map<string, FragmentDefinitionNode>) 
       else total += walk(fragments.get(selection.name.value)?.selectionSet)
     }
     total = Math.min(total, Number.MAX_SAFE_INTEGER)
-    known.set(set, total)
+    counted.set(set, total)
     return total
   }
   return walk
@@ -86,7 +87,9 @@ function walkerOf(sizes: Sizes, fragments: Map<string, FragmentDefinitionNode>) 
 
 const sizesBySchema = new WeakMap<GraphQLSchema, Sizes>()
 
-/** How many entries the lists of introspection have in this schema: all types, and of everything else the mean. */
+/**
+ * The lengths of the lists of introspection in this schema: exact for types and directives, the mean for all others.
+ */
 function sizesOf(schema: GraphQLSchema): Sizes {
   const known = sizesBySchema.get(schema)
   if (known) return known
@@ -97,14 +100,14 @@ function sizesOf(schema: GraphQLSchema): Sizes {
   const enums = types.filter((type) => isEnumType(type))
   const mean = (sum: number, of: number) => (of === 0 ? 0 : sum / of)
   const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0)
-  // Behind a field stands its type; a type that many fields have counts as often.
-  const behind = fields.map((field) => {
+  // A field leads to its type: a type of many fields counts as often.
+  const behindFields = fields.map((field) => {
     const named = getNamedType(field.type)
     return isObjectType(named) || isInterfaceType(named) ? Object.keys(named.getFields()).length : 0
   })
   const sizes: Sizes = {
     types: types.length,
-    fields: Math.max(mean(fields.length, types.length), mean(sum(behind), behind.length)),
+    fields: Math.max(mean(fields.length, types.length), mean(sum(behindFields), behindFields.length)),
     args: mean(sum(fields.map((field) => field.args.length)), fields.length),
     inputFields: mean(sum(inputs.map((type) => Object.keys(type.getFields()).length)), types.length),
     enumValues: mean(sum(enums.map((type) => type.getValues().length)), types.length),
@@ -123,10 +126,10 @@ function sizesOf(schema: GraphQLSchema): Sizes {
     ),
     directives: schema.getDirectives().length,
     largest: 0,
-    // Half of the types that stand there are wrapped in another one.
+    // About half of the types of fields are wrapped in a list or non-null type.
     ofType: 0.5,
   }
-  // Whoever names a type names the largest one.
+  // Assume that __type names the largest type.
   sizes['largest'] =
     Math.max(...withFields.map((type) => Object.keys(type.getFields()).length)) / sizes['fields']!
   sizesBySchema.set(schema, sizes)

@@ -1,4 +1,4 @@
-/** API keys on the wire. */
+/** API keys and roles in GraphQL. */
 import {
   createApiKey,
   listApiKeys,
@@ -14,7 +14,7 @@ export type RoleEnum = ReturnType<typeof addRole>
 
 export function addRole({ builder }: Refs) {
   return builder.enumType('Role', {
-    description: 'Built-in bundles of permissions.',
+    description: 'A built-in set of permissions.',
     values: Object.fromEntries(
       roles.map((role) => [role.toUpperCase(), { value: role, description: roleDescriptions[role] }]),
     ) as Record<string, { value: (typeof roles)[number]; description: string }>,
@@ -24,57 +24,60 @@ export function addRole({ builder }: Refs) {
 export function addKeys(refs: Refs, Role: RoleEnum): void {
   const { builder } = refs
   refs.ApiKey.implement({
-    description: 'An API key. Its secret was shown once and is stored nowhere.',
+    description: 'An API key. Its secret was shown once; only a hash is stored.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'key_'),
     fields: (t) => ({
-      id: t.exposeID('id', { description: 'Begins with key_.' }),
-      name: t.exposeString('name', { description: 'For people.' }),
+      id: t.exposeID('id', { description: 'The id of the API key; it begins with key_.' }),
+      name: t.exposeString('name', { description: 'The display name of the API key.' }),
       prefix: t.exposeString('prefix', {
-        description: 'The first characters of the secret, to tell keys apart.',
+        description: 'The first characters of the secret, to distinguish API keys.',
       }),
       role: t.field({
         type: Role,
         nullable: true,
-        description: 'The role it was made with; null for a policy of its own.',
+        description: 'The role of the API key; null for a key with its own policy.',
         resolve: (key) => key.role,
       }),
       policy: t.field({
         type: 'JSONObject',
-        description: 'What it may do: {statement: [{effect, action, resource}]}. An explicit Deny wins.',
+        description:
+          'The permissions of the API key as {statement: [{effect, action, resource}]}. An explicit Deny wins.',
         resolve: (key) => key.policy,
       }),
       agent: t.field({
         type: refs.Agent,
         nullable: true,
         description:
-          'The one agent whose MCP bridge it opens, and nothing else; null for all of the project.',
+          'The agent whose MCP bridge is all that this API key can use; null for a key of the whole project.',
         resolve: (key, _args, { loaders }) => (key.agentId ? loaders.agents.load(key.agentId) : null),
       }),
       project: t.field({
         type: refs.Project,
         nullable: true,
-        description: 'The project it belongs to; null when you may not see it.',
+        description: 'The project of the API key; null when it is hidden from the caller.',
         resolve: (key, _args, { loaders }) => loaders.projects.load(key.projectId),
       }),
       votes: t.exposeBoolean('votes', {
-        description: 'False for a program: it never decides about approvals or changes of gates.',
+        description:
+          'Whether the API key may decide approvals and gate changes; false for a key of a program.',
       }),
       createdBy: t.exposeID('createdBy', {
         nullable: true,
         description:
-          'The key or person that made it; it ends with that key. Null for the first of the installation.',
+          'The id of the API key or person that created this key, which ends with it; null for the first key ' +
+          'of the installation.',
       }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the API key was created.' }),
       expiresAt: t.expose('expiresAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When it ends by itself.',
+        description: 'When the API key expires; null: never.',
       }),
       revokedAt: t.expose('revokedAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When it was revoked.',
+        description: 'When the API key was revoked; null when it was not.',
       }),
     }),
   })
@@ -82,9 +85,9 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
   builder.queryField('apiKeys', (t) =>
     t.field({
       type: connection,
-      description: 'The API keys of a project, newest first.',
+      description: 'The API keys of a project, newest first. Permission: keys:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
@@ -95,36 +98,48 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
   addMutation(refs, {
     name: 'createApiKey',
     description:
-      'Makes an API key. Give exactly one of role and policy; never more rights, or a longer life, than your own key has.',
+      'Creates an API key with a role or a policy, and with no more permissions or lifetime than the API key ' +
+      'that creates it. Permission: keys:Create.',
     input: builder.inputType('CreateApiKeyInput', {
-      description: 'A new API key.',
+      description: 'The API key to create: give exactly one of role and policy.',
       fields: (t) => ({
-        projectId: t.id({ description: "The project; the key's own when left out." }),
-        name: t.string({ required: true, description: 'For people, 1 to 100 characters.' }),
-        role: t.field({ type: Role, description: 'A built-in bundle of permissions.' }),
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        name: t.string({
+          required: true,
+          description: 'The display name of the API key, 1 to 100 characters.',
+        }),
+        role: t.field({
+          type: Role,
+          description: 'A built-in set of permissions; not together with policy.',
+        }),
         policy: t.field({
           type: 'JSONObject',
-          description: '{statement: [{effect, action: ["tools:Call"], resource: ["*"]}]}',
+          description:
+            'The permissions as {statement: [{effect, action: ["tools:Call"], resource: ["*"]}]}; not ' +
+            'together with role.',
         }),
         expiresAt: t.field({
           type: 'DateTime',
-          description: 'When the key ends by itself; when left out with the key that makes it, or never.',
+          description: 'When the API key expires. Default: with the API key that creates it, or never.',
         }),
         votes: t.boolean({
           description:
-            'False marks it as a program, which never decides about approvals or changes of gates; true when left out.',
+            'Whether the API key may decide approvals and gate changes; false marks the key of a program. ' +
+            'Default: true.',
         }),
         agentId: t.id({
-          description: 'Begins with agt_. The key then opens the MCP bridge of this agent and nothing else.',
+          description:
+            'The id of an agent; it begins with agt_. The API key can then use the MCP bridge of this agent and ' +
+            'nothing else. Default: the whole project.',
         }),
       }),
     }),
     payload: builder.objectRef<{ apiKey: Key; secret: string }>('CreateApiKeyPayload').implement({
-      description: 'The new key and, this once, its secret.',
+      description: 'The new API key and its secret, which is shown only here.',
       fields: (t) => ({
-        apiKey: t.expose('apiKey', { type: refs.ApiKey, description: 'The new key.' }),
+        apiKey: t.expose('apiKey', { type: refs.ApiKey, description: 'The API key that was created.' }),
         secret: t.exposeString('secret', {
-          description: 'Send it as "Authorization: Bearer …". It cannot be read again.',
+          description: 'The secret, sent as "Authorization: Bearer …". It cannot be read again.',
         }),
       }),
     }),
@@ -134,19 +149,23 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
   addMutation(refs, {
     name: 'revokeApiKey',
     description:
-      'Revokes a key, and every key that was made with it: their requests fail from now on and their sockets are closed. Idempotent.',
+      'Revokes an API key and every key created with it: requests fail at once and sockets are closed. ' +
+      'Idempotent. Permission: keys:Revoke.',
     input: builder.inputType('RevokeApiKeyInput', {
-      description: 'The key to revoke.',
+      description: 'The API key to revoke.',
       fields: (t) => ({
-        id: t.id({ required: true, description: 'Begins with key_.' }),
+        id: t.id({ required: true, description: 'The id of the API key; it begins with key_.' }),
         keepMade: t.boolean({
-          description: 'True lets the keys live on that were made with it; they end with it when left out.',
+          description:
+            'Whether API keys created with this key stay valid. Default: false, they are revoked too.',
         }),
       }),
     }),
     payload: builder.objectRef<{ apiKey: Key }>('RevokeApiKeyPayload').implement({
-      description: 'The revoked key.',
-      fields: (t) => ({ apiKey: t.expose('apiKey', { type: refs.ApiKey, description: 'The revoked key.' }) }),
+      description: 'The API key that was revoked.',
+      fields: (t) => ({
+        apiKey: t.expose('apiKey', { type: refs.ApiKey, description: 'The API key that was revoked.' }),
+      }),
     }),
     errors: ['NotFoundError'],
     run: async (ctx, input) => ({ apiKey: await revokeApiKey(ctx, input) }),
@@ -154,9 +173,11 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
 }
 
 const roleDescriptions: Record<(typeof roles)[number], string> = {
-  admin: 'Everything in the project.',
-  developer: 'Tools, agents, providers, secrets and generations; no keys, no verdicts.',
-  approver: 'Reads everything, decides approvals, revokes grants and resolves calls of unknown outcome.',
-  caller: 'Calls tools and runs agents.',
-  viewer: 'Reads everything and follows events.',
+  admin: 'The role allows everything in the project.',
+  developer:
+    'The role manages tools, agents, providers, secrets and generations, but no API keys and no verdicts.',
+  approver:
+    'The role reads everything, decides approvals, revokes grants and resolves calls with status UNKNOWN.',
+  caller: 'The role calls tools and runs agents.',
+  viewer: 'The role reads everything and subscribes to events.',
 }

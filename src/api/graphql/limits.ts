@@ -1,4 +1,4 @@
-/** Rate limits on the wire: what was set, and setting it. */
+/** Rate limits in GraphQL: the list of a project, and setRateLimit. */
 import { limitScopes, listRateLimits, setRateLimit, type RateLimit } from '../../domain/access/index.ts'
 import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
@@ -7,55 +7,62 @@ import type { Refs } from './refs.ts'
 export function addLimits(refs: Refs): void {
   const { builder } = refs
   const Scope = builder.enumType('RateLimitScope', {
-    description: 'What a rate limit is for.',
+    description: 'What a rate limit counts.',
     values: described(limitScopes, {
-      PROJECT: 'All requests of all keys of the project together.',
-      KEY: 'All requests of one key; a batch of MCP counts each of its messages.',
-      AGENT: 'Runs of one agent that are started, whoever starts them.',
-      TOOL: 'Calls of one tool. A direct call beyond it is refused with the time to wait; inside a run the call waits by itself.',
+      PROJECT: 'All requests of all API keys of the project together.',
+      KEY: 'All requests of one API key; each message of an MCP batch counts.',
+      AGENT: 'Starts of generations of one agent, by any caller.',
+      TOOL:
+        'Calls of one tool. A direct call beyond the limit is refused with retryAfterMs; a call of a ' +
+        'generation waits.',
     }),
   })
   const Limit = builder.objectRef<RateLimit>('RateLimit').implement({
-    description: 'How often something may happen, on all replicas together: a bucket that fills evenly.',
+    description: 'A rate limit over all replicas together: a token bucket that refills evenly.',
     fields: (t) => ({
-      scope: t.expose('scope', { type: Scope, description: 'What it is for.' }),
-      targetId: t.exposeID('targetId', { description: 'The project, key, agent or tool.' }),
-      perMinute: t.exposeInt('perMinute', { description: 'How many come back in a minute.' }),
-      burst: t.exposeInt('burst', { description: 'How many may come at once.' }),
-      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was set.' }),
+      scope: t.expose('scope', { type: Scope, description: 'What the limit counts.' }),
+      targetId: t.exposeID('targetId', { description: 'The id of the project, API key, agent or tool.' }),
+      perMinute: t.exposeInt('perMinute', { description: 'Requests, starts or calls per minute.' }),
+      burst: t.exposeInt('burst', { description: 'Requests, starts or calls that may happen at once.' }),
+      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the limit was last set.' }),
     }),
   })
   builder.queryField('rateLimits', (t) =>
     t.field({
       type: [Limit],
-      description: 'The rate limits that were set in a project; at most 1,000.',
-      args: { projectId: t.arg.id({ description: "The project; the key's own when left out." }) },
+      description: 'The rate limits that are set in a project, at most 1,000. Permission: limits:List.',
+      args: {
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+      },
       resolve: (_root, args, { ctx }) => listRateLimits(ctx, args),
     }),
   )
   addMutation(refs, {
     name: 'setRateLimit',
     description:
-      'Sets how often a project, key, agent or tool may be used, on all replicas together. Without perMinute the limit is removed.',
+      'Sets the rate limit of a project, API key, agent or tool, over all replicas together; without ' +
+      'perMinute it is removed. Permission: limits:Set.',
     input: builder.inputType('SetRateLimitInput', {
-      description: 'A rate limit.',
+      description: 'A rate limit to set or remove.',
       fields: (t) => ({
-        projectId: t.id({ description: "The project; the key's own when left out." }),
-        scope: t.field({ type: Scope, required: true, description: 'What it is for.' }),
-        targetId: t.id({ description: 'The key, agent or tool; left out for PROJECT.' }),
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        scope: t.field({ type: Scope, required: true, description: 'What the limit counts.' }),
+        targetId: t.id({ description: 'The id of the API key, agent or tool; not given for PROJECT.' }),
         perMinute: t.int({
-          description: 'How many come back in a minute, from 1; removes the limit when left out.',
+          description: 'Requests, starts or calls per minute, from 1. When left out, the limit is removed.',
         }),
-        burst: t.int({ description: 'How many may come at once; perMinute when left out.' }),
+        burst: t.int({
+          description: 'Requests, starts or calls that may happen at once. Default: perMinute.',
+        }),
       }),
     }),
     payload: builder.objectRef<{ rateLimit: RateLimit | null }>('SetRateLimitPayload').implement({
-      description: 'The limit as it is now.',
+      description: 'The rate limit after the change.',
       fields: (t) => ({
         rateLimit: t.expose('rateLimit', {
           type: Limit,
           nullable: true,
-          description: 'The limit; null when it was removed.',
+          description: 'The rate limit; null when it was removed.',
         }),
       }),
     }),

@@ -1,4 +1,4 @@
-/** What each list of the schema can hold at most, what it costs for that, and that it never gives more. */
+/** The maximum length of each list of the schema: it sets the cost of the field, and longer lists are cut. */
 import {
   defaultFieldResolver,
   getNamedType,
@@ -13,8 +13,8 @@ import {
 import type { AnswerMeter } from './answer-size.ts'
 
 /**
- * The most entries of every list that is no connection. Most are bounded where they are written; the others are cut here.
- * A list that is missing is a fault when the schema is built.
+ * The maximum number of entries of every list that is not a connection. Most are bounded when they are stored; the
+ * others are cut here. Building the schema throws for a list that is missing.
  */
 export const listMaxima: Record<string, number> = {
   'Agent.activeToolIds': 128,
@@ -66,22 +66,25 @@ export const listMaxima: Record<string, number> = {
   'ValidationIssue.path': 100,
 }
 
-/** What a field of JSON costs: as much as several that hold a word. Its true size is counted in the answer. */
+/** The cost of a field of JSON, in units of a plain field. The answer meter counts its actual size. */
 export const jsonCost = 5
-/** Entries of a list of plain values that cost as much as a field. */
+/** Entries of a list of scalars that together cost 1. */
 const plainPerField = 20
-/** What an entry takes in an answer beside its fields, in bytes. */
+/** Bytes that the answer meter counts for each entry, in addition to its fields. */
 const entryBytes = 32
 
 const json = new Set(['JSON', 'JSONObject', 'JSONSchema'])
 
-/** Gives lists and JSON their cost, cuts lists at their maximum, and says it in their descriptions. Changes the schema. */
+/**
+ * Sets the cost of lists and JSON fields, cuts lists at their maximum and adds it to their descriptions. Mutates the
+ * schema.
+ */
 export function boundLists(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap())) {
     if (type.name.startsWith('__') || !(isObjectType(type) || isInterfaceType(type))) continue
     for (const field of Object.values(type.getFields()) as Field[]) {
-      if (isListType(getNullableType(field.type))) bound(type.name, field)
-      else if (json.has(getNamedType(field.type).name)) weigh(field, jsonCost)
+      if (isListType(getNullableType(field.type))) limitList(type.name, field)
+      else if (json.has(getNamedType(field.type).name)) setCost(field, jsonCost)
     }
   }
   return schema
@@ -89,12 +92,12 @@ export function boundLists(schema: GraphQLSchema): GraphQLSchema {
 
 type Field = GraphQLField<unknown, { answer: AnswerMeter }>
 
-function weigh(field: Field, complexity: unknown): void {
+function setCost(field: Field, complexity: unknown): void {
   field.extensions = { ...field.extensions, complexity }
 }
 
-function bound(typeName: string, field: Field): void {
-  // The field that leads to a connection counts and bounds its entries.
+function limitList(typeName: string, field: Field): void {
+  // The field that returns a connection counts and limits its entries.
   if (typeName.endsWith('Connection')) return
   const name = `${typeName}.${field.name}`
   const max = listMaxima[name]
@@ -103,9 +106,9 @@ function bound(typeName: string, field: Field): void {
   const counted = typeof stated === 'function' || name === 'GenerationEventPage.nodes'
   if (!counted) {
     const plain = isLeafType(getNamedType(field.type))
-    weigh(field, { field: plain ? 1 + Math.ceil(max / plainPerField) : 1, multiplier: max })
+    setCost(field, { field: plain ? 1 + Math.ceil(max / plainPerField) : 1, multiplier: max })
   }
-  if (!/\bat most\b/i.test(field.description ?? '')) field.description += ` At most ${max}.`
+  if (!/\bat most\b/i.test(field.description ?? '')) field.description += ` At most ${max} entries.`
   const resolve = field.resolve ?? (defaultFieldResolver as NonNullable<Field['resolve']>)
   const cut = (value: unknown, { answer }: { answer: AnswerMeter }): unknown => {
     if (!Array.isArray(value)) return value

@@ -1,37 +1,44 @@
-/** What an agent shows to MCP clients, on the wire. */
+/** The MCP settings of agents. */
 import { errorProfiles, type McpSettings } from '../../domain/agents/index.ts'
 import type { Builder } from './builder.ts'
 import { described } from './described.ts'
 
 export type McpSettingTypes = ReturnType<typeof addMcpSettings>
 
-/** Adds the types and answers what the agents' type and inputs use of them. */
+/** Adds the types and returns those that the type and inputs of agents use. */
 export function addMcpSettings(builder: Builder) {
   const Profile = builder.enumType('McpErrorProfile', {
-    description: 'Which error numbers an MCP client of an agent sees.',
+    description: 'The JSON-RPC error codes that MCP clients of an agent receive.',
     values: described(errorProfiles, {
-      AUTO: 'Those of the specification; plain callers without protocol headers get SEED.',
-      SPEC: 'Those of the newest specification, for everybody.',
-      SEED: '-32601 unknown tool, -32602 invalid arguments, -32003 timeout, for everybody.',
+      AUTO: 'Error codes are those of SPEC, and those of SEED for clients without MCP protocol headers.',
+      SPEC: 'Error codes are those of the newest MCP specification, for every client.',
+      SEED: 'Error codes are -32601 unknown tool, -32602 invalid arguments and -32003 timeout, for every client.',
     }),
   })
-  const enabled = 'Whether MCP clients reach the agent at /mcp/{agentId}; false when left out.'
+  const enabled = 'Whether the agent is served to MCP clients at /mcp/{agentId}.'
   const Input = builder.inputType('AgentMcpInput', {
-    description: 'What an agent shows to MCP clients.',
+    description: 'The settings of an agent for MCP clients.',
     fields: (t) => ({
-      enabled: t.boolean({ description: enabled }),
-      errorProfile: t.field({ type: Profile, description: 'AUTO when left out.' }),
+      enabled: t.boolean({ description: `${enabled} Default: false.` }),
+      errorProfile: t.field({
+        type: Profile,
+        description: 'The error codes that MCP clients receive. Default: AUTO.',
+      }),
     }),
   })
   const Type = builder.objectRef<McpSettings>('AgentMcp').implement({
-    description: 'What an agent shows to MCP clients.',
+    description: 'The settings of an agent for MCP clients.',
     fields: (t) => ({
       enabled: t.exposeBoolean('enabled', { description: enabled }),
-      errorProfile: t.expose('errorProfile', { type: Profile, description: 'Its error numbers.' }),
+      errorProfile: t.expose('errorProfile', {
+        type: Profile,
+        description: 'The error codes that MCP clients receive.',
+      }),
     }),
   })
   return { Input, Type }
 }
 
 export const mcpDescription =
-  'What it shows to MCP clients: its tools, and itself as a tool. A run cannot override it.'
+  'The MCP server of the agent, which serves its tools, and the agent itself as a tool. startGeneration ' +
+  'cannot override it.'

@@ -1,4 +1,4 @@
-/** Any thing by its id: the prefix tells which loader to ask. */
+/** The queries node and nodes: the prefix of an id selects the loader. */
 import { kindOfId, type IdKind } from '../../core/ids.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { pageSizes } from './builder.ts'
@@ -30,8 +30,12 @@ export function addNodes({ builder }: Refs): void {
     t.field({
       type: builder.nodeInterfaceRef(),
       nullable: true,
-      description: 'Anything by id; null when it does not exist for this key.',
-      args: { id: t.arg.id({ required: true, description: 'Any id; its prefix tells the kind.' }) },
+      description:
+        'An object of any type by id; null when it does not exist for this API key. Permission: the Get ' +
+        'action of its type.',
+      args: {
+        id: t.arg.id({ required: true, description: 'The id of an object; its prefix names the type.' }),
+      },
       resolve: (_root, { id }, { loaders }) => load(loaders, id),
     }),
   )
@@ -39,8 +43,10 @@ export function addNodes({ builder }: Refs): void {
     t.field({
       type: [builder.nodeInterfaceRef()],
       nullable: { list: false, items: true },
-      description: 'Several things by id, in order; null for each that does not exist for this key.',
-      args: { ids: t.arg.idList({ required: true, description: 'At most 100 ids.' }) },
+      description:
+        'Objects by id, in the order of the ids; null for each that does not exist for this API key. ' +
+        'Permission: the Get action of each type.',
+      args: { ids: t.arg.idList({ required: true, description: 'The ids of the objects, at most 100.' }) },
       complexity: (args) => ({ field: 1, multiplier: Math.min(args.ids.length, pageSizes.maximum) }),
       resolve: (_root, { ids }, { loaders }) => {
         if (ids.length > pageSizes.maximum)

@@ -1,23 +1,29 @@
-/** What an operation costs, in points: taken before it runs, given back as far as it cost less, and told in the answer. */
+/**
+ * The cost of operations in points: taken before an operation runs, partly returned after it, and reported in the
+ * response.
+ */
 import type { Plugin } from 'graphql-yoga'
 import { rateHeaders } from '../../core/rate-headers.ts'
 import { AppError } from '../../core/errors.ts'
 import type { GraphQLContext, ServerContext } from './context.ts'
 
-/** Fields that make a point. */
+/** Fields per point. */
 const fieldsPerPoint = 10
 
-/** The points of so many fields. */
+/** The cost of an operation with this number of fields, in points; at least 1. */
 export function pointsOf(fields: number): number {
   return Math.max(1, Math.ceil(fields / fieldsPerPoint))
 }
 
-/** Takes the points of an operation from its key, or answers why it may not run now. Nobody's operation costs nothing. */
+/**
+ * Takes the points of an operation from the quota of its caller. Returns null when it may run, else LIMITED with
+ * `retryAfterMs`. Anonymous operations cost nothing.
+ */
 export async function spend(context: GraphQLContext, points: number): Promise<AppError | null> {
   if (context.anonymous) return null
   const { rates, principal } = context.ctx
   const taken = rates.takeCost(principal, points)
-  // Most often it is known here, and nobody waits.
+  // The limiter usually decides in memory: await only when it must ask the shared store.
   const waitMs = typeof taken === 'number' ? taken : await taken
   context.cost = { requested: points, taken: waitMs === 0, caller: context.ctx }
   if (waitMs === 0) return null
@@ -26,7 +32,7 @@ export async function spend(context: GraphQLContext, points: number): Promise<Ap
   })
 }
 
-/** Tells in `extensions.cost` of every answer what it cost, and gives back what was taken too much. */
+/** Yoga plugin: reports the cost in `extensions.cost` of each response, and returns points that were not used. */
 export function costReport(): Plugin<GraphQLContext> {
   return {
     onExecute: ({ args }) => ({
@@ -58,7 +64,7 @@ export function costReport(): Plugin<GraphQLContext> {
   }
 }
 
-/** Members of objects in an answer, entries of lists counted by theirs. Walks iteratively. */
+/** The number of object members in a response, at all levels. Iterative, so that depth cannot overflow the stack. */
 function countFields(data: unknown): number {
   const open: unknown[] = [data]
   let fields = 0
@@ -72,7 +78,9 @@ function countFields(data: unknown): number {
   return fields
 }
 
-/** The headers of every answer to somebody known: how many requests the key has left. */
+/**
+ * Yoga plugin: sets the rate limit headers, with the remaining requests, on each response to an authenticated caller.
+ */
 export function quotaHeaders(): Plugin {
   return {
     onResponse({ response, serverContext }) {

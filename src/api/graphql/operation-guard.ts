@@ -1,4 +1,6 @@
-/** The last look before an operation runs: what its variables are and what it costs, the same on every transport. */
+/**
+ * Checks an operation just before it runs: its variables, its use of introspection and its cost, on every transport.
+ */
 import { complexityFromQuery } from '@pothos/plugin-complexity'
 import {
   getOperationAST,
@@ -28,14 +30,17 @@ interface Operation {
   contextValue: GraphQLContext
 }
 
-/** Refuses an operation as a whole, before anything is read: faulty variables (never repeated) and excessive cost. */
+/**
+ * Yoga plugin: refuses an operation as a whole for invalid variables (their values are never repeated) or excessive
+ * cost.
+ */
 export function operationGuard(log: Log, production: boolean): Plugin<GraphQLContext> {
-  const look = async ({ args, setResultAndStopExecution }: { args: Operation } & Stopping) => {
+  const check = async ({ args, setResultAndStopExecution }: { args: Operation } & Stopping) => {
     const judged = judge(args, production)
     const fault = judged instanceof AppError ? judged : await spend(args.contextValue, judged)
     if (fault) setResultAndStopExecution({ errors: [refusal(fault, log)] })
   }
-  return { onExecute: look, onSubscribe: look }
+  return { onExecute: check, onSubscribe: check }
 }
 
 interface Stopping {
@@ -50,7 +55,7 @@ function refusal(fault: AppError, log: Log): GraphQLError {
   return error
 }
 
-/** Why it is refused, or what it costs in points. */
+/** Why the operation is refused, or its cost in points. */
 function judge(args: Operation, production: boolean): AppError | number {
   const operation = getOperationAST(args.document, args.operationName)
   if (!operation) return pointsOf(0)
@@ -73,17 +78,17 @@ function introspectionFault({ schemas, types, fields }: Introspection): AppError
   if (fields > most.fields)
     return invalidAt(
       ['document'],
-      `asks the schema for some ${Math.round(fields)} fields; at most ${most.fields} are allowed`,
+      `asks the schema for about ${Math.round(fields)} fields; at most ${most.fields} are allowed`,
     )
   return null
 }
 
-/** Characters of an alias: it stands in the answer as often as its field. */
+/** Maximum characters of an alias: the response repeats it as often as its field. */
 const maxAlias = 128
 const longName = new RegExp(`[_A-Za-z]\\w{${maxAlias}}`)
 
 function nameFault(document: DocumentNode): AppError | null {
-  // Most documents have no long word at all.
+  // Most documents have no such word: this avoids the walk.
   if (document.loc && !longName.test(document.loc.source.body)) return null
   let long = false
   visit(document, {
@@ -94,7 +99,10 @@ function nameFault(document: DocumentNode): AppError | null {
   return long ? invalidAt(['document'], `has an alias of more than ${maxAlias} characters`) : null
 }
 
-/** Counted here and not in the resolvers, so that subscriptions are refused when they open. */
+/**
+ * The cost of the operation, or why it is refused. Computed before execution, so that subscriptions are refused at
+ * once.
+ */
 function costOf(args: Operation, operation: OperationDefinitionNode): AppError | number {
   const definitions = args.document.definitions.filter(
     (definition) => definition.kind !== Kind.OPERATION_DEFINITION || definition === operation,

@@ -1,4 +1,4 @@
-/** The page for browsers: served whole from here, in no frame, and with leave to run its own script only. */
+/** The GraphiQL page: served without other origins, never in a frame, and allowed to run its own script only (CSP). */
 import { createHash } from 'node:crypto'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import type { Plugin } from 'graphql-yoga'
@@ -7,7 +7,7 @@ type GraphiQLRendererOptions = NonNullable<Parameters<typeof renderGraphiQL>[0]>
 
 const pages = new Map<string, { html: string; policy: string }>()
 
-/** Renders it once; its script is known by its hash from then on. */
+/** The HTML of the page, rendered once for the same options. The CSP allows its script by hash. */
 export function renderPage(options?: GraphiQLRendererOptions): string {
   return pageOf(options).html
 }
@@ -39,7 +39,7 @@ function policyOf(scriptHash: string): string {
   ].join('; ')
 }
 
-/** The headers of the page. */
+/** Yoga plugin: sets the security headers of the page. `options` null: no page is served. */
 export function pageHeaders(options: GraphiQLRendererOptions | null): Plugin {
   return {
     onResponse({ response }) {

@@ -1,4 +1,4 @@
-/** Projects and the viewer on the wire. */
+/** Projects and the viewer in GraphQL. */
 import {
   createProject,
   feedCursor,
@@ -15,25 +15,28 @@ import type { Refs } from './refs.ts'
 export function addProjects(refs: Refs): void {
   const { builder } = refs
   refs.Project.implement({
-    description: 'A tenant: everything belongs to one project.',
+    description: 'A tenant: every tool, agent, generation and key belongs to one project.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'proj_'),
     fields: (t) => ({
-      id: t.exposeID('id', { description: 'Begins with proj_.' }),
-      name: t.exposeString('name', { description: 'For people; need not be unique.' }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+      id: t.exposeID('id', { description: 'The id of the project; it begins with proj_.' }),
+      name: t.exposeString('name', {
+        description: 'The display name of the project; it need not be unique.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the project was created.' }),
       gatesNeedSecond: t.exposeBoolean('gatesNeedSecond', {
-        description:
-          'Whether a change of a gate waits until another person confirms it: see proposeGateChange.',
+        description: 'Whether a change of a gate must be confirmed by another person: see proposeGateChange.',
       }),
       runGraceSeconds: t.exposeInt('runGraceSeconds', {
-        description: 'So long after the end of its token a run of a person may still act, in seconds.',
+        description:
+          'How long a generation of a person (OIDC) may still act after the token expired, in seconds.',
       }),
       feedCursor: t.string({
         nullable: true,
         description:
-          'The end of the feed before this operation read anything. With it as after, projectEvents gives everything ' +
-          'that happened since: an answer and the feed join without a gap. Needs the permission of projectEvents.',
+          'The position of the event feed before this operation read anything: projectEvents with it as ' +
+          'after joins this ' +
+          'response without a gap. Permission: events:Subscribe.',
         resolve: async (project, _args, { ctx, newestPosition: newest }) =>
           feedCursor(ctx, project.id, newest ?? (await newestPosition(ctx))),
       }),
@@ -44,15 +47,15 @@ export function addProjects(refs: Refs): void {
     t.field({
       type: refs.Project,
       nullable: true,
-      description: 'A project by id; null when it does not exist for this key.',
-      args: { id: t.arg.id({ required: true, description: 'Begins with proj_.' }) },
+      description: 'A project by id; null when it does not exist for this API key. Permission: projects:Get.',
+      args: { id: t.arg.id({ required: true, description: 'The id of the project; it begins with proj_.' }) },
       resolve: (_root, { id }, { loaders }) => loaders.projects.load(id),
     }),
   )
   builder.queryField('projects', (t) =>
     t.field({
       type: connection,
-      description: 'The projects that this key reaches, newest first.',
+      description: 'The projects that this API key can see, newest first. Permission: projects:List.',
       args: t.arg.connectionArgs(),
       complexity: listCost,
       resolve: (_root, args, { ctx }) => page(args, (p) => listProjects(ctx, { page: p })),
@@ -61,23 +64,32 @@ export function addProjects(refs: Refs): void {
   const Viewer = builder
     .objectRef<{ models: { rehearses: boolean }; principal: Principal }>('Viewer')
     .implement({
-      description: 'Who is asking, and what this installation is set up for.',
+      description: 'The caller of this operation, and a notice about the configuration.',
       fields: (t) => ({
-        id: t.id({ description: "The key's id.", resolve: (viewer) => viewer.principal.id }),
-        name: t.string({ description: "The key's name.", resolve: (viewer) => viewer.principal.name }),
+        id: t.id({
+          description: 'The id of the API key or person that calls.',
+          resolve: (viewer) => viewer.principal.id,
+        }),
+        name: t.string({
+          description: 'The name of the API key or person that calls.',
+          resolve: (viewer) => viewer.principal.name,
+        }),
         project: t.field({
           type: refs.Project,
           nullable: true,
           description:
-            'The project that is meant when an operation names none; null when the key may not see it.',
+            'The default project of operations without projectId; null when it is hidden from this API key.',
           resolve: (viewer, _args, { loaders }) => loaders.projects.load(viewer.principal.projectId),
         }),
         modelNotice: t.string({
           nullable: true,
-          description: 'A warning when agents without a model use the rehearsal model, which is not an AI.',
+          description:
+            'A warning that agents without a model use the rehearsal model, which is not an AI; null when a ' +
+            'model is configured.',
           resolve: (viewer) =>
             viewer.models.rehearses
-              ? 'No model key was found: agents without a model use builtin/rehearsal, which is not an AI and follows rules.'
+              ? 'No model key was found: agents without a model use builtin/rehearsal, which is not an AI and ' +
+                'follows rules.'
               : null,
         }),
       }),
@@ -85,24 +97,29 @@ export function addProjects(refs: Refs): void {
   builder.queryField('viewer', (t) =>
     t.field({
       type: Viewer,
-      description: 'Who is asking.',
+      description: 'The caller of this operation.',
       resolve: (_root, _args, { models, ctx }) => ({ models, principal: ctx.principal }),
     }),
   )
   const payload = (name: string) =>
     builder.objectRef<{ project: Project }>(name).implement({
-      description: 'The project as it stands now.',
+      description: 'The project after the mutation.',
       fields: (t) => ({
-        project: t.expose('project', { type: refs.Project, description: 'The project.' }),
+        project: t.expose('project', { type: refs.Project, description: 'The project after the mutation.' }),
       }),
     })
   addMutation(refs, {
     name: 'createProject',
-    description: "Makes a project. Only an operator's key may; it can then make keys for the project.",
+    description:
+      "Creates a project. Only an operator's API key may; it can then create keys for the project. " +
+      'Permission: projects:Create.',
     input: builder.inputType('CreateProjectInput', {
-      description: 'A new project.',
+      description: 'The project to create.',
       fields: (t) => ({
-        name: t.string({ required: true, description: 'For people, 1 to 100 characters.' }),
+        name: t.string({
+          required: true,
+          description: 'The display name of the project, 1 to 100 characters.',
+        }),
       }),
     }),
     payload: payload('CreateProjectPayload'),
@@ -111,19 +128,21 @@ export function addProjects(refs: Refs): void {
   })
   addMutation(refs, {
     name: 'updateProject',
-    description: 'Changes what is given of a project and keeps the rest.',
+    description: 'Changes the given fields of a project and keeps the others. Permission: projects:Update.',
     input: builder.inputType('UpdateProjectInput', {
-      description: 'Changes of a project.',
+      description: 'The changes of a project.',
       fields: (t) => ({
-        id: t.id({ required: true, description: 'Begins with proj_.' }),
-        name: t.string({ description: 'For people, 1 to 100 characters.' }),
+        id: t.id({ required: true, description: 'The id of the project; it begins with proj_.' }),
+        name: t.string({ description: 'The display name of the project, 1 to 100 characters.' }),
         runGraceSeconds: t.int({
           description:
-            'So long after the end of its token a run of a person may still act: 0 to 2,592,000 seconds. 0 in a new project.',
+            'How long a generation of a person (OIDC) may still act after the token expired: 0 to 2,592,000 ' +
+            'seconds. A new project has 0.',
         }),
         gatesNeedSecond: t.boolean({
           description:
-            'True: a change of a gate waits until another person confirms it. Taking that back needs two people as well: see proposeGateChange.',
+            'Whether a change of a gate must be confirmed by another person. True needs the permission ' +
+            'gates:Update too; once true, only proposeGateChange takes it back.',
         }),
       }),
     }),

@@ -1,4 +1,4 @@
-/** Model providers on the wire. */
+/** Model providers in GraphQL. */
 import { deleteProvider, listProviders, setProvider, type Provider } from '../../domain/generations/index.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import { addMutation } from './mutation.ts'
@@ -7,35 +7,48 @@ import type { Refs } from './refs.ts'
 export function addProviders(refs: Refs): void {
   const { builder } = refs
   const Kind = builder.enumType('ProviderKind', {
-    description: 'The wire a provider speaks.',
+    description: 'The API that a model provider has.',
     values: {
-      OPENAI: { value: 'openai', description: 'OpenAI Responses.' },
-      ANTHROPIC: { value: 'anthropic', description: 'Anthropic Messages.' },
-      GOOGLE: { value: 'google', description: 'Gemini.' },
-      COMPATIBLE: { value: 'compatible', description: 'Any server with the OpenAI chat completions wire.' },
+      OPENAI: { value: 'openai', description: 'The provider has the OpenAI Responses API.' },
+      ANTHROPIC: { value: 'anthropic', description: 'The provider has the Anthropic Messages API.' },
+      GOOGLE: { value: 'google', description: 'The provider has the Google Gemini API.' },
+      COMPATIBLE: {
+        value: 'compatible',
+        description: 'The provider is any server with an OpenAI compatible chat completions API.',
+      },
     } as const,
   })
   refs.Provider.implement({
-    description: 'Where models come from, for one project. Its key is a secret and only named.',
+    description: 'A model provider of one project. Its API key is a secret, given by name.',
     fields: (t) => ({
-      id: t.exposeID('id', { description: 'Begins with prov_.' }),
-      name: t.exposeString('name', { description: 'The part before the slash in provider/model.' }),
-      kind: t.field({ type: Kind, description: 'The wire it speaks.', resolve: (provider) => provider.kind }),
-      baseUrl: t.exposeString('baseUrl', { nullable: true, description: "null: the vendor's own address." }),
+      id: t.exposeID('id', { description: 'The id of the provider; it begins with prov_.' }),
+      name: t.exposeString('name', {
+        description: 'The name of the provider: the part before the slash in provider/model.',
+      }),
+      kind: t.field({
+        type: Kind,
+        description: 'The API that the provider has.',
+        resolve: (provider) => provider.kind,
+      }),
+      baseUrl: t.exposeString('baseUrl', {
+        nullable: true,
+        description: "The base URL of the API; null: the vendor's own.",
+      }),
       secretName: t.exposeString('secretName', {
         nullable: true,
-        description: 'The secret that holds its key.',
+        description: 'The name of the secret that holds the API key of the provider; null: no key.',
       }),
       defaultModel: t.exposeString('defaultModel', {
-        description: 'The model for people who only choose a provider.',
+        description: 'The name of the model to preselect when a person chooses this provider.',
       }),
       contextWindow: t.exposeInt('contextWindow', {
         nullable: true,
-        description: 'Tokens that fit; history is trimmed to it.',
+        description:
+          'The context window of the models in tokens, to which history is trimmed; null: the default of the kind.',
       }),
       capabilities: t.expose('capabilities', {
         type: 'JSONObject',
-        description: 'What differs from the usual of its kind.',
+        description: 'The capabilities of the models where they differ from the default of the kind.',
       }),
     }),
   })
@@ -44,9 +57,10 @@ export function addProviders(refs: Refs): void {
     t.field({
       type: connection,
       description:
-        'The model providers of a project, newest first; those of the environment are not among them.',
+        'The model providers of a project, newest first, without those configured by environment variables. ' +
+        'Permission: providers:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
@@ -55,42 +69,61 @@ export function addProviders(refs: Refs): void {
     }),
   )
   const Capabilities = builder.inputType('ModelCapabilitiesInput', {
-    description: "What the provider's models can do, where it differs from the usual of their kind.",
+    description:
+      'The capabilities of the models of a provider where they differ from the default of the kind.',
     fields: (t) => ({
-      images: t.boolean({ description: 'Take images.' }),
-      files: t.boolean({ description: 'Take files.' }),
-      parallelTools: t.boolean({ description: 'Call several tools at once.' }),
-      structuredOutput: t.boolean({ description: 'Keep to a response schema by themselves.' }),
+      images: t.boolean({ description: 'Whether the models accept images.' }),
+      files: t.boolean({ description: 'Whether the models accept files.' }),
+      parallelTools: t.boolean({ description: 'Whether the models can call several tools in one response.' }),
+      structuredOutput: t.boolean({
+        description: 'Whether the models support structured output by a response schema.',
+      }),
     }),
   })
   addMutation(refs, {
     name: 'setProvider',
-    description: 'Sets a model provider of a project by name, new or again.',
+    description: 'Creates or replaces a model provider of a project by name. Permission: providers:Set.',
     input: builder.inputType('SetProviderInput', {
-      description: 'A model provider.',
+      description: 'The model provider to create or replace.',
       fields: (t) => ({
-        projectId: t.id({ description: "The project; the key's own when left out." }),
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
         name: t.string({
           required: true,
-          description: 'Letters, digits, - and _; wins over a provider of the environment.',
+          description:
+            'The name of letters, digits, - and _. It has precedence over a provider of an environment variable.',
         }),
-        kind: t.field({ type: Kind, required: true, description: 'The wire it speaks.' }),
+        kind: t.field({ type: Kind, required: true, description: 'The API that the provider has.' }),
         baseUrl: t.string({
-          description: 'Required for COMPATIBLE. Must be an address that tools may reach too.',
+          description:
+            'The base URL of the API, which must be an allowed address as for tools; required for ' +
+            "COMPATIBLE. Default: the vendor's own.",
         }),
-        secretName: t.string({ description: 'The secret that holds its key.' }),
+        secretName: t.string({
+          description: 'The name of the secret that holds the API key of the provider. Default: no key.',
+        }),
         defaultModel: t.string({
           required: true,
-          description: 'The model for people who only choose a provider.',
+          description: 'The name of the model to preselect when a person chooses this provider.',
         }),
-        capabilities: t.field({ type: Capabilities, description: 'What its models can do.' }),
-        contextWindow: t.int({ description: 'Tokens that fit, input and output; history is trimmed to it.' }),
+        capabilities: t.field({
+          type: Capabilities,
+          description:
+            'The capabilities of the models where they differ from the default of the kind. Default: none differ.',
+        }),
+        contextWindow: t.int({
+          description:
+            'The context window of the models in tokens, input and output together; history is trimmed to ' +
+            'it. Default: the default of the kind.',
+        }),
       }),
     }),
     payload: builder.objectRef<{ provider: Provider }>('SetProviderPayload').implement({
-      description: 'The provider as it stands now.',
+      description: 'The provider after the mutation.',
       fields: (t) => ({
-        provider: t.expose('provider', { type: refs.Provider, description: 'The provider.' }),
+        provider: t.expose('provider', {
+          type: refs.Provider,
+          description: 'The provider after the mutation.',
+        }),
       }),
     }),
     errors: ['ValidationError', 'NotFoundError', 'LimitReachedError'],
@@ -98,17 +131,19 @@ export function addProviders(refs: Refs): void {
   })
   addMutation(refs, {
     name: 'deleteProvider',
-    description: 'Deletes a model provider of a project. Idempotent.',
+    description: 'Deletes a model provider of a project. Idempotent. Permission: providers:Delete.',
     input: builder.inputType('DeleteProviderInput', {
       description: 'The provider to delete.',
       fields: (t) => ({
-        projectId: t.id({ description: "The project; the key's own when left out." }),
-        name: t.string({ required: true, description: "The provider's name." }),
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        name: t.string({ required: true, description: 'The name of the provider.' }),
       }),
     }),
     payload: builder.objectRef<{ deleted: boolean }>('DeleteProviderPayload').implement({
-      description: 'What was done.',
-      fields: (t) => ({ deleted: t.exposeBoolean('deleted', { description: 'Whether there was one.' }) }),
+      description: 'The result of the deletion.',
+      fields: (t) => ({
+        deleted: t.exposeBoolean('deleted', { description: 'Whether the provider existed.' }),
+      }),
     }),
     errors: ['NotFoundError'],
     run: async (ctx, input) => ({ deleted: await deleteProvider(ctx, input) }),

@@ -1,4 +1,6 @@
-/** All types that rooms refer to, declared on the ground so that no two room files need each other. */
+/**
+ * The refs of all shared object types, declared here so that the files that implement them need not import each other.
+ */
 import type { ApiKey, Project } from '../../domain/access/index.ts'
 import type { AuditEntry } from '../../domain/audit/index.ts'
 import type { Approval, Grant } from '../../domain/approvals/index.ts'

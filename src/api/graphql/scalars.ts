@@ -1,4 +1,4 @@
-/** The scalars, where nothing with a shape would do. */
+/** The custom scalars: DateTime, and JSON for values without a fixed shape. */
 import { GraphQLError, Kind, type ValueNode } from 'graphql'
 import { DateTimeResolver } from 'graphql-scalars'
 import type { Json, JsonObject } from '../../core/json.ts'
@@ -8,16 +8,16 @@ import type { Builder } from './builder.ts'
 export function addScalars(builder: Builder): void {
   builder.addScalarType('DateTime', DateTimeResolver, {
     description:
-      'A moment as an RFC 3339 text with milliseconds and time zone, such as 2026-11-21T04:16:00.000Z.',
+      'A point in time as an RFC 3339 text with milliseconds and time zone, such as 2026-11-21T04:16:00.000Z.',
   })
   builder.scalarType('JSON', {
-    description: 'Any JSON value: what tools and clients give back.',
+    description: 'Any JSON value, such as the output of a tool.',
     serialize: (value) => value,
     parseValue: (value) => bounded(value),
     parseLiteral: (node, variables) => literal(node, variables ?? {}),
   })
   builder.scalarType('JSONObject', {
-    description: 'A JSON object: arguments of tools and presets.',
+    description: 'A JSON object, such as the arguments of a tool.',
     serialize: (value) => value as JsonObject,
     parseValue: (value) => object(value, 'a JSON object'),
     parseLiteral: (node, variables) => object(literal(node, variables ?? {}), 'a JSON object'),
@@ -30,7 +30,10 @@ export function addScalars(builder: Builder): void {
   })
 }
 
-/** Deeper JSON would overflow the stack of whoever walks it by recursion. Every operation has its own, lower limit. */
+/**
+ * Levels of JSON: more could overflow the stack of recursive code. Each operation of the domain has its own, lower
+ * limit.
+ */
 const maxDepth = 500
 
 function bounded(value: unknown): Json {
@@ -63,26 +66,29 @@ function literal(node: ValueNode, variables: Record<string, unknown>): Json {
         node.fields.map((field) => [field.name.value, literal(field.value, variables)]),
       )
     case Kind.VARIABLE:
-      return copied(variables, (variables[node.name.value] ?? null) as Json)
+      return countCopied(variables, (variables[node.name.value] ?? null) as Json)
   }
 }
 
-/** Values that variables inside JSON literals may add up to in one operation: each place walks its variable again. */
+/** Values that variables inside JSON literals may add up to in one operation: each use walks the variable again. */
 const maxCopiedValues = 20_000
 const copiedOf = new WeakMap<object, number>()
 
-/** The value, unless the operation has put too many into its literals: one variable can stand in a thousand places. */
-function copied(variables: Record<string, unknown>, value: Json): Json {
+/**
+ * Returns the value; throws when the operation copies too many values: one variable can be used in a thousand literals.
+ */
+function countCopied(variables: Record<string, unknown>, value: Json): Json {
   const total = (copiedOf.get(variables) ?? 0) + countValues(value, maxCopiedValues)
   copiedOf.set(variables, total)
   if (total > maxCopiedValues)
     throw new GraphQLError(
-      `Expected JSON of at most ${maxCopiedValues} values from variables inside literals. Pass the whole value as one variable.`,
+      `Expected JSON of at most ${maxCopiedValues} values from variables inside literals. Pass the whole ` +
+        'value as one variable.',
     )
   return value
 }
 
-/** How many values a JSON value consists of, itself included; counting ends a little above `enough`. */
+/** The number of values in a JSON value, itself included. Counting stops soon after `enough`. */
 function countValues(value: Json, enough: number): number {
   const open: Json[] = [value]
   let count = 0

@@ -1,4 +1,4 @@
-/** The schema, room by room. */
+/** Builds the schema from one file for each module of the domain. */
 import type { GraphQLSchema } from 'graphql'
 import { addAgents } from './agents.ts'
 import { addApprovals } from './approvals.ts'
@@ -26,21 +26,21 @@ import { addSubscriptions } from './subscriptions.ts'
 import { addToolCalls } from './tool-calls.ts'
 import { addTools } from './tools.ts'
 
-let made: GraphQLSchema | null = null
+let cached: GraphQLSchema | null = null
 
-/** The schema. Built once for each process; it holds no state. */
+/** The schema, built once for each process. It holds no state. */
 export function schemaOf(): GraphQLSchema {
-  return (made ??= build())
+  return (cached ??= build())
 }
 
 function build(): GraphQLSchema {
   addScalars(builder)
-  builder.queryType({ description: 'Everything that can be read.' })
+  builder.queryType({ description: 'The queries: everything that a caller can read.' })
   builder.mutationType({
-    description: 'Everything that can be changed. Each answers a union: its payload or a typed refusal.',
+    description: 'The mutations: each returns a union of its payload and typed errors.',
   })
   builder.subscriptionType({
-    description: 'Everything that can be followed. Every stream resumes after a cursor.',
+    description: 'The subscriptions: each stream resumes after a cursor.',
   })
   const refs = declareRefs()
   addNodes(refs)

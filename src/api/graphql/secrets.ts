@@ -1,4 +1,4 @@
-/** Secrets on the wire: in, never out. */
+/** Secrets in GraphQL: values are write-only. */
 import { deleteSecret, listSecrets, setSecret, type Secret } from '../../domain/secrets/index.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import { addMutation } from './mutation.ts'
@@ -7,25 +7,25 @@ import type { Refs } from './refs.ts'
 export function addSecrets(refs: Refs): void {
   const { builder } = refs
   refs.Secret.implement({
-    description: 'A secret by name. Its value goes in and never comes out.',
+    description: 'A secret of a project. Its value is write-only.',
     fields: (t) => ({
-      id: t.exposeID('id', { description: 'Begins with sec_.' }),
-      name: t.exposeString('name', { description: 'Used as {{secret:NAME}}.' }),
+      id: t.exposeID('id', { description: 'The id of the secret; it begins with sec_.' }),
+      name: t.exposeString('name', { description: 'The name, used as {{secret:NAME}} in URLs and headers.' }),
       allowedHosts: t.exposeStringList('allowedHosts', {
         nullable: true,
-        description: 'The hosts that it may be sent to; null: any, for nobody has named one.',
+        description: 'The hosts that the secret may be sent to; null: any host.',
       }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was first set.' }),
-      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it was last set.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the secret was first set.' }),
+      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the secret was last set.' }),
     }),
   })
   const connection = connectionOf(refs.Secret, 'Secret')
   builder.queryField('secrets', (t) =>
     t.field({
       type: connection,
-      description: 'The secrets of a project by name, newest first.',
+      description: 'The secrets of a project without their values, newest first. Permission: secrets:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
@@ -35,21 +35,29 @@ export function addSecrets(refs: Refs): void {
   )
   addMutation(refs, {
     name: 'setSecret',
-    description: 'Sets a secret, new or again. The value is sealed and cannot be read back.',
+    description:
+      'Creates or replaces a secret; the value is stored encrypted and cannot be read back. Permission: secrets:Set.',
     input: builder.inputType('SetSecretInput', {
-      description: 'A secret and its value.',
+      description: 'The secret to create or replace.',
       fields: (t) => ({
-        projectId: t.id({ description: "The project; the key's own when left out." }),
-        name: t.string({ required: true, description: 'Letters, digits and _; used as {{secret:NAME}}.' }),
-        value: t.string({ required: true, description: 'At most 16,384 characters.' }),
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        name: t.string({
+          required: true,
+          description: 'The name of letters, digits and _, used as {{secret:NAME}} in URLs and headers.',
+        }),
+        value: t.string({
+          required: true,
+          description: 'The value of the secret, at most 16,384 characters.',
+        }),
         allowedHosts: t.stringList({
           description:
-            'The hosts that it may be sent to, as api.example.com, api.example.com:8443 or *.example.com; at most 50. Left out: those of before, and for a new secret any. Null: any.',
+            'The hosts that the secret may be sent to, such as api.example.com, api.example.com:8443 or ' +
+            '*.example.com; at most 50. Null: any host. Default: unchanged, and any host for a new secret.',
         }),
       }),
     }),
     payload: builder.objectRef<{ secret: Secret }>('SetSecretPayload').implement({
-      description: 'The secret, without its value.',
+      description: 'The secret that was set, without its value.',
       fields: (t) => ({
         secret: t.expose('secret', { type: refs.Secret, description: 'The secret, without its value.' }),
       }),
@@ -59,17 +67,20 @@ export function addSecrets(refs: Refs): void {
   })
   addMutation(refs, {
     name: 'deleteSecret',
-    description: 'Deletes a secret. Tools that name it fail from now on. Idempotent.',
+    description:
+      'Deletes a secret; tools that use it fail from then on. Idempotent. Permission: secrets:Delete.',
     input: builder.inputType('DeleteSecretInput', {
       description: 'The secret to delete.',
       fields: (t) => ({
-        projectId: t.id({ description: "The project; the key's own when left out." }),
-        name: t.string({ required: true, description: "The secret's name." }),
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        name: t.string({ required: true, description: 'The name of the secret.' }),
       }),
     }),
     payload: builder.objectRef<{ deleted: boolean }>('DeleteSecretPayload').implement({
-      description: 'What was done.',
-      fields: (t) => ({ deleted: t.exposeBoolean('deleted', { description: 'Whether there was one.' }) }),
+      description: 'The result of the deletion.',
+      fields: (t) => ({
+        deleted: t.exposeBoolean('deleted', { description: 'Whether the secret existed.' }),
+      }),
     }),
     errors: ['NotFoundError'],
     run: async (ctx, input) => ({ deleted: await deleteSecret(ctx, input) }),

@@ -1,27 +1,29 @@
-/** How much a socket may take. */
+/** The limits of WebSockets: of one socket, of one remote address and of all sockets together. */
 
-/** What one socket, or one address with its sockets, may do. */
 export interface SocketLimits {
-  /** Bytes of one message. */
+  /** Maximum bytes of one message. */
   maxPayload: number
-  /** Milliseconds until the first message must have come. */
+  /** Milliseconds in which connection_init must arrive. */
   initTimeoutMs: number
+  /** Milliseconds between pings. */
   keepAliveMs: number
-  /** Operations at once on one socket. */
+  /** Maximum operations at the same time on one socket. */
   operations: number
-  /** Messages of one socket in ten seconds. */
+  /** Maximum messages of one socket in ten seconds. */
   messages: number
-  /** Bytes that may wait for a client that does not read; then the socket is ended and resumes by cursor. */
+  /**
+   * Maximum unread bytes of one socket. A socket above it that stays so is terminated; its client resumes by cursor.
+   */
   bufferedBytes: number
-  /** The same for all sockets together. */
+  /** Maximum unread bytes of all sockets together; above it, the sockets with the most are terminated. */
   maxUnreadBytes: number
-  /** Sockets of one remote address. */
+  /** Maximum sockets of one remote address. */
   perAddress: number
-  /** Milliseconds that a client has to answer when the server closes its socket. */
+  /** Milliseconds that a client has to confirm the close of its socket by the server. */
   closeMs: number
 }
 
-export const usualLimits: SocketLimits = {
+export const defaultLimits: SocketLimits = {
   maxPayload: 256 * 1024,
   initTimeoutMs: 5000,
   keepAliveMs: 12_000,

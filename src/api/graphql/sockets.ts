@@ -1,4 +1,6 @@
-/** The GraphQL server over WebSocket (graphql-transport-ws): the same limits, and one bad operation harms no other. */
+/**
+ * GraphQL over WebSocket (graphql-transport-ws), with the limits of HTTP. A failed operation does not end the others.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { CloseCode, type Context } from 'graphql-ws'
@@ -8,12 +10,12 @@ import { WebSocketServer, type WebSocket } from 'ws'
 import type { Log } from '../../core/log.ts'
 import type { Services } from '../../domain/access/index.ts'
 import { maskError } from './errors.ts'
-import { usualLimits, type SocketLimits } from './socket-limits.ts'
+import { defaultLimits, type SocketLimits } from './socket-limits.ts'
 import { watchSockets } from './socket-readers.ts'
 import type { ContextOf, Credentials } from './http-route.ts'
 import type { Yoga } from './yoga.ts'
 
-/** RFC 6455's registry: the server cannot serve now; clients come back by themselves. */
+/** Close code 1013 of the registry of RFC 6455: the server cannot serve now, and clients reconnect by themselves. */
 const tryAgainLater = 1013
 
 export interface SocketOptions {
@@ -21,11 +23,11 @@ export interface SocketOptions {
   log: Log
   corsOrigins: string[]
   contextOf: ContextOf
-  /** The address of the client, behind proxies that are believed. */
+  /** The address of the client, behind trusted proxies. */
   addressOf(request: IncomingMessage): string | null
-  /** Ends a socket with its key. */
+  /** Closes a socket when its key is revoked or expires. */
   revocations: Services['revocations']
-  /** Where they differ from the usual ones. */
+  /** Limits that differ from the defaults. */
   limits?: Partial<SocketLimits> | undefined
 }
 
@@ -33,8 +35,8 @@ interface Extra extends Record<PropertyKey, unknown> {
   socket: WebSocket
   request: IncomingMessage
   credentials?: Credentials
-  /** The socket's key does not matter any more. */
-  forget?: () => void
+  /** Stops watching the key of the socket for revocation. */
+  unwatch?: () => void
 }
 
 /** The arguments of one operation, with Yoga's functions that run it. */
@@ -46,19 +48,19 @@ interface Enveloped {
 export interface Sockets {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   count(): number
-  /** Closes all with 1001; clients come back with their cursors. */
+  /** Closes all sockets with 1001; clients reconnect and resume by cursor. */
   close(): Promise<void>
 }
 
 export function openSockets(options: SocketOptions): Sockets {
-  const limits = { ...usualLimits, ...options.limits }
+  const limits = { ...defaultLimits, ...options.limits }
   const { maxPayload, initTimeoutMs, keepAliveMs } = limits
   const wss = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false })
   const perAddress = new Map<string, number>()
   const readers = watchSockets(wss.clients, limits)
   const server = useServer<Record<string, unknown>, Extra>(
     {
-      // Else the words of an unexpected error stand in the reason of the close.
+      // Otherwise the close reason would disclose the message of an unexpected error.
       isProd: true,
       connectionInitWaitTimeout: initTimeoutMs,
       execute: (args: unknown) => (args as Enveloped).execute(args),
@@ -69,7 +71,7 @@ export function openSockets(options: SocketOptions): Sockets {
       onNext: (_ctx, _id, _payload, _args, result) =>
         result.errors && ({ ...result, errors: result.errors.map(withoutHttp) } as FormattedExecutionResult),
       onError: (_ctx, _id, _payload, errors) => errors.map(withoutHttp),
-      onClose: ({ extra }) => extra.forget?.(),
+      onClose: ({ extra }) => extra.unwatch?.(),
     },
     wss,
     keepAliveMs,
@@ -93,7 +95,10 @@ export function openSockets(options: SocketOptions): Sockets {
   }
 }
 
-/** Browsers ask no permission before they open a socket, so the origin is judged here. */
+/**
+ * The status line with which an upgrade is refused, or null. Browsers send no CORS preflight for sockets: check the
+ * origin.
+ */
 function refusalOf(
   request: IncomingMessage,
   { corsOrigins, addressOf }: SocketOptions,
@@ -107,7 +112,7 @@ function refusalOf(
   return null
 }
 
-/** Counts, and limits the flow of messages. */
+/** Counts the sockets of an address and limits the rate of messages. */
 function guard(
   socket: WebSocket,
   address: string,
@@ -135,7 +140,9 @@ function guard(
 
 type Connection = Context<Record<string, unknown>, Extra>
 
-/** Refuses with 4403 when nobody valid is asking; closes when the key's time is over. */
+/**
+ * Authenticates a socket: 4403 without valid credentials. Closes the socket later when its key is revoked or expires.
+ */
 async function connect(options: SocketOptions, { connectionParams, extra }: Connection): Promise<boolean> {
   const given = connectionParams?.['authorization'] ?? connectionParams?.['Authorization']
   const header = extra.request.headers.authorization
@@ -146,10 +153,10 @@ async function connect(options: SocketOptions, { connectionParams, extra }: Conn
       requestId: crypto.randomUUID(),
     }
     const { principal } = (await options.contextOf(extra.credentials)).ctx
-    // It may have gone meanwhile, and then nobody would forget it again.
+    // A socket that closed meanwhile would never be unwatched.
     if (extra.socket.readyState !== extra.socket.OPEN) return false
-    // Before any of its operations asks for the same: the code says more than an error of theirs.
-    extra.forget = options.revocations.onRevoked(principal, () =>
+    // Watched before its operations are: the close code tells the client more than their errors.
+    extra.unwatch = options.revocations.onRevoked(principal, () =>
       extra.socket.close(CloseCode.Forbidden, 'Forbidden'),
     )
   } catch (error) {
@@ -160,7 +167,7 @@ async function connect(options: SocketOptions, { connectionParams, extra }: Conn
   return true
 }
 
-/** An error as it is sent; a status and headers mean nothing here. */
+/** An error as it is sent over a socket, without the HTTP status and headers. */
 function withoutHttp(error: GraphQLError | GraphQLFormattedError): GraphQLFormattedError {
   const { extensions: { http: _http, ...extensions } = {}, ...rest } =
     error instanceof GraphQLError ? error.toJSON() : error
@@ -168,8 +175,8 @@ function withoutHttp(error: GraphQLError | GraphQLFormattedError): GraphQLFormat
 }
 
 /**
- * Everything that can be wrong with an operation is answered to that operation. An error thrown here would close the
- * socket with 4500 and the parser's words, and end the others' operations.
+ * Prepares an operation, or returns its errors. An error thrown here would close the socket with 4500 and the message
+ * of the parser, and end the other operations.
  */
 async function subscribe(
   options: SocketOptions,
@@ -186,7 +193,7 @@ async function subscribe(
       const message = `At most ${operations} operations at once on one socket.`
       return [new GraphQLError(message, { extensions: { code: 'LIMITED' } })]
     }
-    // Asked again for each operation: the key may have been revoked since the socket was opened.
+    // Authenticated again for each operation: the key may have been revoked since the socket was opened.
     const prepared = await options.contextOf(ctx.extra.credentials!)
     const {
       schema,

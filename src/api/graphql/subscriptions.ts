@@ -1,4 +1,4 @@
-/** The two subscriptions: every stream resumes after a cursor. */
+/** The two subscriptions. Each stream resumes after a cursor. */
 import { onAbort } from '../../core/abort.ts'
 import { watchProject } from '../../domain/access/index.ts'
 import {
@@ -18,12 +18,16 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
     t.field({
       type: types.GenerationEvent,
       description:
-        'Every event of a generation after the cursor, then live with the text on its way, until its last event; at once ' +
-        'behind that. CURSOR_EXPIRED when the event of the cursor is not in the log any more.',
+        'All events of a generation after the cursor, then new ones live with TEXT_DELTA, until the last ' +
+        'event. Fails with CURSOR_EXPIRED when the event of the cursor is no longer in the log. ' +
+        'Permission: events:Subscribe.',
       args: {
-        generationId: t.arg.id({ required: true, description: 'Begins with gen_.' }),
+        generationId: t.arg.id({
+          required: true,
+          description: 'The id of the generation; it begins with gen_.',
+        }),
         after: t.arg.string({
-          description: 'The cursor of the last event you have; from the beginning when left out.',
+          description: 'The cursor of the last event that the client has. Default: from the first event.',
         }),
       },
       subscribe: async (_root, args, context) =>
@@ -38,15 +42,19 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
     t.field({
       type: types.ProjectEvent,
       description:
-        'Every event of a project after the cursor, then live, without end. CURSOR_EXPIRED when the event of the cursor ' +
-        'is not in the log any more.',
+        'All events of a project after the cursor, then new ones live, without end. Fails with ' +
+        'CURSOR_EXPIRED when the event of the cursor is no longer in the log. Permission: events:Subscribe.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         after: t.arg.string({
           description:
-            'The cursor of the last event you have, or feedCursor; "0" for the beginning, from now when left out.',
+            'The cursor of the last event that the client has, or Project.feedCursor; "0" for all events. ' +
+            'Default: only new events.',
         }),
-        types: t.arg({ type: [types.EventType], description: 'Only events of these kinds.' }),
+        types: t.arg({
+          type: [types.EventType],
+          description: 'Only events of these types. Default: all types.',
+        }),
       },
       subscribe: async (_root, args, context) =>
         endingWith(context, withCursors(await watchProject(context.ctx, args), args.after, encodeFeedCursor)),
@@ -55,15 +63,16 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
   )
 }
 
-/** What was loaded for an earlier event is stale for this one. */
+/** Drops the cached rows: what was loaded for an earlier event is stale for this one. */
 function renewed(event: EventShape, _args: unknown, context: { renewLoaders(): void }): EventShape {
   context.renewLoaders()
   return event
 }
 
 /**
- * Frees the stream when its request is over. Yoga does that too, but not for a client that leaves before the answer has
- * begun, or while the answer waits for it to read. A socket ends its operations by itself and has no such request.
+ * Closes the stream when its HTTP request is aborted. Yoga does that too, but not for a client that disconnects before
+ * the response begins, or while the response waits for the client to read. Operations of a socket have no request; the
+ * socket closes their streams.
  */
 function endingWith<T>(context: object, stream: AsyncIterableIterator<T>): AsyncIterableIterator<T> {
   const signal = (context as { request?: Request }).request?.signal
@@ -71,7 +80,7 @@ function endingWith<T>(context: object, stream: AsyncIterableIterator<T>): Async
   return stream
 }
 
-/** Gives every item its cursor; a piece of text on its way has that of the newest event before it. */
+/** Adds its cursor to each item; a text delta has the cursor of the newest committed event before it. */
 function withCursors(
   stream: EventStream,
   after: string | null | undefined,

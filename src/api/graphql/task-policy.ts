@@ -1,39 +1,43 @@
-/** How calls of a tool become tasks, on the wire. */
+/** TaskPolicy: how MCP calls of a tool become tasks. */
 import { inputPhases, taskModes, type TaskPolicy } from '../../domain/tools/index.ts'
 import { described } from './described.ts'
 import type { Refs } from './refs.ts'
 
-/** Adds both directions of it. */
+/** Adds the object type and the input type, and returns both. */
 export function addTaskPolicy({ builder }: Refs) {
   const Mode = builder.enumType('TaskMode', {
     description: 'Whether calls over MCP become tasks (extension io.modelcontextprotocol/tasks).',
     values: described(taskModes, {
-      NEVER: 'Never: the client waits for the answer.',
-      OPTIONAL: 'When the client knows tasks and the answer takes a while.',
-      REQUIRED: 'Always: clients that do not know tasks may not call it.',
+      NEVER: 'Calls never become tasks: the client waits for the result.',
+      OPTIONAL: 'Calls become tasks when the client supports tasks and the result takes long.',
+      REQUIRED: 'Calls always become tasks: clients without support for tasks may not call the tool.',
     }),
   })
   const Phase = builder.enumType('InputPhase', {
-    description: 'Where questions of an upstream are put to the client.',
+    description: 'When the client receives input requests (elicitation) of an upstream server.',
     values: described(inputPhases, {
-      BEFORE_TASK: 'To the request, before there is a task, when they come soon enough.',
-      IN_TASK: 'Inside the task.',
+      BEFORE_TASK:
+        'The client receives early input requests in the tools/call request, before the task is created.',
+      IN_TASK: 'The client receives input requests inside the task.',
     }),
   })
-  const words = { mode: 'Whether calls become tasks.', inputPhase: 'Where an upstream asks the client.' }
+  const meanings = {
+    mode: 'Whether calls become tasks.',
+    inputPhase: 'When the client receives input requests of an upstream server.',
+  }
   return {
     Object: builder.objectRef<TaskPolicy>('TaskPolicy').implement({
       description: 'How calls of a tool over MCP become tasks.',
       fields: (t) => ({
-        mode: t.expose('mode', { type: Mode, description: words.mode }),
-        inputPhase: t.expose('inputPhase', { type: Phase, description: words.inputPhase }),
+        mode: t.expose('mode', { type: Mode, description: meanings.mode }),
+        inputPhase: t.expose('inputPhase', { type: Phase, description: meanings.inputPhase }),
       }),
     }),
     Input: builder.inputType('TaskPolicyInput', {
       description: 'How calls of a tool over MCP become tasks.',
       fields: (t) => ({
-        mode: t.field({ type: Mode, description: `${words.mode} OPTIONAL when left out.` }),
-        inputPhase: t.field({ type: Phase, description: `${words.inputPhase} BEFORE_TASK when left out.` }),
+        mode: t.field({ type: Mode, description: `${meanings.mode} Default: OPTIONAL.` }),
+        inputPhase: t.field({ type: Phase, description: `${meanings.inputPhase} Default: BEFORE_TASK.` }),
       }),
     }),
   }

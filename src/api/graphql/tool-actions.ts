@@ -1,4 +1,4 @@
-/** The actions of tools that have several, and the list of our own that a platform tool may offer. */
+/** ToolAction, the actions of mcp and platform tools, and PlatformAction, what a platform tool may offer. */
 import type { PlatformAction } from '../../domain/access/index.ts'
 import { gateOf, listActions, shownSchema, type Callable } from '../../domain/tools/index.ts'
 import type { GateTypes } from './gates.ts'
@@ -7,29 +7,41 @@ import type { addToolTypes } from './tool-objects.ts'
 
 type Annotations = ReturnType<typeof addToolTypes>['Annotations']
 
-/** Adds them and answers the type of one action of a tool. */
+/** Adds both types and the query platformActions; returns the type of one action of a tool. */
 export function addToolActions(refs: Refs, annotations: Annotations, gates: GateTypes) {
   const { builder } = refs
   addPlatformActions(refs, annotations)
   return builder.objectRef<Callable>('ToolAction').implement({
-    description: 'One of the names that a tool with several actions offers.',
+    description: 'One action of a tool that has several.',
     fields: (t) => ({
       action: t.string({
-        description: 'Its name in the tool, as callTool takes it.',
+        description: 'The name of the action, as callTool expects it.',
         resolve: ({ action }) => action!,
       }),
-      runtimeName: t.exposeString('runtimeName', { description: 'The name that models and clients see.' }),
-      title: t.exposeString('title', { nullable: true, description: 'A name for people.' }),
-      description: t.exposeString('description', { nullable: true, description: 'What the model reads.' }),
+      runtimeName: t.exposeString('runtimeName', {
+        description: 'The runtime name, which models and MCP clients see.',
+      }),
+      title: t.exposeString('title', {
+        nullable: true,
+        description: 'The display name of the action; null when it has none.',
+      }),
+      description: t.exposeString('description', {
+        nullable: true,
+        description: 'The description that the model reads; null when the action has none.',
+      }),
       inputSchema: t.field({
         type: 'JSONSchema',
-        description: 'What the model or client sees of the arguments: presets are not in it.',
+        description:
+          'The JSON Schema of the arguments as models and clients see it, without preset parameters.',
         resolve: shownSchema,
       }),
-      annotations: t.expose('annotations', { type: annotations, description: 'Hints for clients.' }),
+      annotations: t.expose('annotations', {
+        type: annotations,
+        description: 'Hints about the behaviour of the action, as in MCP.',
+      }),
       gate: t.field({
         type: gates.Policy,
-        description: 'When a human must agree to a call.',
+        description: 'The policy that stops calls of the action for approval.',
         resolve: gateOf,
       }),
     }),
@@ -39,18 +51,24 @@ export function addToolActions(refs: Refs, annotations: Annotations, gates: Gate
 function addPlatformActions(refs: Refs, annotations: Annotations): void {
   const { builder } = refs
   const Action = builder.objectRef<PlatformAction>('PlatformAction').implement({
-    description: 'One of our own operations that can be offered as a tool.',
+    description: 'An operation of Gatehouse that a platform tool can offer.',
     fields: (t) => ({
-      name: t.exposeString('name', { description: 'In kebab-case.' }),
-      description: t.exposeString('description', { description: 'What it does.' }),
-      inputSchema: t.expose('inputSchema', { type: 'JSONSchema', description: 'Its arguments.' }),
-      annotations: t.expose('annotations', { type: annotations, description: 'What it does to the world.' }),
+      name: t.exposeString('name', { description: 'The name of the action in kebab-case.' }),
+      description: t.exposeString('description', { description: 'The description of the operation.' }),
+      inputSchema: t.expose('inputSchema', {
+        type: 'JSONSchema',
+        description: 'The JSON Schema of the arguments.',
+      }),
+      annotations: t.expose('annotations', {
+        type: annotations,
+        description: 'Hints about the behaviour of the action, as in MCP.',
+      }),
     }),
   })
   builder.queryField('platformActions', (t) =>
     t.field({
       type: [Action],
-      description: 'Every operation that a platform tool may offer, in a fixed order.',
+      description: 'All operations that a platform tool may offer, in a fixed order. Permission: tools:List.',
       resolve: (_root, _args, { ctx }) => listActions(ctx),
     }),
   )

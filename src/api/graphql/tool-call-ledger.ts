@@ -1,4 +1,4 @@
-/** The ledger of a call on the wire: its attempts, and what a person says when nobody else knows. */
+/** The attempts of a tool call in GraphQL, and resolveUnknownCall, which sets an unknown outcome. */
 import { resolveUnknownCall } from '../../domain/calls/index.ts'
 import {
   resolutions,
@@ -14,44 +14,44 @@ import type { Refs } from './refs.ts'
 
 export function resolutionEnum({ builder }: Refs) {
   return builder.enumType('UnknownCallOutcome', {
-    description: 'What a person says of a call whose outcome is unknown.',
+    description: 'The outcome that a person sets for a tool call with status UNKNOWN.',
     values: described(resolutions, {
-      SUCCEEDED: 'It took effect.',
-      FAILED: 'It did not take effect, or failed.',
-      RUN_AGAIN: 'Send it once more, under the same Idempotency-Key.',
+      SUCCEEDED: 'The call took effect.',
+      FAILED: 'The call did not take effect, or failed.',
+      RUN_AGAIN: 'The call is sent once more, with the same Idempotency-Key.',
     }),
   })
 }
 
 export function attemptType({ builder }: Refs, Status: EnumOf<ToolCallStatus>) {
   return builder.objectRef<ToolCallAttempt>('ToolCallAttempt').implement({
-    description: 'One time that a call was sent.',
+    description: 'One attempt to send a tool call.',
     fields: (t) => ({
-      attempt: t.exposeInt('attempt', { description: 'Counts from 1.' }),
+      attempt: t.exposeInt('attempt', { description: 'The number of the attempt, from 1.' }),
       idempotencyKey: t.exposeString('idempotencyKey', {
-        description: 'What the outside world heard as Idempotency-Key.',
+        description: 'The Idempotency-Key that the tool received.',
       }),
       startedAt: t.field({
         type: 'DateTime',
-        description: 'When it was committed as sent.',
+        description: 'When the attempt was committed, just before the call was sent.',
         resolve: (attempt) => new Date(attempt.startedAt),
       }),
       endedAt: t.field({
         type: 'DateTime',
         nullable: true,
         description:
-          'When its outcome was committed; null while it is under way, or when its process went away.',
+          'When the outcome was committed; null while the attempt runs, or when its process stopped.',
         resolve: (attempt) => (attempt.endedAt ? new Date(attempt.endedAt) : null),
       }),
       outcome: t.field({
         type: Status,
         nullable: true,
-        description: 'SUCCEEDED, ERRORED or UNKNOWN; null without an end.',
+        description: 'The outcome: SUCCEEDED, ERRORED or UNKNOWN; null when endedAt is null.',
         resolve: (attempt) => attempt.outcome ?? null,
       }),
       errorCode: t.string({
         nullable: true,
-        description: 'Why it failed, for programs.',
+        description: 'The stable code of the failure for programs; null when the attempt did not fail.',
         resolve: (attempt) => attempt.errorCode ?? null,
       }),
     }),
@@ -63,23 +63,30 @@ export function addResolve(refs: Refs, Outcome: EnumOf<Resolution>): void {
   addMutation(refs, {
     name: 'resolveUnknownCall',
     description:
-      'Says what became of a call whose outcome is unknown, or lets it run again. Later steps of its thread see the new result.',
+      'Sets the outcome of a tool call with status UNKNOWN, or runs it again; later steps of its thread see ' +
+      'the new result. Permission: toolCalls:Resolve.',
     input: builder.inputType('ResolveUnknownCallInput', {
-      description: 'What a person found out.',
+      description: 'The outcome that a person found out.',
       fields: (t) => ({
-        toolCallId: t.id({ required: true, description: 'Begins with call_. Its status is UNKNOWN.' }),
-        outcome: t.field({ type: Outcome, required: true, description: 'What became of it.' }),
+        toolCallId: t.id({
+          required: true,
+          description: 'The id of the tool call; it begins with call_. The status must be UNKNOWN.',
+        }),
+        outcome: t.field({ type: Outcome, required: true, description: 'The outcome to set, or RUN_AGAIN.' }),
         output: t.field({
           type: 'JSON',
-          description: 'The output, or with FAILED the error; not with RUN_AGAIN.',
+          description: 'The output of the call, or the error for FAILED. Not allowed with RUN_AGAIN.',
         }),
-        reason: t.string({ description: 'For the audit, at most 2,000 characters.' }),
+        reason: t.string({ description: 'The reason, kept in the audit; at most 2,000 characters.' }),
       }),
     }),
     payload: builder.objectRef<{ toolCall: ToolCall }>('ResolveUnknownCallPayload').implement({
-      description: 'The call.',
+      description: 'The resolved tool call.',
       fields: (t) => ({
-        toolCall: t.expose('toolCall', { type: refs.ToolCall, description: 'The call as it stands now.' }),
+        toolCall: t.expose('toolCall', {
+          type: refs.ToolCall,
+          description: 'The tool call after the mutation.',
+        }),
       }),
     }),
     errors: ['NotFoundError', 'ConflictError'],

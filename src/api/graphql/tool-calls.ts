@@ -1,12 +1,11 @@
-/** Tool calls on the wire, and the direct call. */
-import { callTool, type CallToolInput } from '../../domain/calls/index.ts'
+/** Tool calls in GraphQL: the object type and the queries. */
 import { masked } from '../../domain/tools/index.ts'
-import { listToolCalls, toolCallStatuses, type ToolCall } from '../../domain/tool-calls/index.ts'
+import { listToolCalls, toolCallStatuses } from '../../domain/tool-calls/index.ts'
 import { actionMark, listOf, shown } from './action-mark.ts'
+import { addCallTool } from './call-tool.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'
 import type { FileTypes } from './files.ts'
-import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 import { addResolve, attemptType, resolutionEnum } from './tool-call-ledger.ts'
 
@@ -14,39 +13,49 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
   const { builder } = refs
   const Status = builder.enumType('ToolCallStatus', {
     description:
-      'What became of a call. The first five are open, the others are final; UNKNOWN until a person resolves it.',
+      'The status of a tool call. PROPOSED, AWAITING_APPROVAL, APPROVED, EXECUTING and AWAITING_CLIENT are ' +
+      'open, the others final, except that a person may resolve UNKNOWN.',
     values: described(toolCallStatuses, statusDescriptions),
   })
   const Source = builder.enumType('ToolCallSource', {
-    description: 'Where a call came from.',
+    description: 'The origin of a tool call.',
     values: {
-      GENERATION: { description: 'A model asked for it.' },
-      DIRECT: { description: 'callTool.' },
-      BRIDGE: { description: 'An MCP client, through an agent.' },
+      GENERATION: { description: 'The model of a generation requested the call.' },
+      DIRECT: { description: 'A caller requested the call with callTool.' },
+      BRIDGE: { description: 'An MCP client requested the call through an agent.' },
     },
   })
   const ResolutionEnum = resolutionEnum(refs)
   const Attempt = attemptType(refs, Status)
   refs.ToolCall.implement({
-    description: 'One request to run a tool.',
+    description: 'One request to run a tool, with its result.',
     interfaces: [builder.nodeInterfaceRef()],
     isTypeOf: (value) => hasPrefix(value, 'call_'),
     fields: (t) => ({
       id: t.exposeID('id', {
-        description: 'Begins with call_. The outside world hears it as Idempotency-Key.',
+        description: 'The id of the tool call; it begins with call_. Tools receive it as Idempotency-Key.',
       }),
-      name: t.exposeString('runtimeName', { description: 'The runtime name that was called.' }),
+      name: t.exposeString('runtimeName', { description: 'The runtime name of the called tool or agent.' }),
       action: t.exposeString('action', {
         nullable: true,
-        description: 'Which action of the tool; null for a tool with one name.',
+        description: 'The name of the action; null for a tool without actions.',
       }),
-      status: t.field({ type: Status, description: 'What became of it.', resolve: (call) => call.status }),
-      source: t.field({ type: Source, description: 'Where it came from.', resolve: (call) => call.source }),
+      status: t.field({
+        type: Status,
+        description: 'The status of the call.',
+        resolve: (call) => call.status,
+      }),
+      source: t.field({
+        type: Source,
+        description: 'The origin of the call.',
+        resolve: (call) => call.source,
+      }),
       arguments: t.field({
         type: 'JSONObject',
         nullable: true,
         description:
-          'As given or edited by an approver, without presets; null when the model wrote no valid ones. writeOnly values are masked, but not while a client tool is to run with them.',
+          'The arguments without presets, as requested or as an approver edited them; null when the model ' +
+          'wrote invalid ones. writeOnly values are masked, except while the call waits for a client.',
         resolve: (call) =>
           call.arguments && call.status !== 'AWAITING_CLIENT'
             ? masked(call.arguments, call.masked)
@@ -54,11 +63,13 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
       }),
       rawArguments: t.exposeString('rawArguments', {
         nullable: true,
-        description: 'What the model wrote when it was not valid, writeOnly values masked.',
+        description:
+          'The text that the model wrote in place of valid arguments, writeOnly values masked; null when the ' +
+          'arguments are valid.',
       }),
       attachments: t.field({
         type: [refs.File],
-        description: 'Files that came with it and that still exist for this key.',
+        description: 'The files attached to the call that still exist for this API key.',
         resolve: async ({ attachments }, _args, { loaders }) => {
           const found = await Promise.all((attachments ?? []).map(({ fileId }) => loaders.files.load(fileId)))
           return found.filter((file) => file !== null)
@@ -66,37 +77,40 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
       }),
       isError: t.exposeBoolean('isError', {
         nullable: true,
-        description: 'Whether it failed; null while it is open.',
+        description: 'Whether the call failed; null while it is open.',
       }),
-      errorCode: t.exposeString('errorCode', { nullable: true, description: 'Why it failed, for programs.' }),
+      errorCode: t.exposeString('errorCode', {
+        nullable: true,
+        description: 'The stable code of the failure for programs; null when the call did not fail.',
+      }),
       content: t.field({
         type: 'JSON',
         nullable: true,
-        description: 'The result as a list of MCP content blocks; null while it is open.',
+        description: 'The result as a list of MCP content blocks; null while the call is open.',
         resolve: (call) => call.result?.content ?? null,
       }),
       structuredContent: t.field({
         type: 'JSON',
         nullable: true,
-        description: 'The same result as JSON, when there is one.',
+        description: 'The structured result as JSON; null when the tool returned none.',
         resolve: (call) => call.result?.structuredContent ?? null,
       }),
-      attempt: t.exposeInt('attempt', { description: 'Times it was sent.' }),
+      attempt: t.exposeInt('attempt', { description: 'The number of times that the call was sent.' }),
       attempts: t.expose('attempts', {
         type: [Attempt],
-        description: 'The ledger: each time it was sent, oldest first. Empty for a client call.',
+        description: 'The attempts to send the call, oldest first. Empty for a client tool.',
       }),
       approval: t.field({
         type: refs.Approval,
         nullable: true,
-        description: 'The newest approval that was asked for; null when the gate let it pass.',
+        description: 'The newest approval of the call; null when the gate let it pass.',
         resolve: (call, _args, { loaders }) =>
           call.approvalId ? loaders.approvals.load(call.approvalId) : null,
       }),
       grant: t.field({
         type: refs.Grant,
         nullable: true,
-        description: 'The grant that let it pass the gate.',
+        description: 'The grant that let the call pass the gate; null when none was needed or used.',
         resolve: (call, _args, { loaders }) => (call.grantId ? loaders.grants.load(call.grantId) : null),
       }),
       editedArguments: t.field({
@@ -107,33 +121,38 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
       resolution: t.expose('resolution', {
         type: ResolutionEnum,
         nullable: true,
-        description: 'What a person said of it when its outcome was unknown.',
+        description: 'The outcome that a person set with resolveUnknownCall; null when none was set.',
       }),
-      resolvedBy: t.exposeID('resolvedBy', { nullable: true, description: 'The key that said so.' }),
+      resolvedBy: t.exposeID('resolvedBy', {
+        nullable: true,
+        description: 'The id of the API key or person that resolved the call; null when it was not resolved.',
+      }),
       resolvedAt: t.expose('resolvedAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When it was said.',
+        description: 'When the call was resolved; null when it was not.',
       }),
       stepIndex: t.exposeInt('stepIndex', {
         nullable: true,
-        description: 'The step of the generation, from 1.',
+        description: 'The number of the step in the generation, from 1; null outside a generation.',
       }),
       toolVersion: t.exposeInt('toolVersion', {
         nullable: true,
-        description: 'The version of the tool it runs with, or of the agent that it asks.',
+        description:
+          'The version of the tool, or of the called agent, that the call runs with; null when neither exists.',
       }),
       tool: t.field({
         type: refs.Tool,
         nullable: true,
-        description: 'The tool as it is now; null when it was deleted, never existed or may not be seen.',
+        description:
+          'The tool as it is now; null when it was deleted, never existed or is hidden from this API key.',
         resolve: (call, _args, { loaders }) =>
           call.toolId && call.kind !== 'agent' ? loaders.tools.load(call.toolId) : null,
       }),
       generation: t.field({
         type: refs.Generation,
         nullable: true,
-        description: 'The generation it belongs to; null for a direct call.',
+        description: 'The generation of the call; null for a direct call.',
         resolve: (call, _args, { loaders }) =>
           call.generationId ? loaders.generations.load(call.generationId) : null,
       }),
@@ -147,72 +166,41 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
         type: refs.Agent,
         nullable: true,
         description:
-          'Of a call of an agent that is bound directly: that agent as it is now; null for a call of a tool.',
+          'The called agent as it is now, when an agent calls an agent; null for a call of a tool.',
         resolve: (call, _args, { loaders }) =>
           call.kind === 'agent' ? loaders.agents.load(call.toolId!) : null,
       }),
       child: t.field({
         type: refs.Generation,
         nullable: true,
-        description: 'The run of an agent that it waits for, and whose final answer is its result.',
+        description:
+          'The child run whose final answer is the result of the call; null for a call without one.',
         resolve: (call, _args, { loaders }) => (call.childId ? loaders.generations.load(call.childId) : null),
       }),
-      requestedBy: t.exposeID('requestedBy', { description: 'The key that asked for it.' }),
+      requestedBy: t.exposeID('requestedBy', {
+        description: 'The id of the API key or person that requested the call.',
+      }),
       deadlineAt: t.expose('deadlineAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When an open client call is given up.',
+        description: 'When the call of a client tool times out; null for a call of another tool.',
       }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was proposed.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the call was requested.' }),
       startedAt: t.expose('startedAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When it was first sent.',
+        description: 'When the call was first sent; null before that.',
       }),
       settledAt: t.expose('settledAt', {
         type: 'DateTime',
         nullable: true,
-        description: 'When it was settled.',
+        description: 'When the call was settled; null while it is open.',
       }),
     }),
   })
   addQueries(refs, Status)
   addResolve(refs, ResolutionEnum)
-  addMutation(refs, {
-    name: 'callTool',
-    action: `{ toolCall ${shown.toolCall} }`,
-    description:
-      'Calls a tool outside any generation and waits for its result. A tool that fails is a result with isError; a call that the gate stops is answered as AWAITING_APPROVAL and runs when it is approved.',
-    input: builder.inputType('CallToolInput', {
-      description: 'A call.',
-      fields: (t) => ({
-        toolId: t.id({ required: true, description: 'Begins with tool_. Any kind but client.' }),
-        action: t.string({
-          description: 'Which of its actions; required for mcp and platform tools, refused for others.',
-        }),
-        arguments: t.field({
-          type: 'JSONObject',
-          description: '{} when left out. Preset keys in it have no effect.',
-        }),
-        attachments: t.field({
-          type: [files.Attachment],
-          description: 'At most 20; an http tool gets links to them as the argument attachments.',
-        }),
-        idempotencyKey: t.string({
-          description:
-            'A repeat with the same key joins the first call. Remembered until 24 hours after it is settled.',
-        }),
-      }),
-    }),
-    payload: builder.objectRef<{ toolCall: ToolCall }>('CallToolPayload').implement({
-      description: 'The call.',
-      fields: (t) => ({
-        toolCall: t.expose('toolCall', { type: refs.ToolCall, description: 'The call with its result.' }),
-      }),
-    }),
-    errors: ['ValidationError', 'NotFoundError', 'IdempotencyConflictError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ toolCall: await callTool(ctx, input as CallToolInput) }),
-  })
+  addCallTool(refs, files)
 }
 
 function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>): void {
@@ -223,18 +211,23 @@ function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>)
       ...actionMark(shown.toolCall),
       type: refs.ToolCall,
       nullable: true,
-      description: 'A tool call by id; null when it does not exist for this key.',
-      args: { id: t.arg.id({ required: true, description: 'Begins with call_.' }) },
+      description:
+        'A tool call by id; null when it does not exist for this API key. Permission: toolCalls:Get.',
+      args: {
+        id: t.arg.id({ required: true, description: 'The id of the tool call; it begins with call_.' }),
+      },
       resolve: (_root, { id }, { loaders }) => loaders.toolCalls.load(id),
     }),
   )
   builder.queryField('unknownToolCalls', (t) =>
     t.field({
       type: connection,
-      description: 'Calls whose outcome nobody knows and nobody has resolved yet, newest first.',
+      description:
+        'The tool calls with status UNKNOWN of a project, newest first: resolveUnknownCall settles them. ' +
+        'Permission: toolCalls:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
-        toolId: t.arg.id({ description: 'Only calls of this tool.' }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        toolId: t.arg.id({ description: 'Only calls of the tool with this id.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
@@ -246,11 +239,12 @@ function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>)
     t.field({
       ...actionMark(listOf(shown.toolCall)),
       type: connection,
-      description: 'The tool calls of a project, newest first, those of generations and direct ones.',
+      description:
+        'The tool calls of a project, newest first, those of generations and direct ones. Permission: toolCalls:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         status: t.arg({ type: Status, description: 'Only calls with this status.' }),
-        toolId: t.arg.id({ description: 'Only calls of this tool.' }),
+        toolId: t.arg.id({ description: 'Only calls of the tool with this id.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
@@ -263,18 +257,19 @@ function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>)
 }
 
 const statusDescriptions: Record<(typeof toolCallStatuses)[number], string> = {
-  PROPOSED: 'Accepted, not sent yet.',
-  AWAITING_APPROVAL: 'The gate stopped it; see approval.',
-  APPROVED: 'Approved, not sent yet.',
-  EXECUTING: 'Sent, no answer yet.',
-  AWAITING_CLIENT: 'Waits for submitToolOutputs.',
-  SUCCEEDED: 'Done.',
-  ERRORED: 'Failed, or refused with a reason.',
-  INVALID: 'The arguments did not fit the schema; it was not sent.',
+  PROPOSED: 'The call is accepted and not sent yet.',
+  AWAITING_APPROVAL: 'The gate stopped the call until it is approved; see approval.',
+  APPROVED: 'The call is approved and not sent yet.',
+  EXECUTING: 'The call was sent and has no result yet.',
+  AWAITING_CLIENT: 'The call waits for the output of a client: submitToolOutputs.',
+  SUCCEEDED: 'The call returned a result without error.',
+  ERRORED: 'The call failed, or was refused with a reason.',
+  INVALID: 'The arguments do not match the schema; the call was not sent.',
   UNKNOWN:
-    'It was sent, and no final answer came, or the server stopped meanwhile: it may have taken effect, and was not repeated.',
-  REJECTED: 'A person denied it; it was not sent.',
-  EXPIRED: 'Nobody approved it in time; it was not sent.',
-  SKIPPED: 'The generation ended with its step.',
-  CANCELLED: 'The generation ended before it was answered.',
+    'The call was sent and no final result arrived, or the server stopped meanwhile. It may have taken ' +
+    'effect and is not repeated.',
+  REJECTED: 'An approver rejected the call; it was not sent.',
+  EXPIRED: 'No approver approved the call in time; it was not sent.',
+  SKIPPED: 'The generation ended with the step of the call; it was not sent.',
+  CANCELLED: 'The generation ended, or the caller withdrew the call, before it had a result.',
 }

@@ -1,4 +1,4 @@
-/** Tools on the wire. */
+/** Tools in GraphQL. */
 import {
   createTool,
   deleteTool,
@@ -9,6 +9,7 @@ import {
 } from '../../domain/tools/index.ts'
 import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, listCost, page } from './connections.ts'
+import { defaultText, type Purpose } from './described.ts'
 import type { GateTypes } from './gates.ts'
 import { mcpConfigOf } from './mcp-tools.ts'
 import { addMutation } from './mutation.ts'
@@ -24,17 +25,17 @@ export function addTools(refs: Refs, gates: GateTypes): void {
 }
 
 const kindMeanings: Record<(typeof toolKinds)[number], string> = {
-  http: 'Here: it calls an http endpoint.',
-  client: 'In the calling application: a generation pauses for its output.',
-  mcp: 'At a foreign MCP server, through here: each of its tools is one of its actions.',
-  platform: 'Here: each of its actions is one of our own operations.',
+  http: 'Gatehouse calls an HTTP endpoint.',
+  client: 'The client application runs the tool: a generation pauses until its output is submitted.',
+  mcp: 'Gatehouse calls an upstream MCP server: each tool of the server is an action.',
+  platform: 'Gatehouse runs its own operations: each is an action.',
 }
 
 function addToolQueries(refs: Refs): void {
   const { builder } = refs
   const connection = connectionOf(refs.Tool, 'Tool')
   const Kind = builder.enumType('ToolKind', {
-    description: 'Where a tool runs.',
+    description: 'The kind of a tool, which decides where calls run.',
     values: Object.fromEntries(
       toolKinds.map((kind) => [kind.toUpperCase(), { value: kind, description: kindMeanings[kind] }]),
     ) as Record<string, { value: (typeof toolKinds)[number] }>,
@@ -44,8 +45,8 @@ function addToolQueries(refs: Refs): void {
       ...actionMark(shown.tool),
       type: refs.Tool,
       nullable: true,
-      description: 'A tool by id; null when it does not exist for this key.',
-      args: { id: t.arg.id({ required: true, description: 'Begins with tool_.' }) },
+      description: 'A tool by id; null when it does not exist for this API key. Permission: tools:Get.',
+      args: { id: t.arg.id({ required: true, description: 'The id of the tool; it begins with tool_.' }) },
       resolve: (_root, { id }, { loaders }) => loaders.tools.load(id),
     }),
   )
@@ -53,9 +54,9 @@ function addToolQueries(refs: Refs): void {
     t.field({
       ...actionMark(listOf(shown.tool)),
       type: connection,
-      description: 'The tools of a project, newest first.',
+      description: 'The tools of a project, newest first. Permission: tools:List.',
       args: {
-        projectId: t.arg.id({ description: "The project; the key's own when left out." }),
+        projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         kind: t.arg({ type: Kind, description: 'Only tools of this kind.' }),
         ...t.arg.connectionArgs(),
       },
@@ -72,57 +73,77 @@ interface ToolInputs extends ReturnType<typeof addToolTypes> {
 
 function addToolMutations(refs: Refs, inputs: ToolInputs): void {
   const { builder } = refs
-  const shared = (t: Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0]) => ({
-    title: t.string({ description: 'A name for people.' }),
-    description: t.string({ description: 'What the model reads to choose the tool.' }),
+  const shared = (t: Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0], purpose: Purpose) => ({
+    title: t.string({ description: `The display name of the tool. ${defaultText(purpose, 'none')}` }),
+    description: t.string({
+      description: `The description that the model reads to choose the tool. ${defaultText(purpose, 'none')}`,
+    }),
     presetParameters: t.field({
       type: 'JSONObject',
-      description: 'Fixed arguments by top-level name: hidden, and always ours.',
+      description:
+        'Fixed arguments by top-level name: hidden from models and clients, and not to be overridden. ' +
+        `${defaultText(purpose, 'none')}`,
     }),
     outputSchema: t.field({
       type: 'JSONSchema',
-      description: 'What a structured result must fit; one that does not is an error result.',
+      description:
+        'The JSON Schema of a structured result; a result that does not match becomes an error. ' +
+        `${defaultText(purpose, 'none')}`,
     }),
-    annotations: t.field({ type: inputs.AnnotationsInput, description: 'Hints in the words of MCP.' }),
+    annotations: t.field({
+      type: inputs.AnnotationsInput,
+      description: `Hints about the behaviour of the tool, as in MCP. ${defaultText(purpose, 'none')}`,
+    }),
     timeoutMs: t.int({
-      description: "Milliseconds for one call, 1 to 600,000; the installation's default when left out.",
+      description:
+        'Maximum time of one call in milliseconds, 1 to 600,000. ' +
+        `${defaultText(purpose, 'that of the installation')}`,
     }),
     idempotent: t.boolean({
-      description: 'Whether a call may be repeated after a crash; by method and annotations when left out.',
+      description: `Whether a call may be repeated after a crash. ${defaultText(purpose, 'by method and annotations')}`,
     }),
     task: t.field({
       type: inputs.TaskInput,
-      description: 'How calls over MCP become tasks; as they may when left out.',
+      description: `How calls over MCP become tasks. ${defaultText(purpose, 'mode OPTIONAL')}`,
     }),
     agentsOnly: t.boolean({
       description:
-        'True: callTool is refused, so that the gate of an agent cannot be gone around. False when left out.',
+        'Whether only agents may call the tool: callTool is refused, so that the gate of an agent applies. ' +
+        `${defaultText(purpose, 'false')}`,
     }),
     gate: t.field({
       type: inputs.GateInput,
-      description: 'When a human must agree; left out: for tools with destructiveHint, else never.',
+      description:
+        'The policy that stops calls for approval. ' +
+        `${defaultText(purpose, 'every call with destructiveHint, else no call')}`,
     }),
   })
   const payload = (name: string) =>
     builder.objectRef<{ tool: Tool }>(name).implement({
-      description: 'The tool as it stands now.',
-      fields: (t) => ({ tool: t.expose('tool', { type: refs.Tool, description: 'The tool.' }) }),
+      description: 'The tool after the mutation; a deleted one as it was before.',
+      fields: (t) => ({
+        tool: t.expose('tool', { type: refs.Tool, description: 'The tool after the mutation.' }),
+      }),
     })
   addMutation(refs, {
     name: 'createTool',
     action: `{ tool ${shown.tool} }`,
-    description:
-      'Saves a new tool. Everything is checked first: schemas compile, names are legal, the address may be reached.',
+    description: 'Creates a tool after checking its schemas, names and URL. Permission: tools:Create.',
     input: builder.inputType('CreateToolInput', {
-      description: 'A new tool.',
+      description: 'The tool to create.',
       fields: (t) => ({
-        projectId: t.id({ description: "The project; the key's own when left out." }),
+        projectId: t.id({ description: 'The id of the project. Default: the project of the API key.' }),
         name: t.string({
           required: true,
-          description: 'Matches ^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$, unique in the project.',
+          description:
+            'The name of the tool, unique in the project; it matches ^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$.',
         }),
-        ...shared(t),
-        config: t.field({ type: inputs.Config, required: true, description: 'What kind of tool it is.' }),
+        ...shared(t, 'create'),
+        config: t.field({
+          type: inputs.Config,
+          required: true,
+          description: 'The kind of the tool with its settings.',
+        }),
       }),
     }),
     payload: payload('CreateToolPayload'),
@@ -134,17 +155,24 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
   addMutation(refs, {
     name: 'updateTool',
     action: `{ tool ${shown.tool} }`,
-    description: 'Changes what is given, keeps the rest, and makes a new version. null takes a value away.',
+    description:
+      'Changes the given fields of a tool, keeps the others and increments the version. Permission: ' +
+      'tools:Update, and gates:Update for its gates.',
     input: builder.inputType('UpdateToolInput', {
-      description: 'Changes of a tool.',
+      description: 'The changes of a tool: fields that are left out keep their values.',
       fields: (t) => ({
-        id: t.id({ required: true, description: 'Begins with tool_.' }),
+        id: t.id({ required: true, description: 'The id of the tool; it begins with tool_.' }),
         expectedVersion: t.int({
-          description: 'Refuses with ConflictError when the tool has another version.',
+          description:
+            'The version to change: with another current version the mutation returns ConflictError. ' +
+            'Default: any version.',
         }),
-        name: t.string({ description: 'A new name.' }),
-        ...shared(t),
-        config: t.field({ type: inputs.Config, description: 'A new config of the same kind.' }),
+        name: t.string({ description: 'The new name of the tool, unique in the project.' }),
+        ...shared(t, 'update'),
+        config: t.field({
+          type: inputs.Config,
+          description: 'The new settings; the kind must be the same. Default: unchanged.',
+        }),
       }),
     }),
     payload: payload('UpdateToolPayload'),
@@ -156,10 +184,12 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
   addMutation(refs, {
     name: 'deleteTool',
     action: `{ tool ${shown.tool} }`,
-    description: 'Deletes a tool. Calls already proposed run to their end.',
+    description: 'Deletes a tool; calls that were requested before still run. Permission: tools:Delete.',
     input: builder.inputType('DeleteToolInput', {
       description: 'The tool to delete.',
-      fields: (t) => ({ id: t.id({ required: true, description: 'Begins with tool_.' }) }),
+      fields: (t) => ({
+        id: t.id({ required: true, description: 'The id of the tool; it begins with tool_.' }),
+      }),
     }),
     payload: payload('DeleteToolPayload'),
     errors: ['NotFoundError'],
@@ -169,7 +199,7 @@ function addToolMutations(refs: Refs, inputs: ToolInputs): void {
 
 type ConfigInput = ReturnType<typeof addToolKinds>['$inferInput']
 
-/** The domain spells the configuration of a foreign MCP server otherwise. */
+/** Converts the config to that of the domain, where an mcp tool has another shape. */
 function configOf(config: ConfigInput) {
   return { ...config, mcp: config.mcp ? mcpConfigOf(config.mcp) : config.mcp }
 }

@@ -1,8 +1,8 @@
-/** Upstreams on the wire: how the server behind an mcp tool is, what it offers, and how it is connected. */
+/** Upstreams in GraphQL: the status and catalog of the server behind an mcp tool, and the mutations that connect it. */
 import {
   connectUpstream,
   disconnectUpstream,
-  lookAtUpstream,
+  refreshUpstreamNow,
   tryUpstream,
   upstreamStatuses,
   type Catalog,
@@ -17,7 +17,7 @@ import { authOf, type addUpstreamAuth } from './upstream-auth.ts'
 
 type Upstream = UpstreamState & { catalog: Catalog }
 
-/** Adds everything about upstreams; `Auth` is the input that says how to prove who we are. */
+/** Adds the types and mutations of upstreams. `Auth` is the input type of the OAuth settings. */
 export function addUpstreams(refs: Refs, Auth: UpstreamAuthInput): void {
   const shared = addShared(refs)
   addUpstreamType(refs, shared)
@@ -32,34 +32,39 @@ type Shared = ReturnType<typeof addShared>
 function addShared({ builder }: Refs) {
   return {
     Status: builder.enumType('UpstreamStatus', {
-      description: 'How a foreign MCP server is.',
+      description: 'The connection status of an upstream MCP server.',
       values: described(upstreamStatuses, {
-        PENDING: 'It has not been looked at yet.',
-        CONNECTED: 'It answered at the last look.',
-        DEGRADED: 'It does not answer; the list of its tools is an older one.',
-        UNREACHABLE: 'It does not answer, and never gave a list.',
-        AUTHORIZATION_REQUIRED: 'It wants to be authorized: see the error, or connectUpstream.',
+        PENDING: 'The server has not been discovered yet.',
+        CONNECTED: 'The server responded at the last discovery.',
+        DEGRADED: 'The server does not respond; its list of tools is from an earlier discovery.',
+        UNREACHABLE: 'The server does not respond and has never returned a list of tools.',
+        AUTHORIZATION_REQUIRED: 'The server requires authorization: see the error, or connectUpstream.',
       }),
     }),
     Fault: builder.objectRef<{ code: string; message: string }>('UpstreamFault').implement({
-      description: 'What went wrong with a server.',
+      description: 'The failure of a request to an upstream MCP server.',
       fields: (t) => ({
-        code: t.exposeString('code', { description: 'For programs, as `timeout` or `unreachable`.' }),
-        message: t.exposeString('message', { description: 'For people.' }),
+        code: t.exposeString('code', {
+          description: 'The stable code of the failure for programs, such as `timeout` or `unreachable`.',
+        }),
+        message: t.exposeString('message', { description: 'An explanation of the failure for people.' }),
       }),
     }),
     Era: builder.enumType('UpstreamEra', {
-      description: 'Which protocol a server speaks.',
+      description: 'The family of MCP revisions that an upstream server speaks.',
       values: {
-        MODERN: { value: 'modern', description: '2026-07-28 and later: without sessions.' },
-        LEGACY: { value: 'legacy', description: '2024-11-05 to 2025-11-25: begins with initialize.' },
+        MODERN: { value: 'modern', description: 'MCP 2026-07-28 and later: requests without sessions.' },
+        LEGACY: {
+          value: 'legacy',
+          description: 'MCP 2024-11-05 to 2025-11-25: sessions that begin with initialize.',
+        },
       } as const,
     }),
     Transport: builder.enumType('UpstreamTransport', {
-      description: 'How messages go to a server.',
+      description: 'The MCP transport to an upstream server.',
       values: {
-        STREAMABLE_HTTP: { value: 'streamable-http', description: 'Streamable HTTP.' },
-        SSE: { value: 'sse', description: 'The older HTTP with SSE.' },
+        STREAMABLE_HTTP: { value: 'streamable-http', description: 'The Streamable HTTP transport.' },
+        SSE: { value: 'sse', description: 'The older HTTP with SSE transport.' },
       } as const,
     }),
   }
@@ -68,64 +73,79 @@ function addShared({ builder }: Refs) {
 function addUpstreamType(refs: Refs, { Status, Fault, Era, Transport }: Shared): void {
   const { builder } = refs
   const UpstreamTool = builder.objectRef<UpstreamTool>('UpstreamTool').implement({
-    description: 'A tool as its server describes it, cleaned of what nobody can see.',
+    description: 'A tool as its upstream server describes it, without invisible characters.',
     fields: (t) => ({
-      name: t.exposeString('name', { description: 'As the server calls it.' }),
-      title: t.exposeString('title', { nullable: true, description: 'A name for people.' }),
-      description: t.exposeString('description', { description: 'In the words of the server.' }),
+      name: t.exposeString('name', { description: 'The name of the tool at the server.' }),
+      title: t.exposeString('title', {
+        nullable: true,
+        description: 'The display name of the tool; null when the server gives none.',
+      }),
+      description: t.exposeString('description', { description: 'The description that the server gives.' }),
       hash: t.exposeString('hash', {
-        description: 'Of name, description, schemas and annotations: another one is another tool.',
+        description: 'A hash of name, description, schemas and annotations; a new hash means a changed tool.',
       }),
     }),
   })
   const moment = { type: 'DateTime', nullable: true } as const
   const Upstream = builder.objectRef<Upstream>('Upstream').implement({
-    description: 'The server behind an mcp tool, as it was seen last. Reading it waits for nobody.',
+    description:
+      'The server behind an mcp tool as of the last discovery. Reading it sends no request to the server.',
     fields: (t) => ({
-      status: t.expose('status', { type: Status, description: 'How it is.' }),
-      lastSeenAt: t.expose('lastSeenAt', { ...moment, description: 'When it answered last.' }),
-      refreshedAt: t.expose('refreshedAt', { ...moment, description: 'When its lists were read last.' }),
+      status: t.expose('status', { type: Status, description: 'The connection status of the server.' }),
+      lastSeenAt: t.expose('lastSeenAt', {
+        ...moment,
+        description: 'When the server last responded; null when it never did.',
+      }),
+      refreshedAt: t.expose('refreshedAt', {
+        ...moment,
+        description: 'When the lists of the server were last read; null when they never were.',
+      }),
       error: t.expose('error', {
         type: Fault,
         nullable: true,
-        description: 'What went wrong at the last look; null when nothing did.',
+        description: 'The failure of the last discovery; null when it succeeded.',
       }),
-      era: t.expose('era', { type: Era, nullable: true, description: 'Null while nobody has found out.' }),
+      era: t.expose('era', {
+        type: Era,
+        nullable: true,
+        description: 'The protocol that the server speaks; null before the first discovery.',
+      }),
       transport: t.expose('transport', {
         type: Transport,
         nullable: true,
-        description: 'Null while nobody has found out.',
+        description: 'The transport to the server; null before the first discovery.',
       }),
       serverName: t.string({
         nullable: true,
-        description: 'What it calls itself.',
+        description: 'The name that the server gives itself; null when it gives none.',
         resolve: ({ catalog }) => catalog.server?.name ?? null,
       }),
       serverVersion: t.string({
         nullable: true,
-        description: 'The version that it gives of itself.',
+        description: 'The version that the server gives itself; null when it gives none.',
         resolve: ({ catalog }) => catalog.server?.version ?? null,
       }),
       instructions: t.string({
         nullable: true,
-        description: 'What it wants its callers to know, in its own words.',
+        description: 'The instructions that the server gives to its clients; null when it gives none.',
         resolve: ({ catalog }) => catalog.server?.instructions ?? null,
       }),
       tools: t.field({
         type: [UpstreamTool],
-        description: 'Everything it offers, by name, at most 1,000; what is served of it are the actions.',
+        description:
+          'All tools of the server by name, at most 1,000. McpTool.actions has those that are served.',
         resolve: ({ catalog }) => catalog.tools,
       }),
       promptCount: t.int({
-        description: 'Prompts it offers.',
+        description: 'The number of prompts of the server.',
         resolve: ({ catalog }) => catalog.prompts.length,
       }),
       resourceCount: t.int({
-        description: 'Resources it offers, templates not counted.',
+        description: 'The number of resources of the server, without resource templates.',
         resolve: ({ catalog }) => catalog.resources.length,
       }),
       notes: t.stringList({
-        description: 'What was left out of its lists, and why; at most 50.',
+        description: 'Entries of the lists of the server that were left out, with the reason; at most 50.',
         resolve: ({ catalog }) => catalog.notes,
       }),
     }),
@@ -134,7 +154,7 @@ function addUpstreamType(refs: Refs, { Status, Fault, Era, Transport }: Shared):
     t.field({
       type: Upstream,
       nullable: true,
-      description: 'The server behind it; null when the tool was deleted meanwhile.',
+      description: 'The server behind the tool; null when the tool was deleted meanwhile.',
       resolve: (tool, _args, { loaders }) => loaders.upstreams.load(tool.id),
     }),
   )
@@ -145,16 +165,18 @@ function addOperations(refs: Refs): void {
   const only = (name: string, description: string) =>
     builder.inputType(name, {
       description,
-      fields: (t) => ({ toolId: t.id({ required: true, description: 'The mcp tool.' }) }),
+      fields: (t) => ({
+        toolId: t.id({ required: true, description: 'The id of the mcp tool; it begins with tool_.' }),
+      }),
     })
   const toolPayload = (name: string) =>
     builder.objectRef<{ toolId: string }>(name).implement({
-      description: 'The tool, with its upstream as it is now.',
+      description: 'The tool after the mutation, with its upstream.',
       fields: (t) => ({
         tool: t.field({
           type: refs.Tool,
           nullable: true,
-          description: 'The tool; null when this key may not see it.',
+          description: 'The mcp tool; null when it is hidden from this API key.',
           resolve: ({ toolId }, _args, { loaders }) => loaders.tools.load(toolId),
         }),
       }),
@@ -162,22 +184,24 @@ function addOperations(refs: Refs): void {
   addMutation(refs, {
     name: 'refreshUpstream',
     description:
-      'Reads the lists of the server behind an mcp tool now. One that does not answer shows in its status.',
-    input: only('RefreshUpstreamInput', 'Whose server to look at.'),
+      'Reads the lists of the server behind an mcp tool now; a failure shows in its status. Permission: tools:Connect.',
+    input: only('RefreshUpstreamInput', 'The mcp tool whose server is read.'),
     payload: toolPayload('RefreshUpstreamPayload'),
     errors: ['NotFoundError'],
-    run: async (ctx, { toolId }) => (await lookAtUpstream(ctx, { toolId }), { toolId }),
+    run: async (ctx, { toolId }) => (await refreshUpstreamNow(ctx, { toolId }), { toolId }),
   })
   addMutation(refs, {
     name: 'connectUpstream',
-    description: 'Begins a login at the authorization server of an upstream, for a person with a browser.',
-    input: only('ConnectUpstreamInput', 'What to log in for.'),
+    description:
+      'Starts a login of a person at the authorization server of an upstream. Permission: tools:Connect.',
+    input: only('ConnectUpstreamInput', 'The mcp tool to log in for.'),
     payload: builder.objectRef<{ url: string }>('ConnectUpstreamPayload').implement({
-      description: 'Where to go.',
+      description: 'The URL at which the login begins.',
       fields: (t) => ({
         url: t.exposeString('url', {
           description:
-            'Open it in a browser within ten minutes: it shows what the login is for, and goes on when you confirm it. The login works once, in that browser.',
+            'The URL to open in a browser within ten minutes; the page asks for confirmation first. The ' +
+            'login works once, in that browser only.',
         }),
       }),
     }),
@@ -186,8 +210,10 @@ function addOperations(refs: Refs): void {
   })
   addMutation(refs, {
     name: 'disconnectUpstream',
-    description: 'Forgets the tokens of an upstream, its registration and its logins.',
-    input: only('DisconnectUpstreamInput', 'What to disconnect.'),
+    description:
+      'Deletes the OAuth tokens, the client registration and the pending logins of an upstream. Permission: ' +
+      'tools:Connect.',
+    input: only('DisconnectUpstreamInput', 'The mcp tool whose server is disconnected.'),
     payload: toolPayload('DisconnectUpstreamPayload'),
     errors: ['NotFoundError'],
     run: async (ctx, { toolId }) => (await disconnectUpstream(ctx, { toolId }), { toolId }),
@@ -198,28 +224,54 @@ function addTrial(refs: Refs, { Status, Fault, Era, Transport }: Shared, Auth: U
   const { builder } = refs
   addMutation(refs, {
     name: 'testUpstream',
-    description: 'Connects to a foreign MCP server as an mcp tool would, lists its tools, and keeps nothing.',
+    description:
+      'Connects to an upstream MCP server as an mcp tool would and lists its tools; nothing is stored. ' +
+      'Permission: tools:Create.',
     input: builder.inputType('TestUpstreamInput', {
-      description: 'How to reach it; as in McpToolConfigInput.',
+      description: 'The connection to test; the fields are those of McpToolConfigInput.',
       fields: (t) => ({
-        projectId: t.id({ description: "The project whose secrets are used; the key's own when left out." }),
+        projectId: t.id({
+          description: 'The id of the project whose secrets are used. Default: the project of the API key.',
+        }),
         url: t.string({
           required: true,
-          description: 'Absolute; {{secret:NAME}} behind the host is filled in.',
+          description:
+            'The absolute URL of the server. {{secret:NAME}} after the host is replaced by the secret.',
         }),
-        headers: t.field({ type: 'JSONObject', description: 'Static headers by name.' }),
-        auth: t.field({ type: Auth, description: 'How to prove who we are.' }),
+        headers: t.field({
+          type: 'JSONObject',
+          description: 'Static headers by name. {{secret:NAME}} in a value is replaced by the secret.',
+        }),
+        auth: t.field({
+          type: Auth,
+          description: 'How Gatehouse authenticates to the server (OAuth). Default: no authentication.',
+        }),
       }),
     }),
     payload: builder.objectRef<Trial>('TestUpstreamPayload').implement({
-      description: 'What the trial found.',
+      description: 'The result of the connection test.',
       fields: (t) => ({
-        ok: t.exposeBoolean('ok', { description: 'Whether it answered as it should.' }),
-        status: t.expose('status', { type: Status, description: 'The status that the tool would have.' }),
-        error: t.expose('error', { type: Fault, nullable: true, description: 'What went wrong.' }),
-        era: t.expose('era', { type: Era, nullable: true, description: 'The protocol it speaks.' }),
-        transport: t.expose('transport', { type: Transport, nullable: true, description: 'How.' }),
-        tools: t.exposeStringList('tools', { description: 'Names of its tools.' }),
+        ok: t.exposeBoolean('ok', { description: 'Whether the server responded as an MCP server.' }),
+        status: t.expose('status', {
+          type: Status,
+          description: 'The status that an mcp tool with this connection would have.',
+        }),
+        error: t.expose('error', {
+          type: Fault,
+          nullable: true,
+          description: 'The failure; null when the test succeeded.',
+        }),
+        era: t.expose('era', {
+          type: Era,
+          nullable: true,
+          description: 'The protocol that the server speaks; null when it is unknown.',
+        }),
+        transport: t.expose('transport', {
+          type: Transport,
+          nullable: true,
+          description: 'The transport to the server; null when it is unknown.',
+        }),
+        tools: t.exposeStringList('tools', { description: 'The names of the tools of the server.' }),
       }),
     }),
     errors: ['NotFoundError'],

@@ -1,4 +1,4 @@
-/** The variables of an operation: measured before anything is made of them, then judged up to the first few faults. */
+/** Validates the variables of an operation: first the length of lists, then the types, up to a maximum of faults. */
 import {
   coerceInputValue,
   getNamedType,
@@ -15,16 +15,16 @@ import {
 import type { Issue } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 
-/** Entries of one list, entries of all lists together, and faults after which nobody looks for more. */
+/** Maximum entries of one list and of all lists together, and the number of faults after which validation stops. */
 export const variableLimits = { listItems: 1000, items: 5000, issues: 20 }
 
-/** Thrown to leave a walk; holds nothing. */
+/** Thrown to end a walk early. */
 class Enough extends Error {}
 
 /**
- * The faults of the variables, at most `variableLimits.issues`; empty when they fit. Lists inside JSON values are not
- * counted: nothing is made of their entries. graphql-js refuses the same values, but looks at all of them first and
- * repeats them in its message: a secret of a wrong type would be told.
+ * The faults of the variables, at most `variableLimits.issues`; empty when they are valid. Lists inside JSON values are
+ * not counted, because their entries are not coerced. graphql-js refuses the same values, but validates all of them
+ * first and repeats them in its message, so that a secret of a wrong type would be disclosed.
  */
 export function variableFaults(
   schema: GraphQLSchema,
@@ -56,7 +56,10 @@ export function variableFaults(
   return issues
 }
 
-/** Counts the entries of lists where the schema has lists. A list that is too long is a fault and not looked into. */
+/**
+ * Counts the entries of lists where the schema has lists. A list that is too long is a fault, and its entries are
+ * skipped.
+ */
 function measure(
   value: unknown,
   type: GraphQLInputType,
@@ -83,12 +86,12 @@ function measure(
   }
 }
 
-/** These speak of the schema only; every other message of a scalar or an enum repeats the value. */
-const aboutTheSchema =
+/** Messages of graphql-js that name the schema only; every other message of a scalar or an enum repeats the value. */
+const schemaMessage =
   /^(?:Expected non-nullable type |Expected type "\w+" to be |Expected JSON of |Field "|Exactly one )/
 
 function ruleOf(message: string, type: GraphQLInputType): string {
-  if (aboutTheSchema.test(message)) return message.replace(/ Did you mean .*$/s, '').slice(0, 200)
+  if (schemaMessage.test(message)) return message.replace(/ Did you mean .*$/s, '').slice(0, 200)
   const named = getNamedType(type)
   if (!isEnumType(named)) return `must be a ${named.name}`
   return `must be one of ${named

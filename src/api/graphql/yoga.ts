@@ -1,4 +1,4 @@
-/** The GraphQL server over HTTP and SSE: Yoga with everything hardened that is open by default. */
+/** GraphQL over HTTP and SSE: Yoga with secure settings in place of its open defaults. */
 import { blockFieldSuggestionsPlugin } from '@escape.tech/graphql-armor-block-field-suggestions'
 import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
 import { maxDirectivesPlugin } from '@escape.tech/graphql-armor-max-directives'
@@ -14,18 +14,18 @@ import { operationGuard } from './operation-guard.ts'
 import { pageHeaders, renderPage } from './page.ts'
 import { schemaOf } from './schema.ts'
 
-/** Bounds on a document, beside those on its cost (operationLimits). */
+/** Limits of a document, in addition to those of its cost (operationLimits). */
 const documentLimits = { tokens: 2000, aliases: 30, directives: 50 }
 
 export interface YogaOptions {
   log: Log
   graphiql: boolean
   corsOrigins: string[]
-  /** Whether introspection wants a key. */
+  /** Whether introspection requires authentication. */
   production: boolean
 }
 
-/** What a newcomer finds in GraphiQL. */
+/** The default query of GraphiQL. */
 const firstQuery = `# Put this under Headers, with the key that the server printed, then press the button:
 # { "authorization": "Bearer gh_..." }
 {
@@ -37,7 +37,7 @@ const firstQuery = `# Put this under Headers, with the key that the server print
 
 export type Yoga = ReturnType<typeof makeYoga>
 
-/** Makes the server. It is mounted at /graphql; sockets use the same limits through `getEnveloped`. */
+/** Creates the server for /graphql. Sockets apply the same limits through `getEnveloped`. */
 export function makeYoga(options: YogaOptions) {
   const { log, corsOrigins } = options
   const page = options.graphiql
@@ -57,7 +57,7 @@ export function makeYoga(options: YogaOptions) {
       corsOrigins.length > 0 ? { origin: corsOrigins, credentials: false, methods: ['POST', 'GET'] } : false,
     maskedErrors: { maskError: (error) => maskError(error, log) },
     plugins: [
-      refusedAtTheDoor(),
+      earlyRefusals(),
       caller(),
       jsonOnly(),
       pageHeaders(page),
@@ -66,9 +66,9 @@ export function makeYoga(options: YogaOptions) {
       maxAliasesPlugin({ n: documentLimits.aliases }),
       maxDirectivesPlugin({ n: documentLimits.directives }),
       blockFieldSuggestionsPlugin({ mask: '' }),
-      plainFaults(),
+      documentFaults(),
       operationGuard(log, options.production),
-      boundedAnswers(log),
+      boundedResponses(log),
       costReport(),
       quotaHeaders(),
       feedCursorFirst(),
@@ -76,8 +76,10 @@ export function makeYoga(options: YogaOptions) {
   })
 }
 
-/** Answers what was refused before its body was read, with the headers for browsers as everything else. */
-function refusedAtTheDoor(): Plugin {
+/**
+ * Responds to requests that were refused before their body was read. As a plugin, so that they get CORS headers too.
+ */
+function earlyRefusals(): Plugin {
   return {
     onRequest({ request, serverContext, fetchAPI, endResponse }) {
       const { refusal } = serverContext as ServerContext
@@ -99,18 +101,18 @@ function refusedAtTheDoor(): Plugin {
   }
 }
 
-/** Puts what resolvers need into the context. */
+/** Adds the prepared context to that of Yoga. */
 function caller(): Plugin<ServerContext & YogaInitialContext> {
   return {
     onContextBuilding({ context }) {
-      // Yoga's own way copies values: ctx would be asked for when nobody needs it, and loaders could not be renewed.
+      // Yoga would copy the values: that reads ctx when no resolver needs it, and freezes loaders that must be renewed.
       Object.defineProperties(context, Object.getOwnPropertyDescriptors(context.prepared!))
     },
   }
 }
 
-/** Faults of a document reach the caller without the values in it. */
-function plainFaults(): Plugin {
+/** Removes literal values and suggestions from faults of a document. */
+function documentFaults(): Plugin {
   return {
     onParse:
       () =>
@@ -125,8 +127,8 @@ function plainFaults(): Plugin {
 }
 
 /**
- * What an operation reads must not be older than its feedCursor, or what happened in between would be in neither. So the
- * place is taken before the first resolver runs; without it the field fails by itself.
+ * Reads the position of feedCursor before the first resolver runs. A later position would lose the events between what
+ * the operation read and the cursor.
  */
 function feedCursorFirst(): Plugin<GraphQLContext> {
   return {
@@ -137,14 +139,14 @@ function feedCursorFirst(): Plugin<GraphQLContext> {
       try {
         context.newestPosition = await newestPosition(context.ctx)
       } catch {
-        // Nobody is asking, or the database is away: the resolvers say so.
+        // No valid credentials, or no database: the resolvers report it.
       }
     },
   }
 }
 
-/** An answer beyond its budget is an error in its place, over every transport. */
-function boundedAnswers(log: Log): Plugin<GraphQLContext> {
+/** Replaces a response that exceeds its budget by an error, on every transport. */
+function boundedResponses(log: Log): Plugin<GraphQLContext> {
   type Done = { result: unknown; setResult(result: unknown): void }
   const boundedBy =
     ({ answer }: GraphQLContext) =>
@@ -164,7 +166,7 @@ function isStream(result: unknown): boolean {
   return typeof result === 'object' && result !== null && Symbol.asyncIterator in result
 }
 
-/** A form of another site cannot send JSON without asking first, so nothing else is taken. */
+/** Accepts JSON only: a form of another site cannot send it without a CORS preflight. */
 function jsonOnly(): Plugin {
   return {
     onRequest({ request, fetchAPI, endResponse }) {
@@ -179,7 +181,7 @@ function jsonOnly(): Plugin {
   }
 }
 
-/** Proxies must not gather a stream before they pass it on. */
+/** Tells proxies not to buffer an event stream. */
 function sseHeaders(): Plugin {
   return {
     onResponse({ response }) {

@@ -1,16 +1,16 @@
-/** Bodies of requests: read within a limit and a budget for all of them, or refused without being kept. */
+/** Request bodies: read within a limit for each and a memory budget for all, or refused without being buffered. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** The body of a request with a valid key, in bytes. */
+/** The largest body of a request with a valid key, in bytes. */
 export const maxBodyBytes = 1024 * 1024
-/** The body of a request of which nobody knows who sent it, in bytes. */
+/** The largest body of a request without a valid key, in bytes. */
 export const maxAnonymousBodyBytes = 16 * 1024
-/** How long a body that is refused may go on arriving, in milliseconds. */
+/** How long a client may go on sending a refused body, in milliseconds. */
 const lingerMs = 1000
 
-/** Bytes of bodies that are kept at once, in the whole process. */
+/** Limits the bytes of request bodies that the process buffers at once. */
 export interface BodyBudget {
-  /** Whether so many more bytes may be kept for this sender. Nobody has more than a quarter. */
+  /** Reserves bytes for this sender, or returns false. One sender gets at most a quarter of the budget. */
   take(sender: string, bytes: number): boolean
   giveBack(sender: string, bytes: number): void
   used(): number
@@ -37,9 +37,9 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
   }
 }
 
-export type Body = { bytes: Buffer } | { tooLong: number } | { noRoom: true }
+export type Body = { bytes: Buffer } | { tooLong: number } | { budgetExceeded: true }
 
-/** The whole body, kept in the budget until the response has closed, or why it was not kept. */
+/** Reads the whole body, which counts in the budget until the response has closed; or says why it was refused. */
 export function readBody(
   request: IncomingMessage,
   response: ServerResponse,
@@ -65,28 +65,28 @@ export function readBody(
     const take = (chunk: Buffer) => {
       size += chunk.length
       if (size > maxBytes) return drop({ tooLong: maxBytes })
-      if (!budget.take(sender, chunk.length)) return drop({ noRoom: true })
+      if (!budget.take(sender, chunk.length)) return drop({ budgetExceeded: true })
       kept += chunk.length
       chunks.push(chunk)
     }
     request.on('data', take)
     request.once('end', () => resolve({ bytes: Buffer.concat(chunks) }))
     request.once('error', reject)
-    // Of a client that has gone nothing is kept.
+    // A client that closed the connection uses no budget.
     response.once('close', release)
     if (response.destroyed) release()
   })
 }
 
 /**
- * Answers 413 or 503 at once, but closes only when the client has sent the rest, or after a moment: a connection that is
- * closed while the other side still writes is reset, and the answer is lost with it.
+ * Sends 413 or 503 at once, and closes the connection when the client has sent the rest or after a second: closing it
+ * while the client still writes would reset the connection, and the client would not get the response.
  */
 export function refuseBody(request: IncomingMessage, response: ServerResponse, body: Body): void {
   const message =
     'tooLong' in body
       ? `The body is larger than ${body.tooLong} bytes${body.tooLong < maxBodyBytes ? ', which is the limit without a valid key' : ''}.`
-      : 'The server holds too many bodies of requests at this moment. Try again.'
+      : 'The server is reading too many request bodies at the moment. Try again.'
   const text = JSON.stringify({ errors: [{ message }] })
   response.writeHead('tooLong' in body ? 413 : 503, {
     'content-type': 'application/json',

@@ -1,4 +1,4 @@
-/** Files over HTTP: signed links take and give bytes, and S1's spelling of presignUpload. */
+/** Files over HTTP: upload and download by signed links, and presignUpload as a REST endpoint. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { AppError, invalidAt, notFound, type ErrorCode } from '../../core/errors.ts'
@@ -17,11 +17,11 @@ const presignPath = '/api/v1/files/presign-upload'
 const contentRoute = /^\/api\/v1\/files\/(file_[0-9a-z]{1,40})\/content$/
 const maxJsonBytes = 16 * 1024
 
-/** Who brings and takes files. */
+/** Authenticates and rate-limits callers of these routes. */
 export interface FileCallers {
-  /** Who announces a file; throws UNAUTHENTICATED. */
+  /** The context of the caller that announces a file; throws UNAUTHENTICATED. */
   fileCaller(request: IncomingMessage): Promise<Ctx>
-  /** Takes one request without a key or a good link; answers the milliseconds to wait, or 0. */
+  /** Takes one request without a valid key or link from the limit; returns the milliseconds to wait, or 0. */
   takeAnonymous(request: IncomingMessage): number
 }
 
@@ -47,9 +47,9 @@ async function route(
   const url = new URL(request.url ?? '/', 'http://gatehouse.invalid')
   const id = contentRoute.exec(url.pathname)?.[1]
   if (!id && request.method === 'POST') return presign(await callers.fileCaller(request), request, response)
-  if (id && request.method === 'PUT') return take(services, callers, id, url, request, response)
+  if (id && request.method === 'PUT') return upload(services, callers, id, url, request, response)
   if (id && (request.method === 'GET' || request.method === 'HEAD'))
-    return give(services, callers, id, url, request, response)
+    return download(services, callers, id, url, request, response)
   send(
     response,
     405,
@@ -58,7 +58,10 @@ async function route(
   )
 }
 
-/** `{filename, content_type, size?, project_id?, agent_id?}` to `{file_id, upload_url, method, headers, expires_at}`. */
+/**
+ * Takes `{filename, content_type, size?, project_id?, agent_id?}`; returns `{file_id, upload_url, method, headers,
+ * expires_at}`.
+ */
 async function presign(ctx: Ctx, request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
     throw invalidAt(['content-type'], 'must be application/json')
@@ -71,7 +74,7 @@ async function presign(ctx: Ctx, request: IncomingMessage, response: ServerRespo
     size,
     projectId,
     agentId,
-    // Of any type so far: the operation checks every field.
+    // The operation validates every field.
   } as PresignUploadInput)
   send(response, 201, {
     file_id: file.id,
@@ -82,7 +85,7 @@ async function presign(ctx: Ctx, request: IncomingMessage, response: ServerRespo
   })
 }
 
-async function take(
+async function upload(
   services: Services,
   callers: FileCallers,
   id: string,
@@ -92,12 +95,12 @@ async function take(
 ): Promise<void> {
   assertLink(services, callers, request, 'PUT', id, url)
   if (Number(request.headers['content-length'] ?? 0) > services.limits.maxFileBytes)
-    throw new AppError('LIMITED', `A file has at most ${services.limits.maxFileBytes} bytes.`)
+    throw new AppError('LIMITED', `A file may have at most ${services.limits.maxFileBytes} bytes.`)
   const file = await receiveFile(services, id, request.headers['content-type'] ?? null, request)
   send(response, 201, { file_id: file.id, size: file.size, sha256: file.sha256 })
 }
 
-async function give(
+async function download(
   services: Services,
   callers: FileCallers,
   id: string,
@@ -111,7 +114,7 @@ async function give(
   response.writeHead(200, {
     'content-type': found.file.contentType,
     'content-length': found.size,
-    // Never shown inside a page of ours, whatever is in it.
+    // A browser must never render untrusted content on the origin of this server.
     'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(found.file.filename)}`,
     'content-security-policy': "sandbox; default-src 'none'",
     'cache-control': 'private, no-store',
@@ -120,7 +123,7 @@ async function give(
     found.stream.destroy()
     return void response.end()
   }
-  // A client that hangs up ends it; there is nobody left to be told.
+  // Fails when the client closes the connection; then no response can be sent.
   await pipeline(found.stream, response).catch(() => response.destroy())
 }
 
@@ -135,12 +138,16 @@ function assertLink(
   const until = readLink(services.masterKey, method, id, url.searchParams)
   const retryAfterMs = until === null ? takeAnonymous(request) : 0
   if (retryAfterMs > 0)
-    throw new AppError('LIMITED', 'This address asks too often with links that are not good.', {
-      retryAfterMs,
-    })
-  if (until === null) throw new AppError('FORBIDDEN', 'This link was not signed here, or not for this.')
-  if (until <= services.clock.now())
-    throw new AppError('EXPIRED', 'The time of this link is over. Ask for a new one.')
+    throw new AppError(
+      'LIMITED',
+      'Too many requests with invalid links from this address. Try again later.',
+      {
+        retryAfterMs,
+      },
+    )
+  if (until === null)
+    throw new AppError('FORBIDDEN', 'The link has no valid signature for this method and file.')
+  if (until <= services.clock.now()) throw new AppError('EXPIRED', 'The link has expired. Request a new one.')
 }
 
 async function readText(request: IncomingMessage): Promise<string> {
@@ -148,7 +155,7 @@ async function readText(request: IncomingMessage): Promise<string> {
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > maxJsonBytes) throw new AppError('LIMITED', `The body has at most ${maxJsonBytes} bytes.`)
+    if (size > maxJsonBytes) throw new AppError('LIMITED', `The body may have at most ${maxJsonBytes} bytes.`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
@@ -178,7 +185,7 @@ function refuse(services: Services, response: ServerResponse, error: unknown): v
   const { retryAfterMs } = known.details
   const tooMany = known.code === 'LIMITED' ? (retryAfterMs ? 429 : 413) : 400
   const headers = {
-    // What is left of the body is not read.
+    // The rest of the body is not read.
     connection: 'close',
     ...(known.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}),
     ...(retryAfterMs ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {}),

@@ -1,15 +1,15 @@
-/** The page where a person confirms a login for an upstream, and the cookie that ties the login to this browser. */
+/** The page on which a person confirms the OAuth login for an upstream, and the cookie that binds it to the browser. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { newToken, purposeKey, sameText, sign } from '../../core/signing.ts'
 import type { Services } from '../../domain/access/index.ts'
 import { confirmLogin, loginPath, readLogin } from '../../domain/upstream/index.ts'
 import { escaped, givePage, pageHeaders } from './pages.ts'
 
-/** As long as a login may take, in seconds. */
+/** The longest time that a login may take, in seconds. */
 const cookieSeconds = 600
 const maxFormBytes = 4096
 
-/** With https no other host under our domain can set a cookie of this name. */
+/** With https, the prefix `__Host-` prevents another subdomain from setting this cookie. */
 function cookieName({ publicUrl }: Services): string {
   return isSecure(publicUrl()) ? '__Host-gatehouse_login' : 'gatehouse_login'
 }
@@ -18,7 +18,7 @@ function isSecure(url: string): boolean {
   return url.startsWith('https:')
 }
 
-/** The secret of the browser that asks; null when it has none. */
+/** The secret in the cookie of the browser; null when it has none. */
 export function browserOf(services: Services, request: IncomingMessage): string | null {
   const name = cookieName(services)
   const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split(/=(.*)/s))
@@ -31,14 +31,14 @@ function cookieOf(services: Services, browser: string): string {
   return `${cookieName(services)}=${browser}; Path=/; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${secure}`
 }
 
-/** Shows what the login is for (GET), or goes on with it (POST from that very page). */
+/** Shows what the login is for (GET), or redirects to the authorization server (POST from that page). */
 export async function serveLogin(
   services: Services,
   request: IncomingMessage,
   response: ServerResponse,
   url: URL,
 ): Promise<void> {
-  // A HEAD of a link scanner shows nothing and sets nothing.
+  // A link scanner sends HEAD: no login is read and no cookie is set.
   if (request.method === 'HEAD') return void response.writeHead(200, pageHeaders).end()
   if (request.method === 'POST') return confirm(services, request, response)
   const state = url.searchParams.get('state') ?? ''
@@ -49,15 +49,15 @@ export async function serveLogin(
   const facts = [
     ['Tool', tool],
     ['Project', project],
-    ['Begun by', startedBy],
+    ['Started by', startedBy],
     ['Log in at', host],
   ]
   givePage(response, {
     status: 200,
     title: 'Connect your account?',
     html:
-      '<p>Whoever uses this tool will act with the account that you log in with. Go on only if you began this ' +
-      'yourself, or know who did.</p><dl>' +
+      '<p>Everybody who uses this tool will act with the account that you log in with. Continue only if you started ' +
+      'this yourself, or know who did.</p><dl>' +
       facts.map(([name, value]) => `<dt>${name}</dt><dd>${escaped(value!)}</dd>`).join('') +
       `</dl><form method="post" action="${loginPath}"><input type="hidden" name="state" value="${escaped(state)}">` +
       `<input type="hidden" name="token" value="${formToken(services, browser, state)}">` +
@@ -82,7 +82,7 @@ async function confirm(
     return givePage(response, {
       status: 403,
       title: 'Not confirmed',
-      html: '<p>This did not come from our page in this browser. Open the link again and confirm it there.</p>',
+      html: '<p>The request did not come from the login page in this browser. Open the link again and confirm it there.</p>',
     })
   const goTo = await confirmLogin(services, state, browser)
   if (goTo === null) return over(response)
@@ -94,12 +94,12 @@ async function confirm(
 function over(response: ServerResponse): void {
   givePage(response, {
     status: 400,
-    title: 'This login is over',
-    html: '<p>It was finished before, took too long, or was confirmed in another browser. Connect the tool again.</p>',
+    title: 'This login has ended',
+    html: '<p>It was already completed, took too long, or was confirmed in another browser. Connect the tool again.</p>',
   })
 }
 
-/** Proves that a form was shown to this browser, for this login. */
+/** A signature which proves that the form was shown to this browser for this login. */
 function formToken({ masterKey }: Services, browser: string, state: string): string {
   return sign(purposeKey(masterKey, 'login form'), [browser, state])
 }

@@ -1,4 +1,4 @@
-/** Where people go out to authorization servers and come back from them, and what those may know of us. */
+/** OAuth login pages for upstreams: the confirmation, the callback, and the client metadata document. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Services } from '../../domain/access/index.ts'
 import {
@@ -13,36 +13,36 @@ import { browserOf, serveLogin } from './login-page.ts'
 import { givePage, pageHeaders } from './pages.ts'
 import type { FileRoutes } from './server.ts'
 
-/** A callback longer than this is no callback, in characters. */
+/** The longest URL that is parsed, in characters. */
 const maxUrl = 8192
 
-const pages: Record<LoginOutcome, { status: number; title: string; words: string }> = {
+const pages: Record<LoginOutcome, { status: number; title: string; message: string }> = {
   connected: {
     status: 200,
     title: 'Connected',
-    words: 'The tool is connected. You can close this window.',
+    message: 'The tool is connected. You can close this window.',
   },
   expired: {
     status: 400,
-    title: 'This login is over',
-    words: 'It was finished before, took too long, or the tool was changed meanwhile. Connect it again.',
+    title: 'This login has ended',
+    message: 'It was already completed, took too long, or the tool was changed meanwhile. Connect it again.',
   },
   elsewhere: {
     status: 400,
     title: 'Not connected',
-    words:
-      'This login was not confirmed in this browser, so your account was not attached to anything. Open the link of the tool again and confirm it here, if that is what you want.',
+    message:
+      'This login was not confirmed in this browser, so your account was not connected to anything. ' +
+      'To connect it, open the link of the tool again and confirm it here.',
   },
   refused: {
     status: 400,
     title: 'Not connected',
-    words:
-      'The authorization server did not let you in, or you said no. Connect the tool again to try once more.',
+    message: 'The authorization server refused, or you declined. Connect the tool again to retry.',
   },
   failed: {
     status: 502,
     title: 'Not connected',
-    words: 'The authorization server gave no usable answer. The log of the server says more.',
+    message: 'The authorization server sent no valid response. See the log of this server.',
   },
 }
 
@@ -56,10 +56,10 @@ export function makeOauth(services: Services): FileRoutes {
         return void response.writeHead(405, { allow: allowed.join(', ') }).end()
       if (url.pathname === loginPath) return serveLogin(services, request, response, url)
       if (url.pathname === clientDocumentPath) return giveDocument(services, request, response)
-      // A HEAD of a link scanner must not use the login up.
+      // A link scanner sends HEAD, which must not complete the login.
       if (request.method === 'HEAD') return void response.writeHead(200, pageHeaders).end()
-      const { status, title, words } = pages[await outcomeOf(services, request, url)]
-      givePage(response, { status, title, html: `<p>${words}</p>` })
+      const { status, title, message } = pages[await outcomeOf(services, request, url)]
+      givePage(response, { status, title, html: `<p>${message}</p>` })
     },
   }
 }
@@ -68,12 +68,12 @@ async function outcomeOf(services: Services, request: IncomingMessage, url: URL)
   try {
     return await finishLogin(services, url.searchParams, browserOf(services, request))
   } catch (error) {
-    services.log.error({ err: error }, 'the return of a login could not be handled')
+    services.log.error({ err: error }, 'the OAuth callback of an upstream failed')
     return 'failed'
   }
 }
 
-/** The metadata document that is our client id where servers take one (CIMD). */
+/** The client ID metadata document: its URL is the client id for authorization servers that support it. */
 function giveDocument(services: Services, request: IncomingMessage, response: ServerResponse): void {
   const own = services.publicUrl()
   const body = JSON.stringify({ client_id: own + clientDocumentPath, ...clientMetadata(own) })

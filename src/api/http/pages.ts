@@ -1,7 +1,7 @@
-/** Plain pages for people: no script, nothing from elsewhere, and nothing reflected that is not escaped. */
+/** HTML pages for people: no script, no external resources, and no unescaped input. */
 import type { ServerResponse } from 'node:http'
 
-// Where a form leads is not named here: browsers would hold against it every hop of a login behind it.
+// Without form-action: browsers would also check it against every redirect of the login that the form starts.
 export const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
@@ -10,7 +10,7 @@ export const pageHeaders = {
   'cache-control': 'no-store',
 }
 
-/** Answers a page. `html` stands under the title as it is: escape what is not ours. */
+/** Sends a page. `html` is inserted unescaped: escape untrusted text in it. */
 export function givePage(
   response: ServerResponse,
   {
@@ -43,7 +43,7 @@ const entities: Record<string, string> = {
   "'": '&#39;',
 }
 
-/** A name as text of a page: nothing in it is markup, and nothing turns the direction of what follows. */
+/** Untrusted text escaped for HTML, without control and bidirectional characters. */
 export function escaped(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ').replace(/[&<>"']/g, (char) => entities[char]!)
 }

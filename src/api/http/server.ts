@@ -1,4 +1,4 @@
-/** The HTTP server: routes, body limits, health and the upgrade to sockets. */
+/** The HTTP server: routes, body limits, health checks and the upgrade to WebSocket. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -9,32 +9,32 @@ import { usualReaderLimits, watchReaders, type ReaderLimits } from './slow-reade
 const arrivalMs = 30_000
 
 export interface Routes {
-  /** Null on a process that only works. */
+  /** Null in the role `worker`. */
   graphql: GraphqlRoute | null
-  /** The MCP bridge; null on a process that only works. */
+  /** The MCP endpoints; null in the role `worker`. */
   mcp: McpRoute | null
-  /** Uploads, downloads and the REST spelling of presignUpload; null on a process that only works. */
+  /** Upload, download and presignUpload over REST; null in the role `worker`. */
   files: FileRoutes | null
-  /** The return of logins for upstreams; null on a process that only works. */
+  /** OAuth login pages for upstreams; null in the role `worker`. */
   oauth: FileRoutes | null
   upgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | null
-  /** Why a request with this Host header is turned away, or null. Probes of health are not asked. */
+  /** Why a request with this Host header is refused, or null. Not called for health checks. */
   hostFault(host: string | undefined): string | null
-  /** Takes one request of a sender without a key; answers the milliseconds after which another is served, or 0. */
+  /** Takes one request without a key from the limit of its address; returns the milliseconds to wait, or 0. */
   takeAnonymous(request: IncomingMessage): number
-  /** Whether the database answers and its tables are there. */
+  /** Whether the database responds and is migrated. */
   ready(): Promise<boolean>
-  /** Null when the numbers are served at an address of their own only. */
+  /** Null when metrics are served only on a separate address. */
   metrics: MetricsRoute | null
 }
 
-/** Writes Prometheus' text format, or refuses. */
+/** Sends the metrics in the text format of Prometheus, or 401. */
 export type MetricsRoute = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** The GraphQL face: it says who is asking before a byte of the body is read. */
+/** The GraphQL API. `admit` authenticates the caller before any byte of the body is read. */
 export interface GraphqlRoute {
   admit(request: IncomingMessage): Promise<Admission>
-  /** Answers; the body has been read, or is not looked at when the admission refuses. */
+  /** Sends the response. `body` is null when the admission refused the request or the method is not POST. */
   serve(
     request: IncomingMessage,
     response: ServerResponse,
@@ -43,40 +43,40 @@ export interface GraphqlRoute {
   ): Promise<void>
 }
 
-/** What is known of a request by its head. */
+/** The result of checking the head of a request. */
 export interface Admission {
-  /** Refused already: the body is not read. */
+  /** Whether the request is refused; then the body is not read. */
   refused: boolean
-  /** What the body may have, in bytes. */
+  /** The largest body, in bytes. */
   maxBodyBytes: number
-  /** Under which name its bytes are counted. */
+  /** The key under which the bytes of the body count in the budget. */
   sender: string
 }
 
-/** Whoever serves files reads the bodies itself: they are longer than any other. */
+/** A route that reads request bodies itself, such as uploads. */
 export interface FileRoutes {
   serves(path: string): boolean
   serve(request: IncomingMessage, response: ServerResponse): Promise<void>
 }
 
-/** What is served outside /graphql by whoever knows the paths. */
+/** The MCP endpoints. */
 export interface McpRoute {
   serves(path: string): boolean
   /**
-   * `readBody` reads that of a POST, once the sender is known; null when it was refused, and the answer with it. Without
-   * a call of it the body passes by unread.
+   * `readBody` reads the body of a POST, to be called when the sender is known. It returns null when the body was
+   * refused and the response has been sent. A body for which it is not called is discarded.
    */
   serve(request: IncomingMessage, response: ServerResponse, readBody: ReadBody): Promise<void>
 }
 
-/** Reads a body in the name of a sender. */
+/** Reads the body; its bytes count in the budget of this sender. */
 export type ReadBody = (sender: string) => Promise<Buffer | null>
 
-/** How much the server holds at once, whoever asks. */
+/** Limits of the server for all clients together. */
 export interface ServerLimits {
-  /** Open connections; more are closed as they come. */
+  /** The most open connections; further ones are closed at once. */
   maxConnections: number
-  /** Bytes of request bodies that are kept at once. */
+  /** The most bytes of request bodies that are buffered at once. */
   maxBufferedBodies: number
   readers: ReaderLimits
 }
@@ -88,14 +88,14 @@ export const usualServerLimits: ServerLimits = {
 }
 
 export interface HttpServer {
-  /** Where it listens, without a slash at the end. */
+  /** The URL on which it listens, without a final slash. */
   url: string
   port: number
-  /** Takes no more requests; waits for those under way, at most `graceMs`. */
+  /** Accepts no more requests, and waits at most `graceMs` for those in flight. */
   close(graceMs: number): Promise<void>
 }
 
-/** Listens. Port 0 takes a free one. */
+/** Starts the server. Port 0 takes a free port. Rejects when the port is in use. */
 export async function listen(
   routes: Routes,
   host: string,
@@ -131,7 +131,7 @@ export async function listen(
   }
 }
 
-/** An address that serves nothing but the numbers. */
+/** Starts a server that serves only /metrics. */
 export async function listenForMetrics(
   metrics: MetricsRoute,
   host: string,
@@ -165,10 +165,11 @@ function refuseUpgrade(socket: Duplex, status: string): void {
 
 async function close(server: Server, open: ReadonlySet<ServerResponse>, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // A stream of events has no end of its own; its client goes on elsewhere from its cursor.
+  // An event stream never ends by itself. Its client resumes from its cursor on another replica.
   for (const response of open) {
     if (isEventStream(response)) response.destroy()
-    // A client that keeps its connection would go on with it until the grace is over and cut a request off.
+    // On a connection that is kept alive, the client could send a request that is cut off at the end of the grace
+    // period.
     else response.shouldKeepAlive = false
   }
   server.closeIdleConnections()
@@ -199,7 +200,7 @@ async function handle(
       const ready = await routes.ready().catch(() => false)
       return send(response, ready ? 200 : 503, { status: ready ? 'ready' : 'not ready' })
     }
-    // The bridge judges the name itself, and answers in its protocol.
+    // The MCP endpoints check the Host header themselves and respond in their protocol.
     if (routes.mcp?.serves(path)) return await mcp(routes.mcp, budget, request, response)
     const fault = routes.hostFault(request.headers.host)
     if (fault) return send(response, 403, { error: fault })
@@ -213,7 +214,7 @@ async function handle(
   }
 }
 
-/** What asks for no key. */
+/** Routes without authentication, within the rate limit of the address. */
 async function withoutKey(
   routes: Routes,
   path: string,
@@ -223,7 +224,9 @@ async function withoutKey(
   const waitMs = routes.takeAnonymous(request)
   if (waitMs > 0) {
     response.setHeader('retry-after', Math.ceil(waitMs / 1000))
-    return send(response, 429, { error: 'This address asks too often without a key.' })
+    return send(response, 429, {
+      error: 'Too many requests without a key from this address. Try again later.',
+    })
   }
   if (routes.oauth?.serves(path)) await routes.oauth.serve(request, response)
   else send(response, 404, { error: 'Not found. The API is at /graphql, MCP at /mcp.' })
@@ -236,9 +239,9 @@ async function graphql(
   response: ServerResponse,
 ): Promise<void> {
   const admission = await route.admit(request)
-  // What comes of a refused body passes by unread, with the answer on its way.
+  // The body of a refused request is discarded while the response is sent.
   if (admission.refused || request.method !== 'POST') return route.serve(request, response, admission, null)
-  // Read here, so that the limit holds for bodies without a length too.
+  // The bytes are counted while reading, because a body may come without a Content-Length.
   const body = await readBody(request, response, admission.maxBodyBytes, budget, admission.sender)
   if (!('bytes' in body)) return refuseBody(request, response, body)
   await route.serve(request, response, admission, body.bytes)

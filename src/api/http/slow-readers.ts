@@ -1,40 +1,40 @@
-/** Answers that wait for clients who do not read: each has a deadline, and all of them together a size. */
+/** Closes responses that clients do not read: a deadline for each, and a memory limit for all together. */
 import type { ServerResponse } from 'node:http'
 
 export interface ReaderLimits {
-  /** How long a complete answer may take to be read, and a stream may stand still, in milliseconds. */
+  /** How long a client may take to read a complete response, or to read nothing of a stream, in milliseconds. */
   unreadMs: number
-  /** Bytes that may wait in all answers together; beyond that the oldest answers are cut off. */
+  /** The most unread bytes of all responses together. Beyond that the oldest responses are closed. */
   maxUnreadBytes: number
-  /** How often is looked, in milliseconds. */
-  lookMs: number
+  /** How often the responses are checked, in milliseconds. */
+  pollMs: number
 }
 
 export const usualReaderLimits: ReaderLimits = {
   unreadMs: 60_000,
   maxUnreadBytes: 64 * 1024 * 1024,
-  lookMs: 250,
+  pollMs: 250,
 }
 
-/** What was seen of an answer that waits. */
-interface Seen {
+/** The state of an unread response at the last check. */
+interface Observed {
   since: number
   written: number
   waiting: number
   ended: boolean
 }
 
-/** Looks at the open responses and destroys those whose clients do not read. */
+/** Checks the open responses periodically and destroys those whose clients do not read. */
 export function watchReaders(open: Iterable<ServerResponse>, limits: ReaderLimits): { stop(): void } {
-  const seen = new WeakMap<ServerResponse, Seen>()
+  const observed = new WeakMap<ServerResponse, Observed>()
   const timer = setInterval(() => {
     let total = 0
     const waiting: { response: ServerResponse; since: number; bytes: number }[] = []
     for (const response of open) {
       const bytes = response.writableLength
-      if (bytes === 0) seen.delete(response)
+      if (bytes === 0) observed.delete(response)
       else {
-        const { since } = look(seen, response, bytes)
+        const { since } = observe(observed, response, bytes)
         waiting.push({ response, since, bytes })
         total += bytes
       }
@@ -46,24 +46,28 @@ export function watchReaders(open: Iterable<ServerResponse>, limits: ReaderLimit
       response.destroy()
       total -= bytes
     }
-  }, limits.lookMs)
+  }, limits.pollMs)
   timer.unref()
   return { stop: () => clearInterval(timer) }
 }
 
-/** A stream that moves begins to wait anew; a complete answer waits since it was complete. */
-function look(seen: WeakMap<ServerResponse, Seen>, response: ServerResponse, waiting: number): Seen {
+/** A stream of which anything was read starts to wait again; a complete response waits since it was complete. */
+function observe(
+  observed: WeakMap<ServerResponse, Observed>,
+  response: ServerResponse,
+  waiting: number,
+): Observed {
   const written = response.socket?.bytesWritten ?? 0
   const ended = response.writableEnded
-  const known = seen.get(response)
+  const known = observed.get(response)
   const moved = known && !ended && (known.written !== written || known.waiting !== waiting)
   const now = performance.now()
-  const next: Seen = {
+  const next: Observed = {
     since: known && !moved && known.ended === ended ? known.since : now,
     written,
     waiting,
     ended,
   }
-  seen.set(response, next)
+  observed.set(response, next)
   return next
 }

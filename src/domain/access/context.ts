@@ -1,4 +1,4 @@
-/** What an operation gets: the services of this process, and who is asking. */
+/** The context of an operation: the services of this process and the principal of the request. */
 import type { Clock } from '../../core/clock.ts'
 import type { ToolResult } from '../../core/content.ts'
 import type { Pool } from '../../core/pool.ts'
@@ -14,131 +14,135 @@ import type { Egress } from '../egress/index.ts'
 import type { Policy } from './policy.ts'
 import type { RateLimiter } from './rate.ts'
 
-/** What operations use. Made once for each process, in app.ts. */
+/** The services that operations use. Created once for each process, in app.ts. */
 export interface Services {
   db: Database
-  /** The same database over connections that nothing else keeps busy: for claims, heartbeats and outcomes. */
+  /** The same database over a pool of its own, for claims, heartbeats and outcomes. */
   leaseDb: Database
-  /** The leases of this process on rows that it works on. */
+  /** Renews the leases of this process. */
   heartbeat: Heartbeat
   pubsub: PubSub
   live: Live
   revocations: RevocationWatcher
-  /** How often keys, projects, agents and tools may be used. */
+  /** Rate limits of keys, projects, agents and tools. */
   rates: RateLimiter
   clock: Clock
   log: Log
   egress: Egress
-  /** Connections that stay open between requests, as those to upstreams. */
+  /** Connections that stay open between requests, such as those to upstreams. */
   connections: Pool
-  /** 32 bytes that seal secrets. */
+  /** The master key, 32 bytes, with which secrets and tokens are encrypted. */
   masterKey: Buffer
   /** The bytes of files. */
   blobs: Blobs
-  /** How the outside reaches this server, without a slash at the end. Known once it listens. */
+  /** The public URL of this server, without a final slash. Empty until the server listens. */
   publicUrl(): string
   limits: Limits
   actions: PlatformActions
 }
 
-/** Sizes and times that the operator may change. */
+/** Limits from the configuration. */
 export interface Limits {
-  /** Largest answer read from an http tool, in bytes. */
+  /** The largest response of an http tool, in bytes. */
   maxResponseBytes: number
   /** Time for one tool call unless the tool says otherwise, in milliseconds. */
   toolTimeoutMs: number
-  /** How long a claimed row stays with its worker without a heartbeat, in milliseconds. */
+  /** How long a worker holds a claimed row without a heartbeat, in milliseconds. */
   leaseMs: number
-  /** Model attempts: time to the first piece, between pieces, and in all, in milliseconds. */
+  /** For one model attempt, in milliseconds: time to the first chunk, between chunks, and in total. */
   modelFirstChunkMs: number
   modelIdleMs: number
   modelTotalMs: number
   /** The largest file, in bytes. */
   maxFileBytes: number
-  /** Streams and sockets that one key, and all keys of a project, have open at once on one replica. */
+  /** The most open streams and sockets of one key, and of all keys of a project, on one replica. */
   maxStreamsPerKey: number
   maxStreamsPerProject: number
   /** The bytes of all files of one project together. */
   maxProjectFileBytes: number
-  /** Media types of files that are taken, as `text/csv` or `image/*`. */
+  /** Accepted media types of files, such as `text/csv` or `image/*`. */
   fileTypes: readonly string[]
-  /** Tools, agents, keys, providers, secrets, grants and files: at most so many of each in a project. */
+  /** The most tools, agents, keys, providers, secrets, grants and files, of each kind, in a project. */
   maxRowsPerProject: number
 }
 
-/** Who is asking. */
+/** The authenticated caller. */
 export interface Principal {
-  /** The id of the key or of the provider's subject; it stands in `requestedBy` and in the audit. */
+  /** The id of the key or of the subject, as in `requestedBy` and in the audit log. */
   id: string
   name: string
-  /** The project that is meant when an operation names none. */
+  /** The project of an operation whose input names none. */
   projectId: string
-  /** An operator's key reaches every project; any other only its own. */
+  /** An operator's key has access to every project; any other key only to its own. */
   installation: boolean
-  /** The built-in role it was made with; null for a policy of its own. Gates ask for roles. */
+  /** The built-in role; null for a custom policy. Gates may require a role of the approver. */
   role: string | null
   policy: Policy
   expiresAt: Date | null
-  /** False for a key that is marked as a program: it never decides about approvals or changes of gates. */
+  /** False for a key of a program: it may not decide approvals or gate changes. */
   votes: boolean
-  /** The one agent whose bridge this key opens, and nothing else; null for all that the policy allows. */
+  /** The one agent to which the key is bound; null: everything that the policy allows. */
   agentId: string | null
 }
 
-/** What stays open on somebody's behalf. */
+/** Ends streams and sockets when the key that opened them is revoked or expires. */
 export interface RevocationWatcher {
   /**
-   * Calls `end` once when the principal's key is revoked, on whichever replica, or when its time is over. The answer
-   * forgets it. LIMITED when the key or its project has as many open on this replica as it may. A revocation of which no bell has told is found within 5 seconds.
+   * Calls `end` once when the principal's key is revoked, on any replica, or expires. Returns a function that removes
+   * the callback. Throws LIMITED when the key or its project already has the most streams that it may have on this
+   * replica. A revocation whose hint was lost is found within 5 seconds.
    */
   onRevoked(principal: Pick<Principal, 'id' | 'projectId' | 'expiresAt'>, end: () => void): () => void
   close(): void
 }
 
-/** One request. */
+/** The context of one request. */
 export interface Ctx extends Services {
   principal: Principal
   requestId: string
-  /** Where the request came from, for the audit. */
+  /** The client address of the request, for the audit log. */
   remoteAddress: string | null
 }
 
-/** One of our own operations, offered as a tool. See decision 8. */
+/** An operation of Gatehouse, offered as a tool. See docs/decisions/0008. */
 export interface PlatformAction {
   /** kebab-case, such as `create-tool`. */
   name: string
   description: string
   inputSchema: JsonObject
-  /** In the words of MCP. They are our own, so they are believed. */
+  /** MCP tool annotations. Trusted, because they come from Gatehouse itself. */
   annotations: { readOnlyHint?: boolean; destructiveHint?: boolean }
-  /** Changes when anything above does. */
+  /** A hash over name, description, inputSchema and annotations. */
   hash: string
 }
 
-/** The port to all of them. The face that knows the schema fills it. */
+/** The port to all platform actions, implemented by api/graphql. */
 export interface PlatformActions {
   list(): readonly PlatformAction[]
   find(name: string): PlatformAction | null
   /**
-   * Runs an action in this process with the caller's own rights. A refusal of the operation is a result with `isError`;
-   * INVALID for arguments that do not fit, NOT_FOUND for an unknown action.
+   * Runs an action in this process with the rights of the caller. When the operation refuses, the result has `isError`.
+   * Throws INVALID for arguments that do not match the input schema, NOT_FOUND for an unknown action.
    */
   run(ctx: Ctx, name: string, args: JsonObject): Promise<ToolResult>
 }
 
-/** Whether rows of that project exist for the caller at all. */
+/** Whether the caller has access to the project. Without access its rows do not exist for the caller. */
 export function reaches(ctx: Ctx, projectId: string): boolean {
   return ctx.principal.installation || ctx.principal.projectId === projectId
 }
 
-/** The project meant: the one named, when the caller can reach it, else the caller's own. */
+/** The given project, or the caller's own when none is given. NOT_FOUND when the caller has no access to it. */
 export function projectOf(ctx: Ctx, projectId: string | null | undefined): string {
   if (projectId === null || projectId === undefined) return ctx.principal.projectId
   if (!reaches(ctx, projectId)) throw notFound('project', projectId)
   return projectId
 }
 
-/** The row when it exists for the caller; NOT_FOUND in the same words when it is missing or another project's. */
+/**
+ * The row when it exists for the caller. NOT_FOUND, with one message for both, when it is missing or of another
+ * project.
+ */
 export function reachable<Row extends { projectId: string }>(
   ctx: Ctx,
   row: Row | null | undefined,

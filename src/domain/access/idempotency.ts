@@ -1,25 +1,38 @@
-/** The memory of requests that may be repeated: same key and same request give the same answer. */
+/** Idempotency keys: the same key with the same request returns the result of the first request. */
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { hashJson } from '../../core/json.ts'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
 import { idempotencyKeys } from '../../store/db/tables/access.ts'
+import { insertSelect } from '../../store/db/write.ts'
 
-/** How long a key is remembered after what it made has been settled. */
+/** How long a key is kept after its call or generation was settled, in milliseconds. */
 const keyLifetimeMs = 24 * 60 * 60 * 1000
-/** When a key whose time is over is looked at again because its call or run goes on. */
-const lookAgainMs = 60 * 60 * 1000
+/** When an expired key is checked again because its call or generation is still open, in milliseconds. */
+const recheckMs = 60 * 60 * 1000
+
+/** Statuses of a call that is open, or that is UNKNOWN: a person may still resolve it. */
+const openStatuses = sql.raw(
+  ['PROPOSED', 'AWAITING_APPROVAL', 'APPROVED', 'EXECUTING', 'AWAITING_CLIENT', 'UNKNOWN']
+    .map((status) => `'${status}'`)
+    .join(', '),
+)
+
+const keyLifetime = sql`${keyLifetimeMs}::float8 * interval '1 millisecond'`
 
 /**
- * When what the key made was settled: `infinity` for a call or run that is open, and for an outcome that is unknown and
- * that no person has settled; null when it is gone. The tables are asked directly: their rooms stand higher.
+ * When the call or generation of a key was settled: `infinity` while it is open or UNKNOWN, null when it was deleted.
+ * Reads the tables directly, because their modules are above this one.
  */
 function settledAt(resultId: SQL): SQL {
   return sql`coalesce(
-    (select case when c.status in ('PROPOSED', 'AWAITING_APPROVAL', 'APPROVED', 'EXECUTING', 'AWAITING_CLIENT', 'UNKNOWN')
-        then 'infinity'::timestamptz else greatest(c.settled_at, c.resolved_at) end
-      from tool_calls as c where c.id = ${resultId}),
-    (select coalesce(r.finished_at, 'infinity'::timestamptz) from generations as r where r.id = ${resultId}))`
+    (select case when c.status in (${openStatuses}) then 'infinity'::timestamptz
+        else greatest(c.settled_at, c.resolved_at) end
+      from tool_calls as c
+      where c.id = ${resultId}),
+    (select coalesce(r.finished_at, 'infinity'::timestamptz)
+      from generations as r
+      where r.id = ${resultId}))`
 }
 
 export interface IdempotentRequest {
@@ -28,15 +41,15 @@ export interface IdempotentRequest {
   /** The operation, such as `tools:Call`: the same key may serve different operations. */
   operation: string
   key: string
-  /** Everything the request says, the key left out. */
+  /** The whole request without the key. */
   request: unknown
 }
 
 /**
- * Call it first in the transaction that does the work, with the id that the work will have. Answers null when the
- * request is new (the key is now bound to `resultId`), or the id that the first request made. A repeat that arrives
- * while the first is being committed waits for it. A key is remembered until 24 hours after its call or run was settled.
- * Same key, other request: IDEMPOTENCY_CONFLICT.
+ * Binds the key to the request and to `resultId`, the id of what the request will create. Call it first in the
+ * transaction that does the work. Returns null when the request is new, else the id that the first request created. A
+ * repeat that arrives while the first request is being committed waits for it. A key is kept until 24 hours after its
+ * call or generation was settled. Throws IDEMPOTENCY_CONFLICT when the key was used with another request.
  */
 export async function rememberRequest(
   tx: Database,
@@ -47,12 +60,21 @@ export async function rememberRequest(
   const { projectId, principalId, operation, key } = request
   const rows = await query<{ fresh: boolean }>(
     tx,
-    sql`insert into idempotency_keys (project_id, principal_id, operation, key, request_hash, result_id, expires_at)
-      values (${projectId}, ${principalId}, ${operation}, ${key}, ${requestHash}, ${resultId}, ${nowPlus(keyLifetimeMs)})
-      on conflict (project_id, principal_id, operation, key) do update
-        set request_hash = excluded.request_hash, result_id = excluded.result_id, expires_at = excluded.expires_at
-        where idempotency_keys.expires_at <= now() and coalesce(
-          ${settledAt(sql`idempotency_keys.result_id`)} <= now() - ${keyLifetimeMs}::float8 * interval '1 millisecond', true)
+    sql`${insertSelect(idempotencyKeys, {
+      projectId,
+      principalId,
+      operation,
+      key,
+      requestHash,
+      resultId,
+      expiresAt: nowPlus(keyLifetimeMs),
+    })}
+      on conflict (project_id, principal_id, operation, key) do update set
+        request_hash = excluded.request_hash,
+        result_id = excluded.result_id,
+        expires_at = excluded.expires_at
+      where idempotency_keys.expires_at <= now()
+        and coalesce(${settledAt(sql`idempotency_keys.result_id`)} <= now() - ${keyLifetime}, true)
       returning true as fresh`,
   )
   if (rows.length > 0) return null
@@ -71,29 +93,36 @@ export async function rememberRequest(
   if (known!.requestHash !== requestHash)
     throw new AppError(
       'IDEMPOTENCY_CONFLICT',
-      'This idempotencyKey was used with another request. Send the same request again, or a new key for a new one.',
+      'This idempotencyKey was used with another request. Repeat that request unchanged, or use a new key.',
     )
   return known!.resultId
 }
 
 /**
- * Forgets keys whose time is over, of at most `limit` that are due; to be called again. Those whose call or run goes on, or
- * has ended within the last 24 hours, are due again later.
+ * Processes at most `limit` expired keys; call it again for more. Deletes them, and extends those whose call or
+ * generation is open or was settled within the last 24 hours.
  */
 export async function forgetExpiredKeys(db: Database, limit = 10_000): Promise<void> {
   await query(
     db,
     sql`with due as (
-        select k.ctid as place, ${settledAt(sql`k.result_id`)} as settled from idempotency_keys as k
-        where k.expires_at <= now() order by k.expires_at limit ${limit} for update of k skip locked
-      ), judged as (
-        select place, case when settled = 'infinity' then ${nowPlus(lookAgainMs)}
-          else settled + ${keyLifetimeMs}::float8 * interval '1 millisecond' end as until from due
-      ), kept as (
-        update idempotency_keys as k set expires_at = judged.until from judged
-        where k.ctid = judged.place and judged.until > now()
+        select k.ctid as row_id, ${settledAt(sql`k.result_id`)} as settled
+        from idempotency_keys as k
+        where k.expires_at <= now()
+        order by k.expires_at
+        limit ${limit}
+        for update of k skip locked
+      ), checked as (
+        select row_id,
+          case when settled = 'infinity' then ${nowPlus(recheckMs)} else settled + ${keyLifetime} end as until
+        from due
+      ), extended as (
+        update idempotency_keys as k set expires_at = checked.until
+        from checked
+        where k.ctid = checked.row_id and checked.until > now()
       )
-      delete from idempotency_keys as k using judged
-      where k.ctid = judged.place and (judged.until is null or judged.until <= now())`,
+      delete from idempotency_keys as k
+      using checked
+      where k.ctid = checked.row_id and (checked.until is null or checked.until <= now())`,
   )
 }

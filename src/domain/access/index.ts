@@ -1,4 +1,4 @@
-/** The front door of access: who is asking and what they may do. */
+/** The entry point of access: principals, keys, permissions, limits and idempotency. */
 export {
   projectOf,
   reachable,

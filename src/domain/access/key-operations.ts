@@ -28,10 +28,10 @@ const newKey = z.object({
 })
 
 /**
- * Makes a key for a project. Exactly one of `role` and `policy` says what it may do, and never more than the caller; nor
- * does it live longer than a key that makes it, or vote when that may not. With `agentId` it opens the bridge of that agent
- * and nothing else; with `votes: false` it never decides about approvals or changes of gates. The secret is in the answer
- * and nowhere else. Action `keys:Create`. Key, audit entry and event are written together.
+ * Creates a key for a project. Action `keys:Create`. Exactly one of `role` and `policy` sets its rights, which cannot
+ * exceed those of the caller. A key made with another key does not outlive it, and may not vote when that may not. With
+ * `agentId` the key is bound to that agent; with `votes: false` it may not decide approvals or gate changes. The secret
+ * is returned once and cannot be read again. Key, audit entry and event are written together.
  */
 export async function createApiKey(
   ctx: Ctx,
@@ -51,14 +51,14 @@ export async function createApiKey(
   if ((role === null || role === undefined) === (wanted === null || wanted === undefined))
     throw invalidAt(['input', 'role'], 'give exactly one of role and policy')
   if (rest.expiresAt && rest.expiresAt.getTime() <= ctx.clock.now())
-    throw invalidAt(['input', 'expiresAt'], 'must lie in the future')
+    throw invalidAt(['input', 'expiresAt'], 'must be in the future')
   const expiresAt = endOf(ctx, rest.expiresAt ?? null)
   if (rest.votes === true && !ctx.principal.votes)
-    throw invalidAt(['input', 'votes'], 'must be false: your own key is marked as a program that never votes')
+    throw invalidAt(['input', 'votes'], 'must be false: your own key may not vote')
   if (rest.agentId) await assertAgent(ctx, projectId, rest.agentId)
   const policy = grantable(ctx, role ? policyOfRole(role) : checkPolicy(wanted, ['input', 'policy']))
   return atomically(ctx.db, async (tx) => {
-    // Whoever revokes this key meanwhile waits, and then finds the new one too.
+    // A revocation of the caller's key waits for this transaction, and then also revokes the new key.
     await assertStillValid(tx, ctx.principal)
     await assertQuota(tx, ctx, apiKeys, projectId, 'API keys')
     const made = await insertKey(tx, {
@@ -79,19 +79,19 @@ export async function createApiKey(
   })
 }
 
-/** When the new key ends: as asked, and not after a key that makes it. A person's token says nothing about keys. */
+/** The expiry of the new key: as requested, but not after the key that creates it. A person's token sets no limit. */
 function endOf({ principal }: Ctx, wanted: Date | null): Date | null {
   const last = isSubject(principal.id) ? null : principal.expiresAt
   if (!last) return wanted
   if (wanted && wanted.getTime() > last.getTime())
     throw invalidAt(
       ['input', 'expiresAt'],
-      `must not lie after ${last.toISOString()}, when the key ends that makes it`,
+      `must not be after ${last.toISOString()}, when the key that creates it expires`,
     )
   return wanted ?? last
 }
 
-/** Throws NOT_FOUND unless the project has the agent. The table is asked directly: the room of agents stands higher. */
+/** Throws NOT_FOUND unless the project has the agent. Reads the table directly, because agents is a module above. */
 export async function assertAgent(ctx: Ctx, projectId: string, agentId: string): Promise<void> {
   const [agent] = await ctx.db
     .select({ id: agents.id })
@@ -103,16 +103,16 @@ export async function assertAgent(ctx: Ctx, projectId: string, agentId: string):
 function grantable(ctx: Ctx, wanted: Policy): Policy {
   const policy = within(ctx.principal.policy, wanted)
   if (!policy)
-    throw new AppError('FORBIDDEN', 'A key cannot hand out more rights than it has.', {
+    throw new AppError('FORBIDDEN', 'A key cannot grant more rights than it has.', {
       action: 'keys:Create',
     })
   return policy
 }
 
 /**
- * Revokes a key, and with it every key that was made with it, and with those; with `keepMade` they live on. Idempotent.
- * Requests with it fail at once, its sockets are closed on every replica, and the tool calls of its running generations
- * are refused. Action `keys:Revoke`.
+ * Revokes a key and, unless `keepMade` is set, every key that was created with it, directly or through other keys.
+ * Idempotent. Action `keys:Revoke`. Requests with a revoked key fail at once, its sockets are closed on every replica,
+ * and the tool calls of its running generations are refused.
  */
 export async function revokeApiKey(
   ctx: Ctx,

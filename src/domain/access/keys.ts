@@ -1,4 +1,4 @@
-/** API keys: made, found by hash, revoked. The secret is shown once and stored nowhere. */
+/** API keys: created, found by hash, revoked. The secret is returned once and never stored. */
 import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
@@ -12,7 +12,7 @@ import { isSubject, subjectById, type Requester } from './subjects.ts'
 
 export const keyPrefix = 'gh_'
 
-/** A key as people see it. */
+/** A key without its secret. */
 export interface ApiKey {
   id: string
   projectId: string
@@ -22,11 +22,11 @@ export interface ApiKey {
   role: Role | null
   policy: Policy
   installation: boolean
-  /** The one agent whose bridge it opens; null for all of the project. */
+  /** The one agent to which the key is bound; null: all of the project. */
   agentId: string | null
-  /** False for a program: it never decides about approvals or changes of gates. */
+  /** False for a key of a program: it may not decide approvals or gate changes. */
   votes: boolean
-  /** The key or person that made it; null for the operator's first. */
+  /** The key or person that created it; null for the first key of the operator. */
   createdBy: string | null
   createdAt: Date
   expiresAt: Date | null
@@ -45,7 +45,7 @@ export interface NewApiKey {
   createdBy: string | null
 }
 
-/** Inserts a key with a fresh secret of 256 random bits, or with the given one. The secret cannot be had again. */
+/** Inserts a key with a new secret of 256 random bits, or with the given one. The secret cannot be read again. */
 export async function insertKey(
   db: Database,
   key: NewApiKey,
@@ -73,26 +73,34 @@ export async function loadKeys(db: Database, ids: readonly string[]): Promise<Ap
 }
 
 /**
- * Revokes a key with every key that was made with it, and with those, but for those of operators; only itself with
- * `alone`. Answers which this call has revoked. In a transaction: a key that is being made with one of them is waited for.
+ * Revokes a key and, unless `alone`, every key that was created with it, directly or through other keys, except keys of
+ * operators. Returns the keys that this call revoked. Call it in a transaction: it waits for transactions that are
+ * creating a key with one of these keys.
  */
 export async function markRevoked(
   tx: Database,
   id: string,
   alone: boolean,
 ): Promise<{ id: string; projectId: string }[]> {
-  const own = sql`update api_keys set revoked_at = now() where id = ${id} and revoked_at is null`
+  const own = sql`update api_keys set revoked_at = now()
+    where id = ${id} and revoked_at is null`
   const revoked = await query<{ id: string; projectId: string }>(
     tx,
     sql`${own} returning id, project_id as "projectId"`,
   )
   while (!alone) {
-    // Each statement sees what was committed while the one before waited for a lock.
+    // Each statement sees the keys that were committed while the previous one waited for a lock.
     const more = await query<{ id: string; projectId: string }>(
       tx,
-      sql`with recursive made as (select id from api_keys where created_by = ${id} and not installation
-          union select k.id from made join api_keys as k on k.created_by = made.id and not k.installation)
-        update api_keys set revoked_at = now() where id in (select id from made) and revoked_at is null
+      sql`with recursive made as (
+          select id from api_keys
+          where created_by = ${id} and not installation
+          union
+          select k.id from made
+          join api_keys as k on k.created_by = made.id and not k.installation
+        )
+        update api_keys set revoked_at = now()
+        where id in (select id from made) and revoked_at is null
         returning id, project_id as "projectId"`,
     )
     if (more.length === 0) break
@@ -126,33 +134,34 @@ function principalOf(row: typeof apiKeys.$inferSelect): Principal {
   return { id, name, projectId, installation, role, expiresAt, agentId, votes, policy: row.policy as Policy }
 }
 
-/** A token of a provider carries claims; a key of ours is much shorter. */
+/** The longest accepted credential, in characters. A JWT carries claims; an API key is much shorter. */
 const longestToken = 8192
 
-/** The form of a JWT, which begins with `{"` in base64url; our keys begin with gh_. */
+/** Whether a credential has the form of a JWT, which begins with `{"` in base64url. API keys begin with gh_. */
 function isToken(secret: string): boolean {
   return /^eyJ[\w-]*\.[\w-]+\.[\w-]+$/.test(secret)
 }
 
-/** How long an answer of the table is believed. A revocation rings the bell and is heard at once. */
+/**
+ * How long a row of the table is cached, in milliseconds. A revocation publishes a hint, which clears the cache at
+ * once.
+ */
 const cacheMs = 5000
 const cacheSize = 10_000
 
-/**
- * Finds principals by secret, with a small cache. One for each process.
- */
+/** Finds principals by credential, with a small cache. One for each process. */
 export interface Authenticator {
   /**
-   * The principal of a key's secret, or of a provider's token for one of these resources; UNAUTHENTICATED in the same
-   * words for missing, wrong, expired and revoked.
+   * The principal of an API key, or of an identity provider's token for one of these resources. Throws UNAUTHENTICATED,
+   * with the same message for missing, wrong, expired and revoked credentials.
    */
   authenticate(secret: string | null, resources?: readonly string[]): Promise<Principal>
-  /** Whether the secret was good lately: looking it up again is worth a query. Says nothing of whether it still is. */
+  /** Whether the credential was valid lately, so that a query for it is no guess. It may be invalid by now. */
   isKnown(secret: string | null): boolean
   close(): void
 }
 
-/** Without `tokens` only API keys are known. */
+/** Without `tokens` only API keys are accepted. */
 export function createAuthenticator(
   services: Pick<Services, 'db' | 'pubsub' | 'clock'>,
   tokens: TokenVerifier | null = null,
@@ -175,7 +184,7 @@ export function createAuthenticator(
       .where(and(eq(apiKeys.hash, hash), isNull(apiKeys.revokedAt)))
     const principal = row ? principalOf(row) : null
     if (cache.size >= cacheSize) cache.clear()
-    // What was read before a revocation was heard must not be believed after it.
+    // A row that was read before a revocation hint must not be cached after it.
     if (before === clearings) cache.set(hash, { principal, until: now + cacheMs })
     return principal
   }
@@ -200,8 +209,9 @@ export function createAuthenticator(
 }
 
 /**
- * The principal of somebody who asked for something, when it may still act: a key that is neither revoked nor expired,
- * or a person with the rights that were kept with the request (see requesterOf), until the token of then is over.
+ * The principal that started a call or generation, when it may still act: a key that is neither revoked nor expired, or
+ * a person with the rights stored with the request (see requesterOf), until the token of that request expires; else
+ * null.
  */
 export async function principalById(
   db: Database,
@@ -222,8 +232,9 @@ export async function principalById(
 }
 
 /**
- * Throws UNAUTHENTICATED when the caller's key was revoked or has expired since it was authenticated, or its token has, by
- * the database's clock. In a transaction a revocation waits until its end: what is written with the key comes before it.
+ * Throws UNAUTHENTICATED when the caller's key was revoked, or key or token expired, since the request was
+ * authenticated, by the clock of the database. In a transaction it locks the key: a revocation waits for the end of the
+ * transaction.
  */
 export async function assertStillValid(
   tx: Database,
@@ -234,7 +245,8 @@ export async function assertStillValid(
     isSubject(id)
       ? sql`select 1 where ${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp()`
       : sql`select 1 from api_keys where id = ${id} and revoked_at is null
-          and (expires_at is null or expires_at > clock_timestamp()) for share`,
+          and (expires_at is null or expires_at > clock_timestamp())
+          for share`,
   )
   if (rows.length === 0) throw unauthenticated()
 }
@@ -246,6 +258,6 @@ export function hasExpired(principal: Principal, now: number): boolean {
 export function unauthenticated(): AppError {
   return new AppError(
     'UNAUTHENTICATED',
-    'A valid API key is needed: send it as "Authorization: Bearer gh_…".',
+    'A valid API key is required: send it as "Authorization: Bearer gh_…".',
   )
 }

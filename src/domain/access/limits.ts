@@ -1,4 +1,4 @@
-/** How often keys, projects, agents and tools may be used: the limits that hold, and taking from them. */
+/** Rate limits of keys, projects, agents and tools: setting them and taking from them. */
 import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { perMinute, type BucketRule } from '../../core/buckets.ts'
@@ -17,19 +17,19 @@ import { assertMay, recordChange } from './permission.ts'
 export const limitScopes = ['PROJECT', 'KEY', 'AGENT', 'TOOL'] as const
 export type LimitScope = (typeof limitScopes)[number]
 
-/** A limit that somebody set. */
+/** A limit of one project, key, agent or tool. */
 export interface RateLimit {
   projectId: string
   scope: LimitScope
   targetId: string
   perMinute: number
-  /** What may come at once. */
+  /** How many requests may come at once. */
   burst: number
   updatedAt: Date
 }
 
-/** How long the limits of a project are believed, in milliseconds; a change is told by the bell. */
-const believeMs = 5000
+/** How long the limits of a project are cached, in milliseconds. A change publishes a hint, which ends that at once. */
+const cacheMs = 5000
 const maxProjects = 10_000
 
 export interface UsualRates {
@@ -37,7 +37,7 @@ export interface UsualRates {
   costPerMinute: number
 }
 
-/** `usual`: what a key may that nobody has set a limit for. */
+/** `usual` are the limits of a key without limits of its own. */
 export function createRateLimiter(
   services: Pick<Services, 'db' | 'clock' | 'pubsub'>,
   buckets: SharedBuckets,
@@ -55,14 +55,14 @@ export function createRateLimiter(
       if (keyRules.size >= maxProjects) keyRules.clear()
       keyRules.set(principal.id, rule)
       const waitMs = await buckets.take(`key:${principal.id}`, rule, requests)
-      if (waitMs > 0) throw limited(`This key may ask ${shown(rule)} times a minute.`, waitMs)
+      if (waitMs > 0) throw limited(`This key may send ${shown(rule)} requests a minute.`, waitMs)
       const ofProject = rules.get(`PROJECT ${principal.projectId}`)
       if (!ofProject) return
       const projectMs = await buckets.take(`project:${principal.projectId}`, ofProject, requests)
       if (projectMs === 0) return
       buckets.giveBack(`key:${principal.id}`, rule, requests)
       throw limited(
-        `The keys of this project may ask ${shown(ofProject)} times a minute together.`,
+        `The keys of this project may send ${shown(ofProject)} requests a minute together.`,
         projectMs,
       )
     },
@@ -98,13 +98,13 @@ export function createRateLimiter(
 
 type Rules = Map<string, BucketRule>
 
-/** The rules of projects, each read again after a while and when it has changed; none when they cannot be read. */
+/** A cache of the limits of projects; without limits when they cannot be read. */
 function createKnownRules(services: Pick<Services, 'db' | 'clock' | 'pubsub'>) {
   const known = new Map<string, { rules: Promise<Rules>; until: number }>()
   const forget = (projectId: string) => void known.delete(projectId)
   const read = (projectId: string): Promise<Rules> =>
     readRules(services, projectId).catch(() => {
-      // The next one reads again; until then what is usual holds.
+      // This request gets the usual limits, and the next one reads again.
       forget(projectId)
       return new Map()
     })
@@ -120,7 +120,7 @@ function createKnownRules(services: Pick<Services, 'db' | 'clock' | 'pubsub'>) {
       if (found && found.until > now) return found.rules
       if (known.size >= maxProjects) known.clear()
       const rules = read(projectId)
-      known.set(projectId, { rules, until: now + believeMs })
+      known.set(projectId, { rules, until: now + cacheMs })
       return rules
     },
   }
@@ -144,7 +144,7 @@ async function readRules({ db }: Pick<Services, 'db'>, projectId: string): Promi
   )
 }
 
-/** Throws LIMITED when the tool or agent has been used as often as its limit allows. */
+/** Takes one use of a tool or agent. Throws LIMITED when its limit is reached. */
 export async function assertUse(
   ctx: Ctx,
   scope: 'AGENT' | 'TOOL',
@@ -154,7 +154,7 @@ export async function assertUse(
   const waitMs = await ctx.rates.takeUse(projectId, scope, id)
   if (waitMs > 0)
     throw limited(
-      `This ${scope.toLowerCase()} is used as often as its limit allows. Try again in ${Math.ceil(waitMs / 1000)} s.`,
+      `The rate limit of this ${scope.toLowerCase()} is reached. Try again in ${Math.ceil(waitMs / 1000)} s.`,
       waitMs,
     )
 }
@@ -169,8 +169,9 @@ const newLimit = z.object({
 })
 
 /**
- * Sets the limit of a project, key, agent or tool, or removes it when `perMinute` is null. Action `limits:Set`. It holds
- * on every replica at once, or within 5 seconds when no bell rings. Limit and audit entry are written together.
+ * Sets the limit of a project, key, agent or tool, or removes it when `perMinute` is null. Action `limits:Set`. It
+ * applies on every replica at once, or within 5 seconds when the hint is lost. Limit and audit entry are written
+ * together.
  */
 export async function setRateLimit(ctx: Ctx, input: z.input<typeof newLimit>): Promise<RateLimit | null> {
   const given = check(newLimit, input)
@@ -218,7 +219,7 @@ export async function setRateLimit(ctx: Ctx, input: z.input<typeof newLimit>): P
 
 const tableOf = { KEY: apiKeys, AGENT: agents, TOOL: tools } as const
 
-/** The tables are asked directly: their rooms stand higher. */
+/** NOT_FOUND unless the project has the target. Reads the tables directly, because their modules are above this one. */
 async function assertTarget(ctx: Ctx, projectId: string, scope: LimitScope, id: string): Promise<void> {
   if (scope === 'PROJECT') return
   const table = tableOf[scope]
@@ -229,7 +230,9 @@ async function assertTarget(ctx: Ctx, projectId: string, scope: LimitScope, id: 
   if (rows.length === 0) throw notFound(scope.toLowerCase(), id)
 }
 
-/** The limits that were set in a project; there are at most as many as things that can have one. Action `limits:List`. */
+/**
+ * The limits of a project by scope and target, at most 1000. Action `limits:List`.
+ */
 export async function listRateLimits(
   ctx: Ctx,
   input: { projectId?: string | null | undefined },

@@ -1,4 +1,4 @@
-/** Tokens of an identity provider: checked here, without asking anybody but its published keys. */
+/** Verifies JWTs of an identity provider with its published keys. */
 import {
   createRemoteJWKSet,
   customFetch,
@@ -12,13 +12,13 @@ import type { Services, Principal } from './context.ts'
 import { roles, type Role } from './policy.ts'
 import { keepSubject } from './subjects.ts'
 
-/** Which identity provider is believed, and what its claims mean. */
+/** The trusted identity provider, and the meaning of its claims. */
 export interface OidcSettings {
-  /** What `iss` must be, letter for letter. */
+  /** The exact value of `iss`. */
   issuer: string
-  /** Accepted `aud` beside the address of the endpoint that is called. */
+  /** Accepted values of `aud`, beside the URL of the endpoint that is called. */
   audiences: string[]
-  /** Where its keys are; null: as its discovery document says. */
+  /** The URL of its keys (JWKS); null: the one in its discovery document. */
   jwksUrl: string | null
   /** The claim with the id of the project. */
   projectClaim: string
@@ -29,29 +29,29 @@ export interface OidcSettings {
 export interface TokenVerifier {
   /** The principal of a token that was issued for one of these resources; null for every other token. */
   verify(token: string, resources: readonly string[]): Promise<Principal | null>
-  /** Whether the token was good lately, for whichever resource. */
+  /** Whether the token was valid lately, for any resource. */
   isKnown(token: string): boolean
 }
 
-/** Signatures by a private key only: a secret shared with the provider could be used to forge. */
+/** Asymmetric signatures only: with a shared secret, this server could forge tokens. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 /** How far the clocks may differ, in seconds. */
 const clockToleranceSeconds = 5
-/** A token that was good is believed so long, or until it ends. */
+/** How long the result of a verification is cached, in milliseconds, but not after the token expires. */
 const cacheMs = 30_000
 const cacheSize = 10_000
 const discoveryTimeoutMs = 5000
 /** OpenID Connect Core, section 2: `sub` has at most 255 characters. */
 const longestSubject = 255
 
-/** Verifies signature, issuer, audience and time. Tenant and role come from claims, never from headers. */
+/** Verifies signature, issuer, audience and expiry. Project and role come from claims, never from headers. */
 export function createTokenVerifier(
   services: Pick<Services, 'db' | 'egress' | 'clock' | 'log'>,
   settings: OidcSettings,
 ): TokenVerifier {
   const keys = lazyKeys(services, settings)
   const cache = new Map<string, { principal: Principal; until: number }>()
-  const good = new Set<string>()
+  const valid = new Set<string>()
   const check = async (token: string, resources: readonly string[]): Promise<Principal | null> => {
     const options: JWTVerifyOptions = {
       issuer: settings.issuer,
@@ -79,16 +79,16 @@ export function createTokenVerifier(
       const principal = await check(token, resources)
       if (!principal) return null
       if (cache.size >= cacheSize) cache.clear()
-      if (good.size >= cacheSize) good.clear()
-      good.add(sha256Hex(token))
+      if (valid.size >= cacheSize) valid.clear()
+      valid.add(sha256Hex(token))
       cache.set(key, { principal, until: Math.min(now + cacheMs, principal.expiresAt!.getTime()) })
       return principal
     },
-    isKnown: (token) => good.has(sha256Hex(token)),
+    isKnown: (token) => valid.has(sha256Hex(token)),
   }
 }
 
-/** The provider's keys, looked for when the first token comes; a failed look is made again by the next token. */
+/** The provider's keys, discovered when the first token arrives; after a failure the next token tries again. */
 function lazyKeys(
   services: Pick<Services, 'egress'>,
   settings: OidcSettings,
@@ -111,7 +111,7 @@ async function discover({ egress }: Pick<Services, 'egress'>, issuer: string): P
   const response = await egress.fetch(url, { signal: AbortSignal.timeout(discoveryTimeoutMs) })
   const document = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown }
   if (document.issuer !== issuer || typeof document.jwks_uri !== 'string')
-    throw new Error('The discovery document is not of this issuer or names no keys.')
+    throw new Error('The discovery document has another issuer, or no jwks_uri.')
   return document.jwks_uri
 }
 

@@ -1,4 +1,4 @@
-/** The check at the start of every operation, and the record of what it let through or refused. */
+/** The permission check at the start of every operation, and the audit of changes and denials. */
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
@@ -7,23 +7,25 @@ import { readEntries, record, type AuditEntry, type NewAuditEntry } from '../aud
 import { projectOf, reaches, type Ctx, type Principal } from './context.ts'
 import { allows, type Action } from './policy.ts'
 
-/** What ties a thing to keys that are bound to an agent. An operation that names neither is closed to them. */
+/** Relates an object to keys that are bound to an agent. Without either field, bound keys have no access. */
 export interface Bond {
-  /** The agent that the thing is, or through which it is reached. */
+  /** The agent that the object is or belongs to. */
   agentId?: string | null | undefined
-  /** Who asked for it. */
+  /** The principal that requested it. */
   by?: string | null | undefined
 }
 
-/** Whether a bound key reaches the thing: its agent, and what the key itself asked for. Any other key always does. */
+/**
+ * Whether a bound key has access to the object: it is of its agent, or the key requested it. Unbound keys always have.
+ */
 export function holds({ id, agentId }: Principal, bond: Bond): boolean {
   return agentId === null || bond.agentId === agentId || bond.by === id
 }
 
 /**
- * Lets the caller pass or throws FORBIDDEN naming the action, and records the denial. Every operation calls this with
- * its own action, after the project was resolved: another project's things do not exist, they are not forbidden. A key
- * that is bound to an agent passes only where `bond` ties the thing to it.
+ * Throws FORBIDDEN with the action, and audits the denial, unless the caller may do the action on the resource. Every
+ * operation calls this with its own action, after it has resolved the project: objects of other projects are NOT_FOUND,
+ * not FORBIDDEN. A key that is bound to an agent needs a `bond` that relates the object to it.
  */
 export async function assertMay(
   ctx: Ctx,
@@ -39,7 +41,7 @@ export async function assertMay(
   throw await denied(ctx, what, `This key may not ${action} on ${resource}.`)
 }
 
-/** Throws FORBIDDEN for a key that is bound to an agent: what is asked for has nothing to do with any agent. */
+/** Throws FORBIDDEN for a key that is bound to an agent, where no agent is involved. */
 export function assertUnbound({ agentId }: Principal): void {
   if (agentId === null) return
   throw new AppError('FORBIDDEN', 'This key is bound to the MCP bridge of one agent.', {
@@ -48,8 +50,8 @@ export function assertUnbound({ agentId }: Principal): void {
 }
 
 /**
- * The rows of these ids in their order, null for what does not exist for the caller. FORBIDDEN for a caller who may not
- * do `action` on one of them.
+ * The rows in the order of their ids, null for an id that does not exist for the caller. Throws FORBIDDEN when the
+ * caller may not do `action` on one of them.
  */
 export async function eachSeen<Row extends { id: string; projectId: string }>(
   ctx: Ctx,
@@ -70,7 +72,7 @@ export async function eachSeen<Row extends { id: string; projectId: string }>(
   )
 }
 
-/** Records a denial and answers the FORBIDDEN to throw, for rules that are not in a policy. */
+/** Audits a denial and returns the FORBIDDEN error to throw, for rules that are not part of a policy. */
 export async function denied(
   ctx: Ctx,
   what: { action: Action; projectId: string; resource: string },
@@ -80,7 +82,7 @@ export async function denied(
   return new AppError('FORBIDDEN', message, { action: what.action })
 }
 
-/** A change by the caller, for the audit. */
+/** A change by the caller, for the audit log. */
 export interface AuditedChange {
   projectId: string
   action: Action
@@ -88,12 +90,12 @@ export interface AuditedChange {
   details?: JsonObject
 }
 
-/** Records a change by the caller; pass the transaction that makes it. */
+/** Audits a change by the caller. Pass the transaction of the change. */
 export function recordChange(tx: Database, ctx: Ctx, change: AuditedChange): Promise<void> {
   return record(tx, entryOf(ctx, change))
 }
 
-/** The entry of a change by the caller, to be written with it. */
+/** The audit entry of a change by the caller, to be inserted in the transaction of the change. */
 export function entryOf(ctx: Ctx, change: AuditedChange): NewAuditEntry {
   const { principalId, details } = callerOf(ctx)
   return { ...change, principalId, details: { ...change.details, ...details }, outcome: 'ALLOWED' }
@@ -106,7 +108,7 @@ function callerOf(ctx: Ctx): { principalId: string; details: JsonObject } {
   }
 }
 
-/** Entries of a project, newest first. Action `audit:List`. */
+/** Audit entries of a project, newest first. Action `audit:List`. */
 export async function listAudit(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; page: Page },

@@ -1,12 +1,13 @@
-/** Whose key it is: keys that somebody made are that somebody's, however long the chain. */
+/** The person behind a key: keys belong to the person who created them, directly or through other keys. */
 import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
 import { isSubject } from './subjects.ts'
 
 /**
- * The person behind each of these principals, as the id of a principal: a person with a token is itself; a key is the
- * person of whoever made it, up to a key that an operator made. Operators hand out keys to people, so each of those stands
- * for one (decision 20). Two principals with the same answer are one person for a quorum.
+ * The person behind each of these principals, as the id of a principal. For a person with a token it is the person; for
+ * a key it is the person or the first key in the chain of its creators. The chain ends at a key that an operator
+ * created: each of those counts as one person (docs/decisions/0020). A quorum counts principals with the same person
+ * once.
  */
 export async function personsOf(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
   const keys = [...new Set(ids)].filter((id) => !isSubject(id))
@@ -14,10 +15,17 @@ export async function personsOf(db: Database, ids: readonly string[]): Promise<M
     keys.length > 0
       ? await query<{ id: string; top: string; madeBy: string | null }>(
           db,
-          sql`with recursive up as (select id as start, id, created_by, 0 as height from api_keys where id in ${keys}
-              union all select up.start, k.id, k.created_by, up.height + 1 from up
-                join api_keys as k on k.id = up.created_by and not k.installation)
-            select distinct on (start) start as id, id as top, created_by as "madeBy" from up
+          sql`with recursive up as (
+              select id as start, id, created_by, 0 as height
+              from api_keys
+              where id in ${keys}
+              union all
+              select up.start, k.id, k.created_by, up.height + 1
+              from up
+              join api_keys as k on k.id = up.created_by and not k.installation
+            )
+            select distinct on (start) start as id, id as top, created_by as "madeBy"
+            from up
             order by start, height desc`,
         )
       : []

@@ -1,8 +1,8 @@
-/** Who may do what: policy documents, the built-in roles and the judgement over them. Pure. */
+/** Policy documents, the built-in roles and their evaluation. Pure. */
 import { z } from 'zod'
 import { invalid, type Issue } from '../../core/errors.ts'
 
-/** Every action that an operation can ask for. A policy that names another is refused when it is written. */
+/** Every action of an operation. A policy with another action is refused when it is written. */
 export const actions = [
   'projects:Create',
   'projects:Get',
@@ -106,12 +106,12 @@ const roleActions: Record<Role, string[]> = {
   viewer: reading,
 }
 
-/** The policy that a role stands for. */
+/** The policy of a built-in role. */
 export function policyOfRole(role: Role): Policy {
   return { statement: [{ effect: 'Allow', action: roleActions[role], resource: ['*'] }] }
 }
 
-/** Whether the policy allows the action on the resource (`tool/tool_…`). An explicit deny wins; silence is a no. */
+/** Whether the policy allows the action on the resource (`tool/tool_…`). A Deny wins; without an Allow it is denied. */
 export function allows(policy: Policy, action: Action, resource: string): boolean {
   let allowed = false
   for (const statement of policy.statement) {
@@ -125,7 +125,7 @@ export function allows(policy: Policy, action: Action, resource: string): boolea
   return allowed
 }
 
-/** `*` stands for any run of characters, everything else for itself. Linear: no pattern of a stranger backtracks. */
+/** Whether the value matches a pattern in which `*` is any text. Linear time: no untrusted pattern can backtrack. */
 export function fitsPattern(pattern: string, value: string): boolean {
   const pieces = pattern.split('*')
   if (pieces.length === 1) return pattern === value
@@ -156,7 +156,7 @@ const shape = z.object({
     .max(50),
 })
 
-/** The policy in its checked shape, or INVALID with every fault: also an action pattern that fits no known action. */
+/** The validated policy. Throws INVALID with every fault, such as an action pattern that matches no known action. */
 export function checkPolicy(value: unknown, root: string[]): Policy {
   const result = shape.safeParse(value)
   const issues: Issue[] = result.success
@@ -174,14 +174,19 @@ function unknownActions(policy: Policy, root: string[]): Issue[] {
     statement.action.flatMap((action, a) =>
       actions.some((known) => fitsPattern(action, known))
         ? []
-        : [{ path: [...root, 'statement', String(s), 'action', String(a)], message: 'fits no known action' }],
+        : [
+            {
+              path: [...root, 'statement', String(s), 'action', String(a)],
+              message: 'matches no known action',
+            },
+          ],
     ),
   )
 }
 
 /**
- * Whether `creator` may hand out `wanted`: everything that it allows, the creator may do itself. The answer carries
- * the creator's own denials along, so that they bind the new key too; null means that it asks for more.
+ * The policy that a key with the policy `creator` may grant when `wanted` is requested: `wanted` with the Deny
+ * statements of the creator. Null when `wanted` allows anything that the creator may not do.
  */
 export function within(creator: Policy, wanted: Policy): Policy | null {
   for (const statement of wanted.statement) {
@@ -193,7 +198,10 @@ export function within(creator: Policy, wanted: Policy): Policy | null {
   return { statement: [...denials, ...wanted.statement] }
 }
 
-/** Denials travel with the new policy, so only the allowance counts here; a pattern must fit as a whole. */
+/**
+ * Deny statements are copied to the new policy, so only Allow counts here. A resource pattern must be covered as a
+ * whole.
+ */
 function mayGrant(creator: Policy, action: Action, resource: string): boolean {
   return creator.statement.some(
     (statement) =>

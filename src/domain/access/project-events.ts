@@ -1,4 +1,4 @@
-/** Following the events of a project. */
+/** Streams of the events of a project. */
 import { cursorAt, followProject, type EventStream } from '../events/index.ts'
 import { projectOf, type Ctx } from './context.ts'
 import { assertMay } from './permission.ts'
@@ -6,8 +6,8 @@ import { untilRevoked } from './until-revoked.ts'
 
 /**
  * Every event of a project after the cursor, then live, without end. Without a cursor it begins now, with "0" at the
- * beginning of the log. Action `events:Subscribe` on the project. CURSOR_EXPIRED, before the stream opens, when the event of
- * the cursor is not in the log any more.
+ * beginning of the log. Action `events:Subscribe` on the project. CURSOR_EXPIRED, before the stream opens, when the
+ * event of the cursor is not in the log any more.
  */
 export async function watchProject(
   ctx: Ctx,

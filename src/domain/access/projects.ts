@@ -15,9 +15,9 @@ import { assertMay, recordChange } from './permission.ts'
 export interface Project {
   id: string
   name: string
-  /** A change of a gate waits until another person confirms it. */
+  /** Whether a change of a gate must be confirmed by a second person. */
   gatesNeedSecond: boolean
-  /** So long after the end of its token a run of a person may still act, in seconds. */
+  /** How long a run that a person started may still act after the person's token has expired, in seconds. */
   runGraceSeconds: number
   createdAt: Date
 }
@@ -31,8 +31,8 @@ export async function insertProject(db: Database, name: string): Promise<Project
 }
 
 /**
- * Makes a project. Action `projects:Create`, and only for an operator's key: any other key belongs to its own project.
- * Not idempotent: names need not be unique.
+ * Creates a project. Action `projects:Create`, and only with an operator's key: any other key belongs to its own
+ * project. Not idempotent: names need not be unique.
  */
 export async function createProject(ctx: Ctx, input: { name: string }): Promise<Project> {
   const { name } = check(z.object({ name: text(100, 1) }), input)
@@ -64,8 +64,8 @@ const changes = z.object({
 export type UpdateProjectInput = z.input<typeof changes>
 
 /**
- * Changes what is given of a project. Action `projects:Update`, and `gates:Update` to have changes of gates confirmed by a
- * second person. That rule is not taken back here, where one person would do: INVALID says how.
+ * Changes the given fields of a project. Action `projects:Update`, and `gates:Update` to set `gatesNeedSecond`. INVALID
+ * when `gatesNeedSecond` is true and the input sets it to false: that takes two people and proposeGateChange.
  */
 export async function updateProject(ctx: Ctx, input: UpdateProjectInput): Promise<Project> {
   const { id, name, runGraceSeconds, gatesNeedSecond } = check(changes, input)
@@ -74,11 +74,14 @@ export async function updateProject(ctx: Ctx, input: UpdateProjectInput): Promis
   await assertMay(ctx, 'projects:Update', id, resource)
   if (gatesNeedSecond === true) await assertMay(ctx, 'gates:Update', id, resource)
   if (gatesNeedSecond === false && found.gatesNeedSecond)
-    throw invalidAt(['input', 'gatesNeedSecond'], 'is taken back by two people: use proposeGateChange')
+    throw invalidAt(
+      ['input', 'gatesNeedSecond'],
+      'can be set to false only by two people: use proposeGateChange',
+    )
   const set = {
     name: name ?? found.name,
     runGraceSeconds: runGraceSeconds ?? found.runGraceSeconds,
-    // Set only: whoever wrote the rule in the meantime is not overruled.
+    // Never set to false here, so that a concurrent update that set it to true is kept.
     ...(gatesNeedSecond === true ? { gatesNeedSecond } : {}),
   }
   const project = await atomically(ctx.db, async (tx) => {
@@ -91,7 +94,7 @@ export async function updateProject(ctx: Ctx, input: UpdateProjectInput): Promis
   return project
 }
 
-/** Projects by id, null for what the caller cannot reach. Action `projects:Get` on each. */
+/** Projects by id, null for a project to which the caller has no access. Action `projects:Get` on each. */
 export async function getProjects(ctx: Ctx, ids: readonly string[]): Promise<(Project | null)[]> {
   const reachableIds = ids.filter((id) => reaches(ctx, id))
   const rows =
@@ -109,12 +112,12 @@ export async function getProjects(ctx: Ctx, ids: readonly string[]): Promise<(Pr
   )
 }
 
-/** The projects that the caller reaches, newest first. Action `projects:List`. */
+/** The projects to which the caller has access, newest first. Action `projects:List`. */
 export async function listProjects(ctx: Ctx, input: { page: Page }): Promise<Project[]> {
   const own = ctx.principal.projectId
   await assertMay(ctx, 'projects:List', own, 'project/*')
   const { after, before, inverted, limit } = input.page
-  const place = sql`(${projects.createdAt}, ${projects.id})`
+  const position = sql`(${projects.createdAt}, ${projects.id})`
   const value = (at: { at: number; id: string }) =>
     sql`(${new Date(at.at).toISOString()}::timestamptz, ${at.id})`
   const order = inverted ? sql`asc` : sql`desc`
@@ -124,8 +127,8 @@ export async function listProjects(ctx: Ctx, input: { page: Page }): Promise<Pro
     .where(
       and(
         ctx.principal.installation ? undefined : inArray(projects.id, [own]),
-        after && sql`${place} < ${value(after)}`,
-        before && sql`${place} > ${value(before)}`,
+        after && sql`${position} < ${value(after)}`,
+        before && sql`${position} > ${value(before)}`,
       ),
     )
     .orderBy(sql`${projects.createdAt} ${order}, ${projects.id} ${order}`)
@@ -134,8 +137,8 @@ export async function listProjects(ctx: Ctx, input: { page: Page }): Promise<Pro
 }
 
 /**
- * Throws CONFLICT in a project where changes of gates need a second person. In the transaction of a change: whoever sets
- * that rule waits for it.
+ * Throws CONFLICT in a project where a second person must confirm changes of gates. Call it in the transaction of the
+ * change: it locks the project, so that an update that sets this rule waits.
  */
 export async function assertOneMayRegate(tx: Database, projectId: string): Promise<void> {
   const [project] = await tx
@@ -146,12 +149,12 @@ export async function assertOneMayRegate(tx: Database, projectId: string): Promi
   if (project?.needsSecond)
     throw new AppError(
       'CONFLICT',
-      'In this project a change of a gate, or of the arguments that one judges, needs a second person: leave both as they ' +
-        'are here, and use proposeGateChange.',
+      'In this project a second person must confirm changes of a gate, and of the arguments that a gate checks: leave both ' +
+        'unchanged here and use proposeGateChange.',
     )
 }
 
-/** Takes back the rule that changes of gates need a second person, for two people who have agreed to it. */
+/** Sets `gatesNeedSecond` to false. The caller has checked that two people agreed to it. */
 export async function dropSecondForGates(tx: Database, projectId: string): Promise<Project> {
   const [row] = await tx
     .update(projects)

@@ -1,11 +1,11 @@
-/** How much of everything a project may hold. */
+/** The most rows of each kind that a project may have. */
 import { eq, sql } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { AppError } from '../../core/errors.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { Ctx } from './context.ts'
 
-/** Throws LIMITED when the project holds as many rows of the table as the installation allows. */
+/** Throws LIMITED when the project already has as many rows of the table as the installation allows. */
 export async function assertQuota(
   tx: Database,
   ctx: Ctx,

@@ -1,17 +1,19 @@
-/** What stays open on somebody's behalf, as streams and sockets do: it ends with the key or token that opened it. */
+/** Ends streams and sockets when the key or token that opened them is revoked or expires. */
 import { and, inArray, isNotNull } from 'drizzle-orm'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Services, RevocationWatcher } from './context.ts'
 
-/** How often the keys are looked at when no bell rings, in milliseconds: as long as an authenticated key is believed. */
-const lookMs = 5000
-const lookBatch = 2000
-/** What a timer can hold, in milliseconds: some 24 days. */
+/**
+ * How often the keys are checked without a hint, in milliseconds: as long as an authenticated key is cached.
+ */
+const checkMs = 5000
+const checkBatch = 2000
+/** The longest timer, in milliseconds: about 24 days. */
 const longestTimerMs = 2 ** 31 - 1
 
-interface Stay {
+interface OpenStream {
   projectId: string
   end(): void
   timer: NodeJS.Timeout | null
@@ -19,7 +21,7 @@ interface Stay {
 
 type Limits = Pick<Services['limits'], 'maxStreamsPerKey' | 'maxStreamsPerProject'>
 
-/** One for each process. */
+/** Create one for each process. */
 export function createRevocationWatcher({
   db,
   pubsub,
@@ -27,11 +29,11 @@ export function createRevocationWatcher({
   log,
   limits,
 }: Pick<Services, 'db' | 'pubsub' | 'clock' | 'log'> & { limits: Limits }): RevocationWatcher {
-  const open = createOpenStays(clock, limits)
-  const look = oneAtATime(async () => {
+  const open = createOpenStreams(clock, limits)
+  const check = oneAtATime(async () => {
     const ids = open.ids()
-    for (let i = 0; i < ids.length; i += lookBatch) {
-      const batch = ids.slice(i, i + lookBatch)
+    for (let i = 0; i < ids.length; i += checkBatch) {
+      const batch = ids.slice(i, i + checkBatch)
       const revoked = await db
         .select({ id: apiKeys.id })
         .from(apiKeys)
@@ -39,20 +41,20 @@ export function createRevocationWatcher({
       for (const { id } of revoked) open.endAll(id)
     }
   })
-  const lookQuietly = () =>
-    void look().catch((error: unknown) =>
-      log.debug({ err: error }, 'keys could not be looked at; it is tried again'),
+  const checkQuietly = () =>
+    void check().catch((error: unknown) =>
+      log.debug({ err: error }, 'revoked keys could not be read; retrying'),
     )
   const unsubscribe = pubsub.subscribe((hint) => {
     if (hint.kind === 'signal' && hint.name === 'revoked') open.endAll(hint.id)
-    else if (hint.kind === 'reconnected') lookQuietly()
+    else if (hint.kind === 'reconnected') checkQuietly()
   })
-  const timer = setInterval(lookQuietly, lookMs).unref()
+  const timer = setInterval(checkQuietly, checkMs).unref()
   return {
     onRevoked({ id, projectId, expiresAt }, end) {
-      const stay = open.add(id, projectId, end)
-      if (expiresAt) open.endAt(id, stay, expiresAt.getTime())
-      return () => void open.forget(id, stay)
+      const stream = open.add(id, projectId, end)
+      if (expiresAt) open.endAt(id, stream, expiresAt.getTime())
+      return () => void open.forget(id, stream)
     },
     close() {
       unsubscribe()
@@ -62,50 +64,50 @@ export function createRevocationWatcher({
   }
 }
 
-/** What is open, by key, and how much of it belongs to each project. */
-function createOpenStays(clock: Services['clock'], limits: Limits) {
-  const open = new Map<string, Set<Stay>>()
+/** The open streams by key, and their number by project. */
+function createOpenStreams(clock: Services['clock'], limits: Limits) {
+  const open = new Map<string, Set<OpenStream>>()
   const ofProject = new Map<string, number>()
   const count = (projectId: string, more: 1 | -1) => {
     const now = (ofProject.get(projectId) ?? 0) + more
     if (now > 0) ofProject.set(projectId, now)
     else ofProject.delete(projectId)
   }
-  const forget = (id: string, stay: Stay): boolean => {
-    if (stay.timer) clearTimeout(stay.timer)
+  const forget = (id: string, stream: OpenStream): boolean => {
+    if (stream.timer) clearTimeout(stream.timer)
     const all = open.get(id)
-    const known = all?.delete(stay) ?? false
-    if (known) count(stay.projectId, -1)
+    const known = all?.delete(stream) ?? false
+    if (known) count(stream.projectId, -1)
     if (all?.size === 0) open.delete(id)
     return known
   }
-  const endAt = (id: string, stay: Stay, time: number): void => {
+  const endAt = (id: string, stream: OpenStream, time: number): void => {
     const left = time - clock.now()
     const next = () => {
-      if (left > longestTimerMs) endAt(id, stay, time)
-      else if (forget(id, stay)) stay.end()
+      if (left > longestTimerMs) endAt(id, stream, time)
+      else if (forget(id, stream)) stream.end()
     }
-    stay.timer = setTimeout(next, Math.min(left, longestTimerMs)).unref()
+    stream.timer = setTimeout(next, Math.min(left, longestTimerMs)).unref()
   }
   return {
     ids: () => [...open.keys()],
     forget,
     endAt,
     endAll(id: string) {
-      for (const stay of open.get(id) ?? []) if (forget(id, stay)) stay.end()
+      for (const stream of open.get(id) ?? []) if (forget(id, stream)) stream.end()
     },
-    /** LIMITED when the key or its project has as many as it may. */
-    add(id: string, projectId: string, end: () => void): Stay {
+    /** Throws LIMITED when the key or its project already has the most streams. */
+    add(id: string, projectId: string, end: () => void): OpenStream {
       const { maxStreamsPerKey: perKey, maxStreamsPerProject: perProject } = limits
       if ((open.get(id)?.size ?? 0) >= perKey) throw tooMany('This key', perKey)
       if ((ofProject.get(projectId) ?? 0) >= perProject) throw tooMany('The project of this key', perProject)
-      const stay: Stay = { projectId, end, timer: null }
+      const stream: OpenStream = { projectId, end, timer: null }
       count(projectId, 1)
-      open.set(id, (open.get(id) ?? new Set()).add(stay))
-      return stay
+      open.set(id, (open.get(id) ?? new Set()).add(stream))
+      return stream
     },
     clear() {
-      for (const all of open.values()) for (const stay of all) if (stay.timer) clearTimeout(stay.timer)
+      for (const all of open.values()) for (const stream of all) if (stream.timer) clearTimeout(stream.timer)
       open.clear()
       ofProject.clear()
     },
@@ -113,6 +115,6 @@ function createOpenStays(clock: Services['clock'], limits: Limits) {
 }
 
 function tooMany(who: string, most: number): AppError {
-  const message = `${who} has ${most} streams and sockets open on this server, which is the most. Close some.`
+  const message = `${who} has ${most} streams and sockets open on this server, the most that are allowed. Close some.`
   return new AppError('LIMITED', message, { retryAfterMs: 1000 })
 }

@@ -1,26 +1,26 @@
-/** Faults of the database that a caller may hear of: the input's own, and that it cannot be reached. */
+/** Maps database errors that a client may see: invalid input, and a database that is unavailable. */
 import { AppError } from '../../core/errors.ts'
 import { sqlState } from '../../store/db/database.ts'
 import { isUnavailable } from '../../store/db/storage-error.ts'
 
-/** When another try is worth it, in milliseconds. */
+/** When the client may try again, in milliseconds. */
 const retryMs = 1000
 
-/** The error as one that a caller may see, or null when it is ours. */
+/** The error as an AppError that a client may see, or null for an internal error. */
 export function asAppError(error: unknown): AppError | null {
   if (error instanceof AppError) return error
   if (isUnavailable(error))
     return new AppError(
       'UNAVAILABLE',
-      'The database cannot be reached right now, or is too busy. The request may have taken effect: send it again with the same idempotency key.',
+      'The database is unavailable or too busy. The request may have taken effect: repeat it with the same idempotency key.',
       { retryAfterMs: retryMs },
       error,
     )
   const state = sqlState(error)
-  // A NUL character in a text or in JSON, or half a surrogate pair in JSON, which is told as a fault of its syntax.
-  const half = state === '22P02' && innermost(error).message.includes('for type json')
-  if (state !== '22P05' && state !== '22021' && !half) return null
-  const message = 'contains a character that cannot be stored (NUL, or half of a surrogate pair)'
+  // NUL in a text or in JSON has codes of its own; PostgreSQL reports a lone surrogate as invalid JSON syntax.
+  const loneSurrogate = state === '22P02' && innermost(error).message.includes('for type json')
+  if (state !== '22P05' && state !== '22021' && !loneSurrogate) return null
+  const message = 'contains a character that cannot be stored (NUL, or a lone surrogate)'
   return new AppError('INVALID', `input: ${message}`, { issues: [{ path: ['input'], message }] })
 }
 

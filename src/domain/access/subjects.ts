@@ -1,4 +1,4 @@
-/** People and programs that an identity provider vouches for: who they are here. */
+/** People and programs that an identity provider authenticates, as principals. */
 import { createHash } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
@@ -14,16 +14,16 @@ export function isSubject(id: string): boolean {
 }
 
 /**
- * With which rights a person asked, kept with what was asked for: those of that token and no other. A later token of the
- * same person neither adds to them nor takes away.
+ * The rights of the token with which a person started a call or generation, stored with it. Later tokens of the same
+ * person do not change them.
  */
 export interface Requester {
   role: Role
-  /** When the token ends, ISO 8601. */
+  /** When the token expires, ISO 8601. */
   until: string
 }
 
-/** The rights to keep with what this principal asks for. Null for a key, whose row says what it may. */
+/** The rights to store with what this principal starts. Null for a key, whose row has them. */
 export function requesterOf({ id, role, expiresAt }: Principal): Requester | null {
   return isSubject(id) ? { role: role as Role, until: expiresAt!.toISOString() } : null
 }
@@ -34,11 +34,11 @@ interface Subject {
   subject: string
   name: string
   role: Role
-  /** When the token ends. */
+  /** When the token expires. */
   expiresAt: Date
 }
 
-/** Notes who was here, and answers the principal of this token. Null when the project does not exist. Idempotent. */
+/** Stores the subject and returns the principal of this token. Null when the project does not exist. Idempotent. */
 export async function keepSubject(db: Database, given: Subject): Promise<Principal | null> {
   const [project] = await db
     .select({ id: projects.id })
@@ -56,8 +56,8 @@ export async function keepSubject(db: Database, given: Subject): Promise<Princip
 }
 
 /**
- * The principal of a subject's id with the rights that were kept; null when there is no such subject. It lives as long as
- * that token, and so much longer as the project lets runs live on.
+ * The principal of a subject's id with the stored rights; null when there is no such subject. It expires with the token
+ * of that request, plus the project's `runGraceSeconds`.
  */
 export async function subjectById(db: Database, id: string, kept: Requester): Promise<Principal | null> {
   const { projectId, name } = subjects
@@ -89,7 +89,7 @@ function principalOf(
   }
 }
 
-/** The same person has another id in each project: rights in one say nothing about another. */
+/** A person has a different id in each project, because rights in one project mean nothing in another. */
 function idOf({ issuer, subject, projectId }: Subject): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([issuer, subject, projectId]))

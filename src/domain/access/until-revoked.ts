@@ -1,8 +1,8 @@
-/** A stream that ends with the right to follow it. */
+/** Streams that end when the key of their reader is revoked or expires. */
 import type { Ctx } from './context.ts'
 import { unauthenticated } from './keys.ts'
 
-/** The stream until its end, or until the caller's key is revoked or expires: then it fails as any request would. */
+/** The stream, until the caller's key is revoked or expires: then it throws UNAUTHENTICATED. */
 export function untilRevoked<T>(ctx: Ctx, stream: AsyncIterableIterator<T>): AsyncIterableIterator<T> {
   let revoked = false
   const forget = ctx.revocations.onRevoked(ctx.principal, () => {
@@ -17,7 +17,7 @@ export function untilRevoked<T>(ctx: Ctx, stream: AsyncIterableIterator<T>): Asy
         if (item.done) forget()
         return item
       } catch (error) {
-        // Nobody calls return() after a failure.
+        // A consumer does not call return() after an error.
         forget()
         throw error
       }

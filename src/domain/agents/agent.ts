@@ -1,4 +1,4 @@
-/** What an agent is: model, instructions, tools and the rules of its loop. Pure. */
+/** The settings of an agent: model, instructions, tools and the rules of its loop. Pure. */
 import { z } from 'zod'
 import { check, text, whole } from '../../core/check.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
@@ -6,78 +6,81 @@ import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { gateInput, type GatePolicy } from '../tools/index.ts'
 
-/** Exactly one member: a mode, or the runtime name of the tool that must be called. */
+/** A mode, or the runtime name of the tool that must be called. */
 export type ToolChoiceRule = { mode: 'AUTO' | 'NONE' | 'REQUIRED' } | { tool: string }
 
-/** What holds in some steps: `step`, or from `fromStep` to `toStep` (open ended without it). Steps count from 1. */
+/**
+ * Settings for some steps: `step`, or `fromStep` to `toStep` (without an end when `toStep` is null). Steps count from
+ * 1.
+ */
 export interface StepRule {
   step: number | null
   fromStep: number | null
   toStep: number | null
   toolChoice: ToolChoiceRule | null
-  /** Ids of tools and agents; null leaves the agent's own, an empty list means none. */
+  /** Ids of tools and agents; null keeps the agent's own list, an empty list means none. */
   activeToolIds: string[] | null
 }
 
-/** The loop ends after a step in which the tool of this runtime name was called with valid arguments. */
+/** Ends the loop after a step that called the tool with this runtime name with valid arguments. */
 export interface StopCondition {
   hasToolCall: string
 }
 
 export interface Budget {
-  /** Input and output tokens of one generation together, those of all runs under it included. */
+  /** Input and output tokens of one generation and its child runs together. */
   tokensPerGeneration: number | null
-  /** Tokens of all generations of the agent within the last 24 hours. */
+  /** Tokens of all generations of the agent in the last 24 hours. */
   tokensPerDay: number | null
 }
 
-/** Which error numbers an MCP client sees; AUTO goes by how it asks. */
+/** Which JSON-RPC error codes an MCP client gets; AUTO decides by the client's request. */
 export const errorProfiles = ['AUTO', 'SPEC', 'SEED'] as const
 
-/** What the agent shows to MCP clients. */
+/** How the agent is served to MCP clients. */
 export interface McpSettings {
-  /** Whether it can be reached at /mcp/{agentId} at all. */
+  /** Whether /mcp/{agentId} serves it. */
   enabled: boolean
   errorProfile: (typeof errorProfiles)[number]
 }
 
 export const mcpDefaults: McpSettings = { enabled: false, errorProfile: 'AUTO' }
 
-/** The rules of one run. A generation keeps its own copy from the start, with the overrides of that run. */
+/** The settings of a run. A generation keeps its own copy from its start, with the overrides of that run. */
 export interface AgentSettings {
   instructions: string | null
-  /** `provider/model`; null means the installation's default, and without one the rehearsal model. */
+  /** `provider/model`; null: the installation's default, or without one the rehearsal model. */
   model: string | null
   toolIds: string[]
-  /** Agents it may ask, by a call each. Absent in agents of before runs within runs. */
+  /** Ids of agents that it may call. Absent in agents older than child runs. */
   agentIds?: string[]
-  /** Of both: null means all, an empty list none. */
+  /** Ids of tools and agents; null means all, an empty list none. */
   activeToolIds: string[] | null
   stepRules: StepRule[]
   toolChoice: ToolChoiceRule
   stopConditions: StopCondition[]
-  /** Model steps over the whole generation, pauses and restarts included. */
+  /** Model steps of the whole generation, across pauses and restarts. */
   maxSteps: number
-  /** One last answer without tools when a limit ends the loop. */
+  /** Whether a last answer without tools is requested when a limit ends the loop. */
   finalAnswerOnLimit: boolean
   outputSchema: JsonObject | null
   temperature: number | null
   maxOutputTokens: number | null
   parallelToolCalls: boolean
-  /** Messages of the history that the model sees at most, rounded to whole turns; null means what fits. */
+  /** The most messages of the history that the model gets, rounded to whole turns; null: as many as fit. */
   maxContextMessages: number | null
   budget: Budget
-  /** Stops calls of all its tools, beside their own gates; it can only make them stricter. */
+  /** Stops calls of all its tools, in addition to their own gates: it can only make them stricter. */
   gate?: GatePolicy | null
-  /** The gates of the agents of the runs above: only in the settings of a run within a run. */
+  /** The gates of the parent runs' agents; set only in the settings of a child run. */
   inheritedGates?: GatePolicy[]
-  /** Absent in agents of before the bridge. */
+  /** Absent in agents older than the bridge. */
   mcp?: McpSettings
-  /** How long a client tool's output is waited for, in milliseconds. */
+  /** Time limit for a client tool's output, in milliseconds. */
   clientTimeoutMs: number
-  /** What follows when it does not come: an error result for the model, or the end as EXPIRED. */
+  /** What happens when the output misses clientTimeoutMs: an error result for the model, or the run ends as EXPIRED. */
   onClientTimeout: 'CONTINUE' | 'EXPIRE'
-  /** The whole generation's time, waiting included, in milliseconds. */
+  /** Time limit of the whole generation, waiting included, in milliseconds. */
   timeoutMs: number
 }
 
@@ -92,9 +95,9 @@ export interface Agent extends AgentSettings {
 
 const day = 24 * 60 * 60 * 1000
 const toolName = text(64, 1)
-/** What one step may offer a model; providers take no more. */
+/** The most tools of one step; providers accept no more. */
 const toolIds = z.array(text(60, 1)).max(128)
-/** What an agent may have in all: MCP clients see more of it than a model at a time. */
+/** The most tools of an agent: an MCP client lists them all, a model gets those of one step. */
 const ownToolIds = z.array(text(60, 1)).max(1000)
 const agentIds = z.array(text(60, 1)).max(50)
 
@@ -133,7 +136,7 @@ const stepRule = z
 
 const schema = z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object')
 
-/** Every setting with its default; the same shape serves agents and the overrides of a run (see overrides.ts). */
+/** Every setting; the same shape serves agents and the overrides of a run (see overrides.ts). */
 const settingShapes = {
   instructions: text(100_000).nullish(),
   model: z
@@ -164,7 +167,7 @@ const settingShapes = {
 
 const overrides = z.object(settingShapes)
 const mcp = z.object({ enabled: z.boolean().nullish(), errorProfile: z.enum(errorProfiles).nullish() })
-// A run may not override these: nobody widens an agent's reach or opens its gate in passing.
+// A run cannot override these: they would extend the agent's tools or open its gate.
 const settings = z.object({
   ...settingShapes,
   toolIds: ownToolIds.nullish(),
@@ -176,7 +179,10 @@ const settings = z.object({
 export type SettingsInput = z.input<typeof settings>
 export type SettingsOverrides = z.input<typeof overrides>
 
-/** The settings that an input describes, with defaults; INVALID with every fault that shows without looking anything up. */
+/**
+ * Returns the settings that an input describes, with defaults. Throws INVALID with every fault that needs no I/O to
+ * find.
+ */
 export function checkSettings(input: unknown): AgentSettings {
   const given = check(settings, input)
   const made: AgentSettings = {
@@ -213,7 +219,7 @@ export function checkSettings(input: unknown): AgentSettings {
   return made
 }
 
-/** What an input gives of the settings that a run may override. `null` counts as not given. */
+/** The settings that an input overrides. `null` counts as absent. */
 export function givenOverrides(input: SettingsOverrides): Partial<AgentSettings> {
   const set = Object.entries(input).filter(
     ([key, value]) => key in settingShapes && value !== null && value !== undefined,
@@ -221,12 +227,15 @@ export function givenOverrides(input: SettingsOverrides): Partial<AgentSettings>
   return Object.fromEntries(set) as Partial<AgentSettings>
 }
 
-/** Everything that `activeToolIds` may name: the agent's tools and the agents it may ask. */
+/** The ids that `activeToolIds` may contain: the agent's tools and the agents that it may call. */
 export function boundIds({ toolIds: tools, agentIds: agents = [] }: AgentSettings): string[] {
   return [...tools, ...agents]
 }
 
-/** The gates that hold for all calls of a run beside those of the tools: its agent's, and those of the runs above. */
+/**
+ * The gates for all calls of a run, in addition to those of the tools: its agent's, and those of the parent runs'
+ * agents.
+ */
 export function gatesOf({ gate, inheritedGates = [] }: AgentSettings): GatePolicy[] {
   return gate ? [gate, ...inheritedGates] : inheritedGates
 }
@@ -250,7 +259,7 @@ function faultsOf(made: AgentSettings): Issue[] {
   if ('mode' in made.toolChoice && made.toolChoice.mode === 'REQUIRED' && made.stopConditions.length === 0)
     issues.push({
       path: ['input', 'toolChoice', 'mode'],
-      message: 'REQUIRED in every step never ends by itself: add a stop condition, or use a step rule',
+      message: 'REQUIRED in every step never ends the loop: add a stop condition, or use a step rule',
     })
   return issues
 }

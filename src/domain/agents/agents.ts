@@ -34,8 +34,9 @@ export type UpdateAgentInput = Partial<SettingsInput> & {
 const nameShape = z.object({ name: text(100, 1) })
 
 /**
- * Saves an agent. Action `agents:Create`. Its tools and the agents it may ask must exist in the project and have
- * different runtime names, and `toolChoice` and `stopConditions` must name one of them. Agent, audit entry and event are written together.
+ * Saves an agent. Action `agents:Create`. Its tools and agents must exist in the project and have different runtime
+ * names, and `toolChoice` and `stopConditions` must name one of them; else INVALID. NAME_TAKEN when the project has an
+ * agent of that name. Writes agent, audit entry and event together.
  */
 export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Agent> {
   const projectId = projectOf(ctx, input.projectId)
@@ -54,17 +55,18 @@ export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Ag
       return agentOf(row!)
     }),
   )
-  ringProject(ctx, projectId)
+  publishChange(ctx, projectId)
   return agent
 }
 
-/** How often a change is worked out anew when somebody else changes the agent at the same time. */
+/** How often a change is computed again after concurrent changes of the same agent. */
 const maxTries = 5
 
 /**
- * Changes what is given and keeps the rest. Running generations keep their settings. Action `agents:Update`, and
- * `gates:Update` for its gate; CONFLICT for that in a project where changes of gates need a second person. Without
- * `expectedVersion` a change of somebody else at the same time is kept, and this one worked out anew over it.
+ * Changes the given fields and keeps the rest. Running generations keep their settings. Action `agents:Update`, and
+ * `gates:Update` for its gate; CONFLICT for that in a project where changes of gates need a second person. With
+ * `expectedVersion` it fails with CONFLICT after a concurrent change; without it the change is applied on top of that
+ * one.
  */
 export async function updateAgent(ctx: Ctx, input: UpdateAgentInput): Promise<Agent> {
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
@@ -85,7 +87,7 @@ export async function updateAgent(ctx: Ctx, input: UpdateAgentInput): Promise<Ag
       }),
     )
     if (agent) {
-      ringProject(ctx, agent.projectId)
+      publishChange(ctx, agent.projectId)
       return agent
     }
     if (tries === maxTries) throw changedMeanwhile()
@@ -95,11 +97,11 @@ export async function updateAgent(ctx: Ctx, input: UpdateAgentInput): Promise<Ag
 function changedMeanwhile(): AppError {
   return new AppError(
     'CONFLICT',
-    'The agent was changed or deleted meanwhile. Read it again and repeat the change.',
+    'The agent was changed or deleted by another request. Read it again and repeat the change.',
   )
 }
 
-/** Writes settings over the version that was read; null when that is not there any more. */
+/** Saves settings as the next version; null when the agent no longer has `known.version`. */
 async function saveVersion(
   tx: Database,
   ctx: Ctx,
@@ -119,12 +121,12 @@ async function saveVersion(
   return agent
 }
 
-/** The settings of an agent with another gate, checked; null takes it away. INVALID names every fault. */
+/** Returns the settings of an agent with another gate, or with none, validated. Throws INVALID with every fault. */
 export function withAgentGate(known: Agent, gate: GateInput | null): AgentSettings {
   return checkSettings({ ...known, gate })
 }
 
-/** Sets the gate of an agent of that version, in the caller's transaction; null when it has another one. */
+/** Sets the gate of an agent in the caller's transaction; null when the agent no longer has that version. */
 export function regateAgent(
   tx: Database,
   ctx: Ctx,
@@ -134,7 +136,7 @@ export function regateAgent(
   return saveVersion(tx, ctx, known, { ...withAgentGate(known, gate), name: known.name })
 }
 
-/** Deletes an agent. Its generations stay, and those that run go on. Action `agents:Delete`. */
+/** Deletes an agent. Its generations stay, and running ones continue. Action `agents:Delete`. */
 export async function deleteAgent(ctx: Ctx, input: { id: string }): Promise<Agent> {
   const known = await findAgent(ctx, input.id)
   await assertMay(ctx, 'agents:Delete', known.projectId, `agent/${known.id}`)
@@ -142,11 +144,11 @@ export async function deleteAgent(ctx: Ctx, input: { id: string }): Promise<Agen
     const rows = await tx.delete(agents).where(eq(agents.id, known.id)).returning({ id: agents.id })
     if (rows.length > 0) await recordAgentChange(tx, ctx, 'delete', known)
   })
-  ringProject(ctx, known.projectId)
+  publishChange(ctx, known.projectId)
   return known
 }
 
-/** Agents by id, null for what does not exist for the caller. Action `agents:Get` on each. */
+/** Agents by id; null for those that do not exist for the caller. Action `agents:Get` on each. */
 export async function getAgents(ctx: Ctx, ids: readonly string[]): Promise<(Agent | null)[]> {
   const rows = await loadAgents(ctx.db, ids)
   return eachSeen(
@@ -169,13 +171,13 @@ export async function listAgents(
   return (await listPage(ctx.db, agents, projectId, input.page)).map(agentOf)
 }
 
-/** The agent when it exists for the caller, else NOT_FOUND. Checks no permission. */
+/** Returns the agent, or throws NOT_FOUND when it does not exist for the caller. Checks no permission. */
 export async function findAgent(ctx: Ctx, id: string): Promise<Agent> {
   const [agent] = await loadAgents(ctx.db, [id])
   return reachable(ctx, agent, 'agent', id)
 }
 
-/** Rows by id, in no order. Checks nothing. */
+/** Agents by id, in no particular order. Checks no permission. */
 export async function loadAgents(db: Database, ids: readonly string[]): Promise<Agent[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, agents, sql`where id in ${[...ids]}`)).map(agentOf)
@@ -205,7 +207,7 @@ async function recordAgentChange(
   await appendProjectEvents(tx, agent.projectId, [event({ agentId: agent.id, ...details })])
 }
 
-function ringProject(ctx: Ctx, projectId: string): void {
+function publishChange(ctx: Ctx, projectId: string): void {
   ctx.pubsub.publish([
     { kind: 'news', projectId, generationId: null, seq: null },
     { kind: 'signal', name: 'surface', id: projectId },

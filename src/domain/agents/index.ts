@@ -1,4 +1,4 @@
-/** The front door of agents. */
+/** The entry point of agents. */
 export {
   boundIds,
   errorProfiles,

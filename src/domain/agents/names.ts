@@ -1,12 +1,12 @@
-/** The names that an agent's tools give to its model: checked when it is saved, looked at again when upstreams change. */
+/** The runtime names that an agent's tools have: checked when it is saved, and again later, since upstreams change. */
 import { invalid, type Issue } from '../../core/errors.ts'
 import type { Ctx, Services } from '../access/index.ts'
 import { collisions, loadAgentCallables, loadCallables, loadTools, runtimeName } from '../tools/index.ts'
 import type { Agent, AgentSettings } from './agent.ts'
 
 /**
- * The faults of settings that only the registry can tell. Throws INVALID with all of them. `own` is an agent that may
- * ask itself, under the name that it is about to have.
+ * Checks settings against the registry. Throws INVALID with every fault. `own` is an agent that may call itself, with
+ * the name that it gets by this change.
  */
 export async function checkTools(
   services: Pick<Services, 'db' | 'actions'>,
@@ -16,10 +16,10 @@ export async function checkTools(
 ): Promise<void> {
   const { toolIds, agentIds = [] } = settings
   const loaded = (await loadTools(services.db, toolIds)).filter((tool) => tool.projectId === projectId)
-  const asked = await loadAgentCallables(services.db, projectId, agentIds)
+  const callees = await loadAgentCallables(services.db, projectId, agentIds)
   const issues = [
-    ...missing('toolIds', toolIds, loaded, 'names no tool of this project'),
-    ...missing('agentIds', agentIds, asked, 'names no agent of this project'),
+    ...missing('toolIds', toolIds, loaded, 'is not the id of a tool of this project'),
+    ...missing('agentIds', agentIds, callees, 'is not the id of an agent of this project'),
   ]
   const names = new Set<string>()
   const take = (path: string, name: string) => {
@@ -29,10 +29,10 @@ export async function checkTools(
   }
   const callables = await loadCallables(services, loaded)
   for (const callable of callables) take('toolIds', callable.runtimeName)
-  for (const agent of asked)
+  for (const agent of callees)
     take('agentIds', agent.id === own?.id ? runtimeName([own.name]) : agent.runtimeName)
-  // With a missing tool its names would be reported too, which helps nobody.
-  // Of a server that nobody has reached yet the names are not known: any that it could have may be right.
+  // While ids are missing, unknown names are not reported: the missing tools may have them.
+  // The tools of an upstream that was never reached are unknown: any name with its prefix may exist.
   const unseen = loaded.filter((tool) => tool.mcp && !callables.some((one) => one.id === tool.id))
   const mayBe = (name: string) => unseen.some((tool) => name.startsWith(`${tool.name}_`))
   if (issues.length === 0) issues.push(...unknownNames(settings, (name) => names.has(name) || mayBe(name)))
@@ -40,8 +40,9 @@ export async function checkTools(
 }
 
 /**
- * For each of the caller's own agents the runtime names that more than one of its tools has now, each once. None has when
- * it is saved; an upstream may change later. Of two the first is called. Four statements, however many agents.
+ * For each of the caller's own agents, the runtime names that more than one of its tools has now, each once. A saved
+ * agent has none; a later change of an upstream may cause some. Calls go to the first tool of that name. Runs four
+ * statements, however many agents.
  */
 export async function collidingNames(ctx: Ctx, agents: readonly Agent[]): Promise<string[][]> {
   const every = (ids: (agent: Agent) => string[]) => [...new Set(agents.flatMap(ids))]
@@ -49,10 +50,10 @@ export async function collidingNames(ctx: Ctx, agents: readonly Agent[]): Promis
     ctx.db,
     every((agent) => agent.toolIds),
   )
-  const asked = every((agent) => agent.agentIds ?? [])
+  const callees = every((agent) => agent.agentIds ?? [])
   const callables = [
     ...(await loadCallables(ctx, tools)),
-    ...(await loadAgentCallables(ctx.db, ctx.principal.projectId, asked)),
+    ...(await loadAgentCallables(ctx.db, ctx.principal.projectId, callees)),
   ]
   const names = new Map<string, string[]>()
   for (const { id, runtimeName: name } of callables) names.set(id, [...(names.get(id) ?? []), name])
@@ -82,6 +83,6 @@ function unknownNames(settings: AgentSettings, isKnown: (name: string) => boolea
     .filter(({ name }) => name !== null && !isKnown(name))
     .map(({ path }) => ({
       path: ['input', ...path],
-      message: "is the runtime name of none of the agent's tools",
+      message: "is not the runtime name of any of the agent's tools",
     }))
 }

@@ -1,6 +1,6 @@
 /**
- * What a run gives for itself: it can only tighten what its agent says (decision 19). Whoever may start an agent is not
- * thereby somebody who may change it. Pure.
+ * The overrides of a run: they can only tighten the agent's settings (decision 19), because the permission to start an
+ * agent is not the permission to change it. Pure.
  */
 import { invalid, type Issue } from '../../core/errors.ts'
 import { hashJson, jsonTooBig } from '../../core/json.ts'
@@ -14,14 +14,14 @@ import {
   type StepRule,
 } from './agent.ts'
 
-/** An outputSchema of a run is no larger and no deeper. */
+/** The limits of an outputSchema that a run sets. */
 const schemaLimits = { maxBytes: 64 * 1024, maxDepth: 32 }
 const maxInstructions = 100_000
 
 /**
- * An agent's settings for one run, checked as a whole. What the run gives narrows them: limits are at most the agent's,
- * tools are some of its active ones, instructions come behind its own and stop conditions beside them. INVALID names
- * everything that would loosen something.
+ * Returns an agent's settings for one run, validated as a whole. Overrides narrow them: limits are at most the agent's,
+ * tools are some of its active ones, instructions are appended to its own, and stop conditions are added. Throws
+ * INVALID with every override that would loosen a setting.
  */
 export function withOverrides(own: AgentSettings, input: SettingsOverrides): AgentSettings {
   const given = givenOverrides(input)
@@ -39,13 +39,16 @@ export function withOverrides(own: AgentSettings, input: SettingsOverrides): Age
     stepRules: given.stepRules ? wanted.stepRules : narrowed(own.stepRules, given.activeToolIds ?? null),
   }
   const issues = [
-    ...looserLimits(own, wanted),
-    ...looserTools(own, wanted, given),
-    ...looserAnswer(own, wanted),
+    ...limitFaults(own, wanted),
+    ...toolFaults(own, wanted, given),
+    ...outputFaults(own, wanted),
   ]
   if ((made.instructions?.length ?? 0) > maxInstructions)
     issues.push(
-      fault(['instructions'], `must leave room for those of the agent: ${maxInstructions} characters in all`),
+      fault(
+        ['instructions'],
+        `must have at most ${maxInstructions} characters together with those of the agent`,
+      ),
     )
   if (issues.length > 0) throw invalid(issues)
   return made
@@ -55,7 +58,7 @@ function fault(path: string[], message: string): Issue {
   return { path: ['input', ...path], message }
 }
 
-/** The agent's own words stand first and whole. */
+/** The agent's instructions come first and complete. */
 function joined(own: string | null, given: string | null): string | null {
   return own && given && own !== given ? `${own}\n\n${given}` : (given ?? own)
 }
@@ -69,26 +72,26 @@ function tighterBudget(own: Budget, given: Budget): Budget {
 
 const limits = ['maxSteps', 'timeoutMs', 'clientTimeoutMs', 'maxOutputTokens', 'maxContextMessages'] as const
 
-function looserLimits(own: AgentSettings, wanted: AgentSettings): Issue[] {
+function limitFaults(own: AgentSettings, wanted: AgentSettings): Issue[] {
   const over = (path: string[], most: number | null, value: number | null) =>
     most !== null && value !== null && value > most
-      ? [fault(path, `must be at most ${most}, as the agent says`)]
+      ? [fault(path, `must be at most ${most}, the agent's own limit`)]
       : []
   const budget = ['tokensPerGeneration', 'tokensPerDay'] as const
   return [
     ...limits.flatMap((name) => over([name], own[name], wanted[name])),
     ...budget.flatMap((name) => over(['budget', name], own.budget[name], wanted.budget[name])),
     ...(wanted.finalAnswerOnLimit && !own.finalAnswerOnLimit
-      ? [fault(['finalAnswerOnLimit'], 'must be false, as the agent says')]
+      ? [fault(['finalAnswerOnLimit'], 'must be false, as in the agent')]
       : []),
     ...(wanted.parallelToolCalls && !own.parallelToolCalls
-      ? [fault(['parallelToolCalls'], 'must be false, as the agent says')]
+      ? [fault(['parallelToolCalls'], 'must be false, as in the agent')]
       : []),
   ]
 }
 
-/** Tools that the agent does not have active, and rules that the run would put in place of the agent's. */
-function looserTools(own: AgentSettings, wanted: AgentSettings, given: Partial<AgentSettings>): Issue[] {
+/** Faults of tools that are not active in the agent, and of rules that would replace the agent's. */
+function toolFaults(own: AgentSettings, wanted: AgentSettings, given: Partial<AgentSettings>): Issue[] {
   const active = new Set(own.activeToolIds ?? boundIds(own))
   const beyond = (ids: string[] | null | undefined, path: string[]) =>
     (ids ?? []).flatMap((id, i) =>
@@ -102,20 +105,18 @@ function looserTools(own: AgentSettings, wanted: AgentSettings, given: Partial<A
     ...beyond(given.activeToolIds, ['activeToolIds']),
     ...rules.flatMap((rule, i) => beyond(rule.activeToolIds, ['stepRules', String(i), 'activeToolIds'])),
     ...(rules.length > 0 && own.stepRules.length > 0
-      ? [fault(['stepRules'], 'cannot take the place of those of the agent; leave it out')]
+      ? [fault(['stepRules'], 'cannot replace those of the agent; leave it out')]
       : []),
-    ...(closed && !isNone(wanted.toolChoice)
-      ? [fault(['toolChoice'], 'must be NONE, as the agent says')]
-      : []),
+    ...(closed && !isNone(wanted.toolChoice) ? [fault(['toolChoice'], 'must be NONE, as in the agent')] : []),
     ...rules.flatMap((rule, i) =>
       closed && rule.toolChoice !== null && !isNone(rule.toolChoice)
-        ? [fault(['stepRules', String(i), 'toolChoice'], 'must be NONE, as the agent says')]
+        ? [fault(['stepRules', String(i), 'toolChoice'], 'must be NONE, as in the agent')]
         : [],
     ),
   ]
 }
 
-/** Of the agent's step rules, no more tools than the run has active. */
+/** Removes from the agent's step rules the tools that are not active in the run. */
 function narrowed(rules: StepRule[], active: string[] | null): StepRule[] {
   if (active === null) return rules
   return rules.map((rule) =>
@@ -125,10 +126,10 @@ function narrowed(rules: StepRule[], active: string[] | null): StepRule[] {
   )
 }
 
-function looserAnswer(own: AgentSettings, { outputSchema }: AgentSettings): Issue[] {
+function outputFaults(own: AgentSettings, { outputSchema }: AgentSettings): Issue[] {
   if (outputSchema === null || own.outputSchema === outputSchema) return []
   if (own.outputSchema !== null && hashJson(own.outputSchema) !== hashJson(outputSchema))
-    return [fault(['outputSchema'], 'cannot take the place of that of the agent; leave it out')]
+    return [fault(['outputSchema'], 'cannot replace that of the agent; leave it out')]
   const tooBig = jsonTooBig(outputSchema, schemaLimits)
   return tooBig ? [fault(['outputSchema'], tooBig)] : []
 }

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
 import {
-  callableMeant,
+  requireCallable,
   findTool,
   gateInput,
   gateOf,
@@ -43,7 +43,7 @@ export async function evaluateGate(
 ): Promise<GateEvaluation> {
   const stored = await findTool(ctx, input.toolId)
   await assertMay(ctx, 'tools:Get', stored.projectId, `tool/${stored.id}`)
-  const tool = await callableMeant(ctx, stored, input.action ?? null, ['action'])
+  const tool = await requireCallable(ctx, stored, input.action ?? null, ['action'])
   const prepared = prepareCall(tool, input.arguments ?? {})
   if (!prepared.ok) throw invalid(prepared.issues)
   const { merged } = prepared
@@ -95,7 +95,7 @@ export async function previewGate(
   const stored = await findTool(ctx, toolId)
   await assertMay(ctx, 'tools:Get', stored.projectId, `tool/${stored.id}`)
   await assertMay(ctx, 'toolCalls:List', stored.projectId, 'toolCall/*')
-  const tool = await callableMeant(ctx, stored, action, ['action'])
+  const tool = await requireCallable(ctx, stored, action, ['action'])
   const own = tool.action === null ? undefined : eq(toolCalls.action, tool.action)
   const rows = await ctx.db
     .select()

@@ -1,2 +1,2 @@
-/** The front door of the audit. */
+/** The entry point of the audit log. */
 export { insertEntries, readEntries, record, type AuditEntry, type NewAuditEntry } from './audit.ts'

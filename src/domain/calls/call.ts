@@ -7,7 +7,7 @@ import { assertMay, denied, type Ctx } from '../access/index.ts'
 import { resolveAttachments, type Attachment, type AttachmentsInput } from '../files/index.ts'
 import {
   attachmentsName,
-  callableMeant,
+  requireCallable,
   findTool,
   prepareCall,
   timeoutOf,
@@ -60,7 +60,7 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
       ['input', 'toolId'],
       'is a client tool, which runs in the calling application and not here',
     )
-  const callable = await callableMeant(ctx, tool, given.action ?? null, ['input', 'action'])
+  const callable = await requireCallable(ctx, tool, given.action ?? null, ['input', 'action'])
   const prepared = prepareCall(callable, given.arguments ?? {})
   if (!prepared.ok)
     throw invalid(prepared.issues.map((issue) => ({ ...issue, path: ['input', ...issue.path] })))

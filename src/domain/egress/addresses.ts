@@ -1,7 +1,7 @@
-/** Which IP addresses are on the public internet: a table and one question. Nothing is resolved here. */
+/** Which IP addresses are on the public internet. Resolves no names. */
 import ipaddr from 'ipaddr.js'
 
-/** Everything that is not a public host (RFC 6890 and the IANA special-purpose registry). */
+/** IPv4 ranges that are not public (RFC 6890 and the IANA special-purpose registry). */
 const refusedIPv4 = [
   '0.0.0.0/8', // this network, unspecified
   '10.0.0.0/8', // private
@@ -22,7 +22,7 @@ const refusedIPv4 = [
 ].map((range) => ipaddr.IPv4.parseCIDR(range))
 
 /**
- * IPv6 is the other way round: only global unicast is public. That leaves out loopback, unspecified, link-local, ULA,
+ * Of IPv6, only global unicast is public. That excludes loopback, unspecified, link-local, ULA,
  * multicast, IPv4-mapped and -compatible, NAT64 (both prefixes), discard-only and whatever is assigned later.
  */
 const globalIPv6 = ipaddr.IPv6.parseCIDR('2000::/3')
@@ -33,7 +33,7 @@ const refusedIPv6 = [
   '3fff::/20', // documentation
 ].map((range) => ipaddr.IPv6.parseCIDR(range))
 
-/** Whether this text is the one canonical spelling of an address that belongs to the public internet. */
+/** Whether this text is an address of the public internet in its canonical spelling. */
 export function isPublicAddress(address: string): boolean {
   // A zone ("fe80::1%eth0") names an interface of this machine: never public.
   if (address.includes('%')) return false

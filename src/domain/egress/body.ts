@@ -1,4 +1,4 @@
-/** The body of an answer: decoded, bounded, read. */
+/** The body of a response: decoded, limited in size, read. */
 import { pipeline, Transform, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { EgressError } from './egress-error.ts'
@@ -12,8 +12,8 @@ const decoders: Record<string, () => Transform> = {
 }
 
 /**
- * The reply without its Content-Encoding. We never ask for one, but some stores send it all the same; every limit then
- * counts decoded bytes, so a compression bomb is stopped at the limit. An unknown coding is left as it is.
+ * The reply with its Content-Encoding decoded. Gatehouse never asks for an encoding, but some servers send one anyway.
+ * Size limits count decoded bytes, so a compression bomb is stopped at the limit. An unknown coding is not decoded.
  */
 export function decoded(reply: Reply, method: string): Reply {
   const codings = String(reply.headers['content-encoding'] ?? '')
@@ -31,7 +31,7 @@ export function decoded(reply: Reply, method: string): Reply {
   return { ...reply, headers, body }
 }
 
-/** Statuses whose answers never have a body. */
+/** Whether responses with this status never have a body. */
 export function hasNoBody(status: number): boolean {
   return status === 204 || status === 205 || status === 304
 }
@@ -43,7 +43,7 @@ export function capped(body: Readable, maxBytes: number): Readable {
     transform(chunk: Buffer, _encoding, done) {
       total += chunk.length
       if (total <= maxBytes) done(null, chunk)
-      else done(new EgressError('TOO_LARGE', `The answer is larger than ${maxBytes} bytes.`, true))
+      else done(new EgressError('TOO_LARGE', `The response is larger than ${maxBytes} bytes.`, true))
     },
   })
   return piped(body, cap)
@@ -65,7 +65,7 @@ export async function readUpTo(
 }
 
 function piped(from: Readable, to: Transform): Readable {
-  // The error travels on in `to`, and destroying `to` destroys `from`; there is nobody else to tell.
+  // `to` emits the error, and destroying `to` destroys `from`: the callback has nothing to do.
   pipeline(from, to, () => {})
   return to
 }

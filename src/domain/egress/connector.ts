@@ -1,4 +1,4 @@
-/** Opens sockets only to addresses that were checked: resolve once, check all, connect to exactly those. */
+/** Opens sockets only to checked addresses: resolves once, checks every address, connects to exactly those. */
 import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
@@ -15,9 +15,9 @@ export const lookupBySystem: Lookup = async (host) =>
 const connectTimeoutMs = 10_000
 
 /**
- * A connector for undici. One forbidden address among many refuses the host: a name that answers with a public and a
- * private address is an attack, not a service. What was checked is handed to the socket as its only answer, so a
- * second, different answer of the resolver can never be connected to.
+ * A connector for undici. One forbidden address among many refuses the host: a name that resolves to a public and a
+ * private address is an attack. The socket gets the checked addresses instead of a resolver, so that it never connects
+ * to the result of a second look-up.
  */
 export function createConnector(guard: Guard, lookup: Lookup): buildConnector.connector {
   return (options, callback) => {

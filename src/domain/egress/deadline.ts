@@ -1,29 +1,31 @@
-/** One signal out of a time limit and the caller's own signal. */
+/** Combines a time limit and the signal of the caller into one signal. */
 import { onAbort } from '../../core/abort.ts'
 import { EgressError } from './egress-error.ts'
 
 export interface Deadline {
-  /** Aborts with an EgressError: TIMEOUT when the time is over, ABORTED when the caller gave up. */
+  /** Aborts with an EgressError: TIMEOUT after the time limit, ABORTED when the caller aborted. */
   signal: AbortSignal
   /** Releases timer and listener; call it in a `finally`. */
   clear(): void
 }
 
-/** `AbortSignal.any` would do, but keeps every derived signal alive as long as the caller's (Node 20). */
+/**
+ * Used instead of `AbortSignal.any`, which in Node 20 keeps every derived signal alive as long as the caller's signal.
+ */
 export function startDeadline(timeoutMs: number, caller: AbortSignal | null): Deadline {
   const controller = new AbortController()
   const timer = setTimeout(
-    () => controller.abort(new EgressError('TIMEOUT', `No complete answer within ${timeoutMs} ms.`, false)),
+    () => controller.abort(new EgressError('TIMEOUT', `No complete response within ${timeoutMs} ms.`, false)),
     timeoutMs,
   )
-  const forget = onAbort(caller, () =>
-    controller.abort(new EgressError('ABORTED', 'The request was given up by its caller.', false)),
+  const removeListener = onAbort(caller, () =>
+    controller.abort(new EgressError('ABORTED', 'The caller aborted the request.', false)),
   )
   return {
     signal: controller.signal,
     clear() {
       clearTimeout(timer)
-      forget()
+      removeListener()
     },
   }
 }

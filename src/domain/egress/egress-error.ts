@@ -1,8 +1,11 @@
-/** What can go wrong on the way out, in one closed list of codes. Messages never hold an address, a header or a stack. */
+/** Errors of outgoing requests, with a closed list of codes. Messages never contain an address, a header or a stack. */
 
 type EgressCode =
   | 'BLOCKED_ADDRESS'
-  /** A name that means such an address: told to strangers in the words of CONNECT, so that nobody maps our network. */
+  /**
+   * A name that resolves to a blocked address. Has the message of CONNECT, so that no client can map the internal
+   * network.
+   */
   | 'BLOCKED_NAME'
   | 'BAD_URL'
   | 'TIMEOUT'
@@ -14,9 +17,9 @@ type EgressCode =
   | 'NETWORK'
 
 /**
- * A request that did not end well. `sent` is the fact that exactly-once stands on: false means that surely no byte of
- * the request has left (blocked, unresolved, refused, still connecting), true that the other side may have acted on it.
- * The `cause` is for our own log only.
+ * A failed outgoing request. `sent` decides whether a tool call can be UNKNOWN: false means that no byte of the request
+ * was sent (blocked, not resolved, refused, still connecting), true that the server may have acted on it. `cause` is
+ * for the log only.
  */
 export class EgressError extends Error {
   readonly code: EgressCode
@@ -30,16 +33,21 @@ export class EgressError extends Error {
   }
 }
 
-/** Any failure below as an EgressError; `sent` is what the trace of the whole exchange says, redirects included. */
+/** Any failure as an EgressError; `sent` comes from the trace of the whole exchange, redirects included. */
 export function toEgressError(error: unknown, sent: boolean): EgressError {
   if (error instanceof EgressError)
     return error.sent === sent ? error : new EgressError(error.code, error.message, sent, error.cause)
   const code = codeOf(error)
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
-    return new EgressError('TIMEOUT', 'The other side fell silent.', sent, error)
+    return new EgressError('TIMEOUT', 'The server stopped responding.', sent, error)
   if (code === 'UND_ERR_INVALID_ARG')
-    return new EgressError('NETWORK', 'The request holds something that HTTP cannot carry.', sent, error)
-  return new EgressError('NETWORK', 'The connection broke before the answer was complete.', sent, error)
+    return new EgressError(
+      'NETWORK',
+      'The request contains a character that HTTP does not allow.',
+      sent,
+      error,
+    )
+  return new EgressError('NETWORK', 'The connection was lost before the response was complete.', sent, error)
 }
 
 function codeOf(error: unknown): unknown {

@@ -1,4 +1,4 @@
-/** The one guarded fetch for everything that leaves the house: checked, pinned, bounded in hops, bytes and time. */
+/** The guarded fetch for every outgoing request: checked and pinned addresses, limits for redirects, bytes and time. */
 import { Agent } from 'undici'
 import { readUpTo } from './body.ts'
 import { createConnector, lookupBySystem, type Lookup } from './connector.ts'
@@ -15,48 +15,52 @@ interface EgressRequest extends SendGuard {
   url: string | URL
   headers?: Record<string, string>
   body?: string | Uint8Array | null
-  /** Time for everything: resolving, connecting, every redirect and the whole body. Milliseconds. */
+  /** Time for resolving, connecting, every redirect and the whole body together. Milliseconds. */
   timeoutMs: number
   /** Bytes of the (decoded) body to keep; reading stops there. */
   maxBytes: number
-  /** Zero hands a redirect back as the answer it is. @default 5 */
+  /** Zero returns a redirect as the response. @default 5 */
   maxRedirects?: number
   signal?: AbortSignal | null
-  /** More headers that stay behind when a redirect leaves the origin, beside authorization, cookie and x-api-key. */
+  /** Headers, beside authorization, cookie and x-api-key, that are not sent when a redirect leads to another origin. */
   sensitiveHeaders?: readonly string[]
 }
 
-/** What came back. A failure is a value: `error.sent` tells whether the other side may have acted on the request. */
+/**
+ * The outcome of a request. A failure is a value: `error.sent` says whether the server may have acted on the request.
+ */
 type EgressOutcome =
   | { ok: true; status: number; headers: Headers; bytes: Buffer; truncated: boolean }
   | { ok: false; error: EgressError }
 
 export interface Egress {
   /**
-   * `fetch` as the platform has it, guarded: answers are global `Response`s, bodies stream. Rejects with an EgressError,
-   * or with the signal's reason when the caller aborted. Request bodies are buffered, so that a redirect can repeat them.
-   * There is no time limit of its own beyond silence of 5 minutes: give a signal.
+   * The guarded variant of the global `fetch`: returns a global `Response` whose body streams. Rejects with an
+   * EgressError, or with the signal's reason when the caller aborted. Request bodies are buffered, so that a redirect
+   * can repeat them. The only time limit is five minutes without data: pass a signal.
    */
   fetch: GuardedFetch
-  /** Why this URL can be refused without asking anybody (no URL, wrong scheme, private literal), or null. For saving. */
+  /**
+   * Why this URL is refused by its text alone (no URL, wrong scheme, private IP address), or null. For checks at save.
+   */
   checkUrl(url: string | URL): string | null
   /**
-   * One bounded request, never a throw. A request that is not GET or HEAD has a connection of its own: on a reused one
-   * that dies in the same instant nobody could tell whether it was seen.
+   * Sends one request within its limits; never throws. A request other than GET and HEAD gets a connection of its own:
+   * on a reused connection that the server closes at the same moment, it would be unknown whether the request arrived.
    */
   request(input: EgressRequest): Promise<EgressOutcome>
-  /** Cuts every connection, open exchanges included. */
+  /** Closes every connection, also of requests in flight. */
   close(): Promise<void>
 }
 
 export interface EgressOptions {
-  /** The resolver of host names; the system's when left out. Its answers are checked and then connected to as they are. */
+  /** The resolver of host names. @default the system's */
   lookup?: Lookup
   /** Bytes after which a body read through `fetch` fails with TOO_LARGE. @default 268435456 (256 MiB) */
   maxFetchBytes?: number
 }
 
-/** Throws when the allow-list holds an entry that is not `host:port`. */
+/** Throws when an entry of the allow-list is not `host:port`. */
 export function createEgress(policy: EgressPolicy, options: EgressOptions = {}): Egress {
   const guard = createGuard(policy)
   const connect = createConnector(guard, options.lookup ?? lookupBySystem)

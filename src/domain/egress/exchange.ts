@@ -1,22 +1,22 @@
-/** One request and one answer over a socket, with the exact moment known from which the request counts as sent. */
+/** One request and its response over a socket, which records whether a byte of the request was sent. */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { onAbort } from '../../core/abort.ts'
 import { EgressError } from './egress-error.ts'
 import type { Hop } from './redirects.ts'
 
-/** For a request that may be sent only while something holds. */
+/** A condition under which a request may be sent, such as a valid lease. */
 export interface SendGuard {
-  /** Asked when the first byte is about to leave. With false nothing leaves, and the error is WITHHELD. */
+  /** Called right before the first byte is sent. When it returns false, nothing is sent and the error is WITHHELD. */
   mayStart?: (() => boolean) | undefined
 }
 
-/** Written when the first byte is about to leave, and never unwritten: one trace spans all redirects of a request. */
+/** `sent` is set right before the first byte is sent and never reset. One trace covers all redirects of a request. */
 export interface Trace extends SendGuard {
   sent: boolean
 }
 
-/** An answer whose body is still on the wire. Whoever gets it reads the body to its end or destroys it. */
+/** A response whose body has not been read. The caller must read the body to its end or destroy it. */
 export interface Reply {
   status: number
   headers: Record<string, string | string[] | undefined>
@@ -26,13 +26,13 @@ export interface Reply {
 export interface ExchangeOptions {
   signal: AbortSignal | null
   trace: Trace
-  /** Close the connection afterwards. */
+  /** Close the connection after the response. */
   single: boolean
 }
 
 /**
- * Sends one hop. Rejects with the signal's reason as soon as it aborts, also while a name is being resolved; a request
- * that was abandoned before it had a socket is never written to one.
+ * Sends one request, without redirects. Rejects with the signal's reason as soon as it aborts, also while the name is
+ * resolved. A request that was aborted before it had a socket is never sent.
  */
 export function exchange(dispatcher: Dispatcher, hop: Hop, options: ExchangeOptions): Promise<Reply> {
   return new Promise((resolve, reject) => {
@@ -52,7 +52,7 @@ export function exchange(dispatcher: Dispatcher, hop: Hop, options: ExchangeOpti
   })
 }
 
-/** Turns undici's callbacks into a promise of the head and a stream of the body. */
+/** Turns undici's callbacks into a promise of the response head and a stream of the body. */
 class ReplyHandler implements Dispatcher.DispatchHandler {
   #options: ExchangeOptions
   #resolve: (reply: Reply) => void
@@ -60,17 +60,17 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null
   #body: Readable | null = null
   #failure: { reason: unknown } | null = null
-  #forget = () => {}
+  #removeListener = () => {}
 
   constructor(options: ExchangeOptions, resolve: (reply: Reply) => void, reject: (error: unknown) => void) {
     this.#options = options
     this.#resolve = resolve
     this.#reject = reject
-    this.#forget = onAbort(options.signal, this.#abort)
+    this.#removeListener = onAbort(options.signal, this.#abort)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.#failure) return controller.abort(new Error('abandoned before it was sent'))
+    if (this.#failure) return controller.abort(new Error('aborted before it was sent'))
     const { trace } = this.#options
     if (!trace.sent && trace.mayStart?.() === false) {
       const withheld = new EgressError('WITHHELD', 'The request was withheld; nothing was sent.', false)
@@ -91,7 +91,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
       read: () => controller.resume(),
       destroy: (error, done) => {
         this.#settle()
-        controller.abort(error ?? new Error('the rest was not wanted'))
+        controller.abort(error ?? new Error('the rest of the body was not read'))
         done(error)
       },
     })
@@ -122,11 +122,11 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
     if (this.#failure) return
     this.#failure = { reason }
     this.#reject(reason)
-    // A body that nobody reads any more must not bring the process down by its own error.
+    // Without a listener the error of an unread body would end the process.
     this.#body?.on('error', () => {}).destroy(reason instanceof Error ? reason : new Error('aborted'))
   }
 
   #settle(): void {
-    this.#forget()
+    this.#removeListener()
   }
 }

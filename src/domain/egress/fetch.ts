@@ -1,4 +1,4 @@
-/** The guarded fetch in the platform's own shape, for libraries that take a `fetch`. */
+/** The guarded fetch with the signature of the global `fetch`, for libraries that accept one. */
 import { Readable } from 'node:stream'
 import { capped, hasNoBody } from './body.ts'
 import { EgressError, toEgressError } from './egress-error.ts'
@@ -7,7 +7,7 @@ import type { Follow } from './follow.ts'
 import { ownHeaders, webHeaders } from './headers.ts'
 import type { Guard } from './policy.ts'
 
-/** The platform's `fetch`, which asks before it sends. */
+/** The global `fetch` with an optional SendGuard. */
 export type GuardedFetch = (
   input: string | URL | Request,
   init?: RequestInit & SendGuard,
@@ -18,7 +18,7 @@ const maxRedirects = 5
 /** A body that grows beyond `maxBytes` fails with TOO_LARGE while it is read. */
 export function createFetch(guard: Guard, follow: Follow, maxBytes: number): GuardedFetch {
   return async (input, init) => {
-    // The platform's own message about a bad URL would repeat the credentials in it.
+    // The message of the global Request about an invalid URL would repeat the credentials in it.
     guard.accept(input instanceof Request ? input.url : String(input))
     const signal = init?.signal ?? (input instanceof Request ? input.signal : null)
     const request = new Request(input, { ...init, signal: null })
@@ -34,7 +34,7 @@ export function createFetch(guard: Guard, follow: Follow, maxBytes: number): Gua
       const hops = request.redirect === 'follow' ? maxRedirects : 0
       const following = {
         maxRedirects: hops,
-        sensitiveHeaders: privateIn(headers),
+        sensitiveHeaders: sensitiveIn(headers),
         signal,
         trace,
         single: false,
@@ -48,12 +48,12 @@ export function createFetch(guard: Guard, follow: Follow, maxBytes: number): Gua
   }
 }
 
-/** Headers that say nothing about who is asking. Every other one may prove it, whatever its name. */
+/** Headers that never carry credentials. Any other header may. */
 const publicHeaders =
   /^(accept|accept-(encoding|language)|content-(encoding|language|type)|last-event-id|mcp-protocol-version|range|user-agent)$/
 
-/** What stays behind when a redirect leaves the origin. */
-function privateIn(headers: Record<string, string>): string[] {
+/** The headers that are not sent when a redirect leads to another origin. */
+function sensitiveIn(headers: Record<string, string>): string[] {
   return Object.keys(headers).filter((name) => !publicHeaders.test(name))
 }
 
@@ -67,8 +67,12 @@ function responseOf(
   if (reply.status > 599 || (isRedirect && request.redirect === 'error')) {
     reply.body.destroy()
     if (isRedirect)
-      throw new EgressError('TOO_MANY_REDIRECTS', 'The answer redirects, which was ruled out.', true)
-    throw new EgressError('NETWORK', 'The answer has a status that HTTP does not know.', true)
+      throw new EgressError(
+        'TOO_MANY_REDIRECTS',
+        'The response is a redirect, which this request does not allow.',
+        true,
+      )
+    throw new EgressError('NETWORK', 'The response has an invalid HTTP status.', true)
   }
   const empty = hasNoBody(reply.status) || request.method === 'HEAD'
   if (empty) reply.body.on('error', () => {}).resume()

@@ -1,4 +1,4 @@
-/** Follows one request to its final answer: every hop is checked anew before anything is connected. */
+/** Sends a request and follows its redirects; the URL of every redirect is checked before it is connected to. */
 import type { Dispatcher } from 'undici'
 import { decoded } from './body.ts'
 import { EgressError } from './egress-error.ts'
@@ -7,17 +7,17 @@ import type { Guard } from './policy.ts'
 import { nextHop, targetOf, type Hop } from './redirects.ts'
 
 interface Following {
-  /** Zero hands a redirect back as the answer it is. */
+  /** Zero returns a redirect as the response. */
   maxRedirects: number
-  /** Headers that stay behind when a redirect leaves the origin, beside the well-known ones. */
+  /** Headers, beside the well-known ones, that are not sent when a redirect leads to another origin. */
   sensitiveHeaders: readonly string[]
   signal: AbortSignal | null
   trace: Trace
-  /** A connection of its own, closed afterwards. */
+  /** Use a connection of its own, closed after the response. */
   single: boolean
 }
 
-/** Rejects with an EgressError, the signal's reason or undici's error. The caller reads or destroys the body. */
+/** Rejects with an EgressError, the signal's reason or undici's error. The caller must read or destroy the body. */
 export type Follow = (
   first: Omit<Hop, 'url'> & { url: string | URL },
   following: Following,
@@ -37,7 +37,7 @@ export function createFollow(guard: Guard, agents: { shared: Dispatcher; single:
       if (followed >= maxRedirects)
         throw new EgressError(
           'TOO_MANY_REDIRECTS',
-          `The answer redirects more than ${maxRedirects} times.`,
+          `The server redirected more than ${maxRedirects} times.`,
           true,
         )
       const next = nextHop(hop, reply.status, target, sensitive)

@@ -1,6 +1,6 @@
-/** Headers in and out: what a caller may set, and what came back as the platform's own `Headers`. */
+/** Request headers that a caller may set, and response headers as the global `Headers`. */
 
-/** Those that belong to the connection, not to the message; `host` would also change which site answers. */
+/** Headers of the connection, not of the message. `host` would also change the site that responds. */
 const ofTheConnection = new Set([
   'connection',
   'content-length',
@@ -26,7 +26,7 @@ export function ownHeaders(given: Record<string, string>): Record<string, string
   return Object.fromEntries(entries.filter(([name]) => !isConnectionHeader(name)))
 }
 
-/** A header that the platform refuses (control characters of a broken server) is left out. */
+/** Headers that the global `Headers` refuses, such as values with control characters, are left out. */
 export function webHeaders(received: Record<string, string | string[] | undefined>): Headers {
   const headers = new Headers()
   for (const [name, values] of Object.entries(received))
@@ -38,6 +38,6 @@ function appendIfLegal(headers: Headers, name: string, value: string): void {
   try {
     headers.append(name, value)
   } catch {
-    // Nothing can be done with such a header, and the answer is good without it.
+    // The response is usable without an invalid header.
   }
 }

@@ -1,4 +1,4 @@
-/** The one door out of the house. */
+/** The entry point of egress: every outgoing HTTP request goes through it. */
 export { createEgress, type Egress, type EgressOptions } from './egress.ts'
 export { EgressError } from './egress-error.ts'
 export { isConnectionHeader } from './headers.ts'

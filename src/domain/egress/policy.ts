@@ -1,4 +1,4 @@
-/** The rules of leaving: which URLs and which addresses. Pure; nobody is asked and nothing is resolved. */
+/** The rules for outgoing requests: which URLs and which addresses are allowed. Pure; resolves no names. */
 import { isIP } from 'node:net'
 import { isPublicAddress } from './addresses.ts'
 import { EgressError } from './egress-error.ts'
@@ -17,7 +17,7 @@ export interface Guard {
   allows(host: string, port: string, address: string): boolean
 }
 
-/** Throws a plain Error when an entry of the allow-list is not `host:port`: a mistake of the installation. */
+/** Throws an Error when an entry of the allow-list is not `host:port`. */
 export function createGuard(policy: EgressPolicy): Guard {
   const listed = new Set(policy.allowList.map(parseEntry))
   const isOpen = (host: string, port: string) =>
@@ -34,7 +34,7 @@ export function createGuard(policy: EgressPolicy): Guard {
   }
 }
 
-/** The refusal in words that tell neither the host nor what it resolved to. */
+/** The error for a blocked address. Its message contains neither the host nor the address. */
 export function blocked(): EgressError {
   return new EgressError(
     'BLOCKED_ADDRESS',
@@ -43,12 +43,12 @@ export function blocked(): EgressError {
   )
 }
 
-/** A name that means such an address. Whoever gave the name is told no more than of one that does not exist. */
+/** The error for a name that resolves to a blocked address. Its message is that of a name that does not exist. */
 export function blockedName(): EgressError {
   return new EgressError('BLOCKED_NAME', 'No connection could be made to the host.', false, blocked())
 }
 
-/** The port as text, also when it is the scheme's own. */
+/** The port as text, also the default port of the scheme. */
 export function portOf(url: Pick<URL, 'port' | 'protocol'>): string {
   return url.port || (url.protocol === 'https:' ? '443' : '80')
 }
@@ -59,11 +59,12 @@ function parseUrl(text: string | URL): URL {
   if (!url) throw bad('This is not a valid URL.')
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw bad('Only http and https URLs are allowed.')
-  if (url.username !== '' || url.password !== '') throw bad('A URL must not hold a user name or a password.')
+  if (url.username !== '' || url.password !== '')
+    throw bad('A URL must not contain a user name or a password.')
   return url
 }
 
-/** The WHATWG parser has already turned decimal, octal, hex and short IPv4 spellings into the one canonical form. */
+/** The host without brackets and final dot. The URL parser has already normalised every spelling of an IPv4 address. */
 function bareHost(url: URL): string {
   return withoutDot(url.hostname.replace(/^\[|\]$/g, ''))
 }

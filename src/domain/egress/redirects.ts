@@ -1,7 +1,7 @@
-/** One step of a redirect as a pure function: from a request and an answer to the next request, in the rules of fetch. */
+/** The request that follows a redirect, by the rules of the fetch standard. Pure. */
 import { EgressError } from './egress-error.ts'
 
-/** One request on its way. Header names are lower case. */
+/** One request of a chain of redirects. Header names are lower case. */
 export interface Hop {
   url: URL
   method: string
@@ -19,15 +19,15 @@ const aboutTheBody = [
   'content-length',
 ]
 
-/** Where an answer points to, or null when it is no redirect. */
+/** The target of a redirect, or null when the response is none. */
 export function targetOf(status: number, location: string | undefined): string | null {
   return redirectStatuses.has(status) && location ? location : null
 }
 
 /**
- * The request that follows a redirect to `location` (fetch standard, "HTTP-redirect fetch"): 303 becomes GET, so does
- * a POST at 301 and 302, everything else keeps method and body. On another origin the sensitive headers stay behind:
- * the well-known ones and those in `sensitive` (lower case). The target is not checked here; BAD_URL when it is no URL.
+ * The request that follows a redirect to `location` (fetch standard, "HTTP-redirect fetch"): 303 becomes GET, so does a
+ * POST at 301 and 302, everything else keeps method and body. To another origin the sensitive headers are not sent: the
+ * well-known ones and those in `sensitive` (lower case). Throws BAD_URL when the target is no URL; checks nothing else.
  */
 export function nextHop(hop: Hop, status: number, location: string, sensitive: readonly string[]): Hop {
   if (!URL.canParse(location, hop.url.href))

@@ -1,4 +1,4 @@
-/** What a file is, and how a call or message refers to it. Pure. */
+/** The type of a file, and references to files in calls and messages. Pure. */
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
 
@@ -15,7 +15,7 @@ export interface StoredFile {
   size: number | null
   /** Hex. */
   sha256: string | null
-  /** The agent whose bound keys may attach it; null: none. */
+  /** The agent whose bound keys may attach the file; null: no bound key may. */
   agentId: string | null
   createdBy: string
   uploadUntil: Date
@@ -23,7 +23,7 @@ export interface StoredFile {
   uploadedAt: Date | null
 }
 
-/** A file as something refers to it; a name and type given there win over its own. */
+/** A reference to a file. A name and type given by the caller replace those of the file. */
 export interface Attachment {
   fileId: string
   filename: string
@@ -32,7 +32,7 @@ export interface Attachment {
 
 export const filenameShape = text(255, 1).refine(
   (name) => !/[/\\\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(name) && name !== '.' && name !== '..',
-  'must be a plain file name, without slashes, control characters and marks that turn its direction',
+  'must be a file name without slashes, control characters and bidirectional control characters',
 )
 
 export const contentTypeShape = text(100, 3)
@@ -42,7 +42,7 @@ export const contentTypeShape = text(100, 3)
   )
   .transform((type) => type.toLowerCase())
 
-/** References as callers write them in GraphQL. */
+/** References as the input of an operation. */
 export const attachmentsShape = z
   .array(
     z.object({
@@ -55,7 +55,7 @@ export const attachmentsShape = z
 
 export type AttachmentsInput = z.input<typeof attachmentsShape>
 
-/** Whether a list of patterns such as `image/*` has a place for the type. */
+/** Whether a pattern of the list, such as `image/*`, matches the type. */
 export function allowsType(patterns: readonly string[], contentType: string): boolean {
   return patterns.some((pattern) =>
     pattern.endsWith('*') ? contentType.startsWith(pattern.slice(0, -1)) : pattern === contentType,

@@ -1,4 +1,4 @@
-/** Operations on files: announced with presignUpload, brought and fetched by signed links, referred to by id. */
+/** Operations on files: announced with presignUpload, uploaded and downloaded by signed links, referred to by id. */
 import { eq } from 'drizzle-orm'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
@@ -48,20 +48,20 @@ export interface PresignUploadInput {
   filename: string
   contentType: string
   size?: number | null | undefined
-  /** The agent whose bound keys may attach it. */
+  /** The agent whose bound keys may attach the file. */
   agentId?: string | null | undefined
 }
 
-/** A file that waits for its bytes, and the link that takes them with PUT, once. */
+/** A file without bytes, and the link that accepts them with PUT, once. */
 export interface Upload {
   file: StoredFile
   uploadUrl: string
 }
 
 /**
- * Announces a file. Action `files:Create`. Its bytes go to `uploadUrl` with PUT within 15 minutes; until then the file
- * is PENDING and nothing can refer to it. Keys that are bound to an agent announce none, and attach those that were
- * announced for their agent. INVALID for a type or size that the installation does not take.
+ * Announces a file. Action `files:Create`. The client sends its bytes to `uploadUrl` with PUT within 15 minutes; until
+ * then the file is PENDING and nothing can refer to it. A key that is bound to an agent cannot announce files; it can
+ * attach those with its agent's `agentId`. INVALID for a type or size that the installation does not accept.
  */
 export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promise<Upload> {
   const projectId = projectOf(ctx, input.projectId)
@@ -69,7 +69,7 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
   const { filename, contentType, size, agentId = null } = check(newFile, input)
   const { maxFileBytes, fileTypes } = ctx.limits
   if (!allowsType(fileTypes, contentType))
-    throw invalidAt(['input', 'contentType'], `is not taken here; taken are ${fileTypes.join(', ')}`)
+    throw invalidAt(['input', 'contentType'], `is not an accepted type; accepted are ${fileTypes.join(', ')}`)
   if (size && size > maxFileBytes) throw invalidAt(['input', 'size'], `must be at most ${maxFileBytes} bytes`)
   if (agentId !== null) await assertAgent(ctx, projectId, agentId)
   const id = newId('file')
@@ -87,19 +87,19 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
   return { file, uploadUrl: linkTo(ctx, 'PUT', id, uploadSeconds) }
 }
 
-/** The bytes of a file, by a link that was checked; null when there are none. */
+/** The bytes of a file, for a link that the caller has checked; null when there are none. */
 export async function openFile(
   services: Pick<Services, 'db' | 'blobs'>,
   id: string,
 ): Promise<{ file: StoredFile; stream: Readable; size: number } | null> {
   const [file] = await loadFiles(services.db, [id])
   if (file?.status !== 'READY') return null
-  // Files of earlier versions have their bytes under the id alone.
+  // Earlier releases stored the bytes under the id alone.
   const blob = (await services.blobs.read(blobKey(id, file.sha256!))) ?? (await services.blobs.read(id))
   return blob && { file, ...blob }
 }
 
-/** A link that gives the bytes with GET for an hour. */
+/** A link from which GET downloads the bytes for one hour. */
 export function downloadUrl(
   services: Pick<Services, 'masterKey' | 'clock' | 'publicUrl'>,
   fileId: string,
@@ -118,8 +118,8 @@ function linkTo(
 }
 
 /**
- * The files that a call or message of the caller refers to. Action `files:Get` on each. INVALID, naming the place, for
- * one that does not exist, belongs to another project or has no bytes yet.
+ * The files that a call or message of the caller refers to. Action `files:Get` on each. INVALID, with its path under
+ * `root`, for a file that does not exist, belongs to another project or has no bytes yet.
  */
 export async function resolveAttachments(
   ctx: Ctx,
@@ -165,7 +165,7 @@ export async function listFiles(
 
 const deletion = z.object({ fileId: z.string() })
 
-/** Deletes a file and its bytes; links to it end. Action `files:Delete`. */
+/** Deletes a file and its bytes; its links stop working. Action `files:Delete`. */
 export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<StoredFile> {
   const { fileId } = check(deletion, input)
   const [file] = await loadFiles(ctx.db, [fileId])

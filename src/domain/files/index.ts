@@ -1,4 +1,4 @@
-/** The front door of files. */
+/** The entry point of files. */
 export { fileStatuses, type Attachment, type AttachmentsInput, type StoredFile } from './file.ts'
 export {
   deleteFile,

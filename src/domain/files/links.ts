@@ -1,19 +1,22 @@
-/** Signed links: whoever holds one may put or get that file until it ends, and nothing else. Pure. */
+/** Signed links: the holder may upload or download one file until the link expires. Pure. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { purposeKey } from '../../core/signing.ts'
 
 export type LinkMethod = 'PUT' | 'GET'
 
-/** Where the bytes of a file are. */
+/** The path of the bytes of a file. */
 export const contentPath = (fileId: string) => `/api/v1/files/${fileId}/content`
 
-/** The query of a link. `expires` is in seconds since 1970. */
+/** The query string of a link. `expires` is in seconds since 1970. */
 export function signLink(masterKey: Buffer, method: LinkMethod, fileId: string, expires: number): string {
   const signature = seal(masterKey, method, fileId, expires).toString('base64url')
   return `expires=${expires}&signature=${signature}`
 }
 
-/** Whether the query was signed for that, and when it ends or ended, in milliseconds since 1970; null when not. */
+/**
+ * When the link expires or expired, in milliseconds since 1970; null when the signature is not for this method and
+ * file.
+ */
 export function readLink(
   masterKey: Buffer,
   method: LinkMethod,

@@ -1,4 +1,4 @@
-/** The bytes of a file arrive: once, whole, and within what the project may hold. */
+/** Receives the bytes of a file: once, completely, and within the quota of the project. */
 import { Readable } from 'node:stream'
 import { and, eq, sql } from 'drizzle-orm'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
@@ -9,9 +9,11 @@ import type { StoredFile } from './file.ts'
 import { blobKey, loadFiles } from './stored.ts'
 
 /**
- * The bytes arrive by a link that was checked. CONFLICT when they are there already, and for what was still coming when
- * the same link was used again (its sender may have lost the connection and try anew): one comes at a time. LIMITED when they are too many for a file or for what the project may hold. Of two that arrive together on two replicas
- * one is taken: bytes, size and hash are of the same.
+ * Stores the bytes of a PENDING file, for a link that the caller has checked, and makes the file READY. CONFLICT when
+ * the file already has its bytes, and for an upload that is still running when another one for the same file begins on
+ * this replica: its client may have lost the connection and tries again. LIMITED when the bytes exceed the limit of a
+ * file or the quota of the project. Of two uploads on two replicas one wins: bytes, size and hash are of the same
+ * upload.
  */
 export async function receiveFile(
   services: Services,
@@ -21,25 +23,25 @@ export async function receiveFile(
 ): Promise<StoredFile> {
   const [row] = await loadFiles(services.db, [id])
   if (!row) throw notFound('file', id)
-  if (row.status !== 'PENDING') throw new AppError('CONFLICT', 'This file has its bytes already.')
+  if (row.status !== 'PENDING') throw new AppError('CONFLICT', 'The file already has its bytes.')
   if (contentType && contentType.split(';')[0]!.trim().toLowerCase() !== row.contentType)
     throw invalidAt(['content-type'], `must be ${row.contentType}, as announced`)
   return takeBytes(services, row, source)
 }
 
-/** Ends what is coming to this process for a file, by its id. */
-const arriving = new Map<string, () => void>()
+/** Functions that end the running upload of a file in this process, by the id of the file. */
+const uploads = new Map<string, () => void>()
 
-/** What the source gives, until the same file begins to come anew. */
-async function* alone(id: string, source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** The bytes of the source, until another upload of the same file begins. */
+async function* untilReplaced(id: string, source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let over = false
   const end = () => {
     over = true
     if (source instanceof Readable) source.destroy()
   }
-  arriving.get(id)?.()
-  arriving.set(id, end)
-  const replaced = () => new AppError('CONFLICT', 'The bytes of this file have begun to come anew.')
+  uploads.get(id)?.()
+  uploads.set(id, end)
+  const replaced = () => new AppError('CONFLICT', 'Another upload of this file has begun.')
   try {
     for await (const chunk of source) {
       if (over) throw replaced()
@@ -48,7 +50,7 @@ async function* alone(id: string, source: AsyncIterable<Uint8Array>): AsyncGener
   } catch (error) {
     throw over ? replaced() : error
   } finally {
-    if (arriving.get(id) === end) arriving.delete(id)
+    if (uploads.get(id) === end) uploads.delete(id)
   }
 }
 
@@ -58,22 +60,23 @@ async function takeBytes(
   source: AsyncIterable<Uint8Array>,
 ): Promise<StoredFile> {
   const { maxFileBytes } = services.limits
-  const room = await roomFor(services.db, services, projectId)
-  const draft = await services.blobs.write(alone(id, source), Math.min(maxFileBytes, room))
-  if (!draft) throw room < maxFileBytes ? noRoom(services) : tooLarge(services)
+  const quota = await bytesLeft(services.db, services, projectId)
+  const draft = await services.blobs.write(untilReplaced(id, source), Math.min(maxFileBytes, quota))
+  if (!draft) throw quota < maxFileBytes ? quotaExceeded(services) : tooLarge(services)
   try {
     return await atomically(services.db, async (tx) => {
       const { size, sha256 } = draft
-      // One after the other: two files that fit alone may not fit together.
+      // Locks the project, because two files together may exceed a quota that each of them keeps.
       await tx.execute(sql`select 1 from projects where id = ${projectId} for no key update`)
-      if (size > (await roomFor(tx, services, projectId))) throw noRoom(services)
+      if (size > (await bytesLeft(tx, services, projectId))) throw quotaExceeded(services)
       const [ready] = await tx
         .update(files)
         .set({ size, sha256, status: 'READY', uploadedAt: sql`now()` })
         .where(and(eq(files.id, id), eq(files.status, 'PENDING')))
         .returning()
-      if (!ready) throw new AppError('CONFLICT', 'This file has its bytes already.')
-      // Before anybody can read that it is ready. The lock may be lost by now: the key is that of these very bytes.
+      if (!ready) throw new AppError('CONFLICT', 'The file already has its bytes.')
+      // Before the commit makes the file READY. The lock may be lost by now, so the key contains the hash of these
+      // bytes.
       await draft.keep(blobKey(id, sha256))
       return ready as StoredFile
     })
@@ -82,20 +85,20 @@ async function takeBytes(
   }
 }
 
-/** Bytes that the project may still bring. */
-async function roomFor(db: Database, { limits }: Services, projectId: string): Promise<number> {
+/** How many more bytes the project may store. */
+async function bytesLeft(db: Database, { limits }: Services, projectId: string): Promise<number> {
   const held = sql<number>`coalesce(sum(${files.size}), 0)::float8`
   const [counted] = await db.select({ held }).from(files).where(eq(files.projectId, projectId))
   return limits.maxProjectFileBytes - counted!.held
 }
 
 function tooLarge({ limits }: Services): AppError {
-  return new AppError('LIMITED', `A file has at most ${limits.maxFileBytes} bytes.`)
+  return new AppError('LIMITED', `A file may have at most ${limits.maxFileBytes} bytes.`)
 }
 
-function noRoom({ limits }: Services): AppError {
+function quotaExceeded({ limits }: Services): AppError {
   return new AppError(
     'LIMITED',
-    `The files of a project have at most ${limits.maxProjectFileBytes} bytes together.`,
+    `The files of a project may have at most ${limits.maxProjectFileBytes} bytes together.`,
   )
 }

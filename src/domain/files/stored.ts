@@ -1,16 +1,16 @@
-/** Files as they are stored: their rows, and the keys of their bytes. */
+/** Rows of files, and the blob keys of their bytes. */
 import { sql } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { files } from '../../store/db/tables/files.ts'
 import type { StoredFile } from './file.ts'
 
-/** Bytes that were brought for a file have their hash in their key, so that no others come in their place. */
+/** The blob key contains the hash of the bytes, so that another upload never replaces them. */
 export function blobKey(id: string, sha256: string): string {
   return `${id}_${sha256.slice(0, 32)}`
 }
 
-/** Files by id, in no order. Checks nothing. */
+/** Files by id, in any order. Checks no permission. */
 export async function loadFiles(db: Database, ids: readonly string[]): Promise<StoredFile[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, files, sql`where id in ${[...ids]}`)) as StoredFile[]

@@ -1,12 +1,12 @@
-/** A change of a gate that waits for a second person. Pure. */
+/** A change of a gate that needs a second person's confirmation. Pure. */
 import type { gateChanges } from '../../store/db/tables/gates.ts'
 import type { ToolGateEdit } from '../tools/index.ts'
 
-/** As stored; one whose time is over shows as EXPIRED. The others are final. */
+/** As stored; a PENDING change that has expired is shown as EXPIRED. The other statuses are final. */
 export const gateChangeStatuses = ['PENDING', 'CONFIRMED', 'REJECTED', 'EXPIRED'] as const
 export type GateChangeStatus = (typeof gateChangeStatuses)[number]
 
-/** What is to be set. What is left out stays. */
+/** What to set. Absent parts keep their value. */
 export type GateEdit = ToolGateEdit
 
 export interface GateChange {
@@ -25,7 +25,7 @@ export interface GateChange {
   createdAt: Date
 }
 
-/** The row as people see it at that moment, in milliseconds. */
+/** The public form of a row at the time `now`, in milliseconds since the epoch. */
 export function changeOf(row: typeof gateChanges.$inferSelect, now: number): GateChange {
   const isOver = row.status === 'PENDING' && row.expiresAt.getTime() <= now
   return {
@@ -35,7 +35,7 @@ export function changeOf(row: typeof gateChanges.$inferSelect, now: number): Gat
   }
 }
 
-/** What a permission about the gate of this thing is asked on. */
+/** The permission resource for the gate of this tool, agent or project. */
 export function resourceOfTarget(target: string): string {
   if (target.startsWith('tool_')) return `tool/${target}`
   return target.startsWith('agt_') ? `agent/${target}` : `project/${target}`

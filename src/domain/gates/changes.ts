@@ -1,4 +1,4 @@
-/** Changes of gates by two people: one proposes, another one confirms. */
+/** Changes of gates by two people: one proposes, another confirms. */
 import { eq, inArray, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
@@ -25,7 +25,7 @@ import { gateInput, type GateInput } from '../tools/index.ts'
 import { changeOf, resourceOfTarget, type GateChange, type GateEdit } from './change.ts'
 import { findTarget, type Target } from './target.ts'
 
-/** A proposal that nobody decided about ends by itself, in milliseconds: seven days. */
+/** A proposal without a decision expires after this time, in milliseconds: seven days. */
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
 
 const proposal = z.object({
@@ -41,10 +41,10 @@ const proposal = z.object({
 })
 
 export interface ProposeGateChangeInput {
-  /** A tool, an agent, or a project whose rule about gates is to be taken back. */
+  /** A tool, an agent, or a project whose rule about changes of gates is to be removed. */
   targetId: string
   gate?: GateInput | null | undefined
-  /** Takes the gate away, which leaving it out does not. */
+  /** Removes the gate; leaving `gate` out keeps it. */
   removeGate?: boolean | null | undefined
   actionGates?: { action: string; gate: GateInput }[] | null
   agentsOnly?: boolean | null | undefined
@@ -52,8 +52,8 @@ export interface ProposeGateChangeInput {
 }
 
 /**
- * Proposes a change of a gate, which another person has to confirm within seven days. Action `gates:Update` on the target.
- * Nothing changes until then. INVALID for what could not be set.
+ * Proposes a change of a gate, which another person must confirm within seven days. Action `gates:Update` on the
+ * target. Changes nothing by itself. INVALID when the change could not be set.
  */
 export async function proposeGateChange(ctx: Ctx, input: ProposeGateChangeInput): Promise<GateChange> {
   const given = check(proposal, input)
@@ -86,7 +86,7 @@ export async function proposeGateChange(ctx: Ctx, input: ProposeGateChangeInput)
     await appendProjectEvents(tx, projectId, [event])
     return row!
   })
-  ring(ctx, projectId)
+  publishChange(ctx, projectId)
   return changeOf(made, ctx.clock.now())
 }
 
@@ -101,9 +101,9 @@ function editOf({ gate, removeGate, actionGates, agentsOnly }: z.output<typeof p
 const decision = z.object({ id: z.string(), verdict: z.enum(['APPROVE', 'REJECT']) })
 
 /**
- * Confirms or rejects a proposed change, once. Action `gates:Update` on the target; whoever proposed it may reject it, and
- * only another person may confirm it (see personsOf), with a key that votes. What is confirmed is set in the same
- * transaction. CONFLICT when somebody was faster, its time is over, or the target was changed since.
+ * Confirms or rejects a proposed change, once. Action `gates:Update` on the target. The proposer may reject it; only
+ * another person may confirm it (see personsOf), with a key that may vote. A confirmed change is set in the same
+ * transaction. CONFLICT when it is already decided, has expired, or the target has changed since.
  */
 export async function decideGateChange(
   ctx: Ctx,
@@ -116,19 +116,19 @@ export async function decideGateChange(
   const resource = resourceOfTarget(targetId)
   const what = { action: 'gates:Update', projectId, resource } as const
   await assertMay(ctx, what.action, projectId, resource)
-  const refusal = await whyNot(ctx, found!.proposedBy, verdict)
+  const refusal = await refusalFor(ctx, found!.proposedBy, verdict)
   if (refusal) throw await denied(ctx, what, refusal)
   const decided = await atomically(ctx.db, (tx) => decide(tx, ctx, id, verdict, target))
-  ring(ctx, projectId)
+  publishChange(ctx, projectId)
   return changeOf(decided, ctx.clock.now())
 }
 
-async function whyNot(ctx: Ctx, proposedBy: string, verdict: string): Promise<string | null> {
+async function refusalFor(ctx: Ctx, proposedBy: string, verdict: string): Promise<string | null> {
   const { id, votes } = ctx.principal
-  if (!votes) return 'This key is marked as a program: it does not decide. A key of a person must.'
+  if (!votes) return 'This key is marked as a program, so it cannot decide: use the key of a person.'
   const persons = await personsOf(ctx.db, [id, proposedBy])
   return verdict === 'APPROVE' && persons.get(id) === persons.get(proposedBy)
-    ? 'You have proposed this change yourself, with this key or another one of yours: another person must confirm it.'
+    ? 'You proposed this change yourself, with this key or another one of yours: another person must confirm it.'
     : null
 }
 
@@ -149,7 +149,7 @@ async function decide(
     .where(sql`${eq(gateChanges.id, id)} and status = 'PENDING' and expires_at > now()`)
     .returning()
   if (!row)
-    throw new AppError('CONFLICT', 'Somebody has decided about this change, or its time is over.', {
+    throw new AppError('CONFLICT', 'This change is already decided, or has expired.', {
       conflictingId: id,
     })
   await assertStillValid(tx, ctx.principal)
@@ -157,9 +157,13 @@ async function decide(
   const edit = row.change as GateEdit
   if (verdict === 'APPROVE') {
     if (target.version !== row.targetVersion)
-      throw new AppError('CONFLICT', 'It was changed since. Read it again, and propose the change anew.', {
-        conflictingId: id,
-      })
+      throw new AppError(
+        'CONFLICT',
+        'The target has changed since. Read it again and propose a new change.',
+        {
+          conflictingId: id,
+        },
+      )
     await target.apply(tx, edit)
   }
   const details = { gateChangeId: id, verdict }
@@ -171,7 +175,7 @@ async function decide(
   return row
 }
 
-/** Changes by id, null for what does not exist for the caller. Action `gates:Get` on each target. */
+/** Changes by id; null for those that do not exist for the caller. Action `gates:Get` on each target. */
 export async function getGateChanges(ctx: Ctx, ids: readonly string[]): Promise<(GateChange | null)[]> {
   const rows = await loadChanges(ctx.db, ids)
   const now = ctx.clock.now()
@@ -179,7 +183,7 @@ export async function getGateChanges(ctx: Ctx, ids: readonly string[]): Promise<
   return eachSeen(ctx, ids, changes, 'gates:Get', ({ target }) => resourceOfTarget(target))
 }
 
-/** Changes of a project, newest first, all or those that wait. Action `gates:List`. */
+/** Changes of a project, newest first, all or the pending ones. Action `gates:List`. */
 export async function listGateChanges(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; pending?: boolean | null | undefined; page: Page },
@@ -202,7 +206,7 @@ async function loadChanges(
     .where(inArray(gateChanges.id, [...ids]))
 }
 
-function ring(ctx: Ctx, projectId: string): void {
+function publishChange(ctx: Ctx, projectId: string): void {
   ctx.pubsub.publish([
     { kind: 'news', projectId, generationId: null, seq: null },
     { kind: 'signal', name: 'surface', id: projectId },

@@ -1,4 +1,4 @@
-/** The front door of gates: changes of them that two people make. */
+/** The entry point of gates: changes of gates that two people make. */
 export { gateChangeStatuses, type GateChange } from './change.ts'
 export {
   decideGateChange,

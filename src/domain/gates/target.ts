@@ -1,4 +1,4 @@
-/** What has a gate: a tool, an agent, or the project with its rule about gates. */
+/** The targets of gate changes: a tool, an agent, or a project with its rule about changes of gates. */
 import { AppError, invalidAt } from '../../core/errors.ts'
 import type { Database } from '../../store/db/database.ts'
 import { dropSecondForGates, findProject, type Ctx } from '../access/index.ts'
@@ -10,15 +10,15 @@ export interface Target {
   id: string
   projectId: string
   name: string
-  /** Of what was looked at; 0 for a project, which has none. */
+  /** The version that was read; 0 for a project, which has none. */
   version: number
-  /** Throws INVALID when this cannot be set, or would change nothing. */
+  /** Throws INVALID when the edit cannot be set, or would change nothing. */
   check(edit: GateEdit): void
-  /** Sets it in the caller's transaction. CONFLICT when the target was changed since it was looked at. */
+  /** Sets the edit in the caller's transaction. CONFLICT when the target has changed since it was read. */
   apply(tx: Database, edit: GateEdit): Promise<void>
 }
 
-/** The target of that id, as the caller reaches it; NOT_FOUND else. Checks no permission. */
+/** Returns the target, or throws NOT_FOUND when it does not exist for the caller. Checks no permission. */
 export async function findTarget(ctx: Ctx, id: string): Promise<Target> {
   if (id.startsWith('tool_')) return toolTarget(ctx, id)
   if (id.startsWith('agt_')) return agentTarget(ctx, id)
@@ -30,7 +30,7 @@ async function toolTarget(ctx: Ctx, id: string): Promise<Target> {
   return {
     ...tool,
     check: (edit) => void withGate(ctx, tool, edit),
-    apply: async (tx, edit) => assertDone(await regateTool(tx, ctx, tool, edit)),
+    apply: async (tx, edit) => assertSaved(await regateTool(tx, ctx, tool, edit)),
   }
 }
 
@@ -40,10 +40,10 @@ async function agentTarget(ctx: Ctx, id: string): Promise<Target> {
     ...agent,
     check({ gate, actionGates, agentsOnly }) {
       if (actionGates || typeof agentsOnly === 'boolean' || gate === undefined)
-        throw invalidAt(['input', 'gate'], 'is all that an agent has of a gate: give it, and nothing else')
+        throw invalidAt(['input', 'gate'], 'is the only part that an agent has: give it, and nothing else')
       withAgentGate(agent, gate)
     },
-    apply: async (tx, { gate }) => assertDone(await regateAgent(tx, ctx, agent, gate ?? null)),
+    apply: async (tx, { gate }) => assertSaved(await regateAgent(tx, ctx, agent, gate ?? null)),
   }
 }
 
@@ -56,9 +56,9 @@ async function projectTarget(ctx: Ctx, id: string): Promise<Target> {
     version: 0,
     check({ gate, actionGates, agentsOnly }) {
       if (gate !== undefined || actionGates || typeof agentsOnly === 'boolean')
-        throw invalidAt(['input', 'gate'], 'goes with a tool or an agent; leave it out for a project')
+        throw invalidAt(['input', 'gate'], 'is for tools and agents; leave it out for a project')
       if (!gatesNeedSecond)
-        throw invalidAt(['input', 'targetId'], 'names a project that has no rule about changes of gates')
+        throw invalidAt(['input', 'targetId'], 'is a project without a rule about changes of gates')
     },
     async apply(tx) {
       await dropSecondForGates(tx, id)
@@ -67,7 +67,7 @@ async function projectTarget(ctx: Ctx, id: string): Promise<Target> {
   }
 }
 
-function assertDone(done: unknown): void {
+function assertSaved(done: unknown): void {
   if (done) return
-  throw new AppError('CONFLICT', 'It was changed meanwhile. Read it again, and propose the change anew.')
+  throw new AppError('CONFLICT', 'The target has changed since. Read it again and propose a new change.')
 }

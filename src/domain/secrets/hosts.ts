@@ -1,10 +1,10 @@
-/** Where a secret may go: the hosts that it names. Pure. */
+/** The hosts that a secret may be sent to. Pure. */
 import { z } from 'zod'
 
 const labels = String.raw`[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*`
 const shape = new RegExp(String.raw`^((\*\.)?${labels}|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
 
-/** `api.example.com` on every port, `api.example.com:8443` on that one, `*.example.com` for every name below it. */
+/** `api.example.com` on every port, `api.example.com:8443` on that port, `*.example.com` for every subdomain. */
 export const allowedHostsShape = z
   .array(
     z
@@ -19,7 +19,7 @@ export const allowedHostsShape = z
   .min(1, 'must name a host; leave it out for any host')
   .max(50)
 
-/** Whether a secret that names these hosts may be sent to this address. Null: it names none, and may go anywhere. */
+/** Whether a secret with these allowed hosts may be sent to this URL. Null: it may be sent to any. */
 export function mayGoTo(allowedHosts: readonly string[] | null, address: string | URL): boolean {
   if (allowedHosts === null) return true
   if (!URL.canParse(String(address))) return false

@@ -1,4 +1,4 @@
-/** The front door of secrets. */
+/** The entry point of secrets. */
 export { seal, unseal } from './sealing.ts'
 export {
   deleteSecret,

@@ -1,4 +1,7 @@
-/** Sealing with AES-256-GCM. The context (project and name) is authenticated: a sealed text fits nowhere else. */
+/**
+ * Encryption with AES-256-GCM. The context, such as project and name, is authenticated: no other context decrypts the
+ * text.
+ */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
 const version = 'v1'
@@ -12,10 +15,10 @@ export function seal(masterKey: Buffer, plain: string, context: string): string 
   return `${version}.${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')}`
 }
 
-/** The plain text. Throws when the key, the context or the text is not the one it was sealed with. */
+/** The plain text. Throws when the key or the context is another one, or the text was altered. */
 export function unseal(masterKey: Buffer, text: string, context: string): string {
   const [found, body] = text.split('.')
-  if (found !== version || !body) throw new Error('This sealed text has an unknown form.')
+  if (found !== version || !body) throw new Error('The encrypted text has an unknown format.')
   const bytes = Buffer.from(body, 'base64url')
   const decipher = createDecipheriv('aes-256-gcm', masterKey, bytes.subarray(0, nonceBytes))
   decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))

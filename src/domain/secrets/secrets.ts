@@ -1,4 +1,4 @@
-/** Secrets of a project: set, listed by name, put into templates at the last moment, never shown. */
+/** Secrets of a project: set, listed by name, filled into templates right before a request, never returned. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
@@ -12,12 +12,12 @@ import { assertMay, assertQuota, projectOf, recordChange, type Ctx, type Service
 import { allowedHostsShape, mayGoTo } from './hosts.ts'
 import { seal, unseal } from './sealing.ts'
 
-/** A secret as people see it: everything but the value. */
+/** A secret without its value. */
 export interface Secret {
   id: string
   projectId: string
   name: string
-  /** The hosts that it may be sent to; null: any. */
+  /** The hosts that the value may be sent to; null: any. */
   allowedHosts: string[] | null
   createdAt: Date
   updatedAt: Date
@@ -34,9 +34,9 @@ const newSecret = z.object({
 })
 
 /**
- * Sets a secret, new or again. Idempotent. Action `secrets:Set`. The value is sealed and cannot be read back. With
- * `allowedHosts` it is sent to those only; left out, the hosts of before stay, and a new secret may go anywhere. Null takes
- * them away.
+ * Creates or replaces a secret. Idempotent. Action `secrets:Set`. The value is encrypted and cannot be read back. With
+ * `allowedHosts` it is sent to those hosts only; undefined keeps the earlier hosts (any host for a new secret), null
+ * allows any host.
  */
 export async function setSecret(
   ctx: Ctx,
@@ -67,7 +67,7 @@ export async function setSecret(
   })
 }
 
-/** Deletes a secret. Idempotent: answers whether there was one. Action `secrets:Delete`. */
+/** Deletes a secret. Idempotent: returns whether there was one. Action `secrets:Delete`. */
 export async function deleteSecret(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; name: string },
@@ -85,7 +85,7 @@ export async function deleteSecret(
   })
 }
 
-/** Secrets of a project by name and age, newest first, values never. Action `secrets:List`. */
+/** Secrets of a project without their values, newest first. Action `secrets:List`. */
 export async function listSecrets(
   ctx: Ctx,
   input: { projectId?: string | null | undefined; page: Page },
@@ -100,7 +100,7 @@ function shown(row: typeof secrets.$inferSelect): Secret {
   return { id, projectId, name, allowedHosts: row.allowedHosts as string[] | null, createdAt, updatedAt }
 }
 
-/** Seals every secret anew under another master key, in the caller's transaction; answers how many there were. */
+/** Encrypts every secret with another master key, in the caller's transaction. Returns the number of secrets. */
 export async function resealSecrets(tx: Database, from: Buffer, to: Buffer): Promise<number> {
   const rows = await tx.select().from(secrets).for('update')
   for (const { id, projectId, name, sealed } of rows) {
@@ -118,23 +118,23 @@ function contextOf(projectId: string, name: string): string {
   return `${projectId}/${name}`
 }
 
-/** The names that a template mentions as `{{secret:NAME}}`. */
+/** The names of the secrets in a template, written as `{{secret:NAME}}`. */
 export function secretNames(template: string): string[] {
   return [...template.matchAll(reference)].map((match) => match[1]!)
 }
 
-/** A secret must not be sent to that host. Says which, and nothing of its value. */
+/** A secret may not be sent to a host. The message has the name of the secret and the host, never the value. */
 export class SecretRefusedError extends Error {
   constructor(name: string, address: string | URL) {
     const host = URL.canParse(String(address)) ? new URL(address).host : 'this address'
-    super(`The secret ${name} may not be sent to ${host}: it names other hosts.`)
+    super(`The secret ${name} may not be sent to ${host}: its allowedHosts do not include it.`)
     this.name = 'SecretRefusedError'
   }
 }
 
 /**
- * The plain values of these names, to be sent to that address; a name that does not exist is missing from the answer.
- * Throws SecretRefusedError for one that names other hosts.
+ * The plain values of these secrets, to be sent to that URL. A secret that does not exist is not in the map. Throws
+ * SecretRefusedError for a secret whose allowed hosts do not include the URL.
  */
 export async function openSecrets(
   services: Pick<Services, 'masterKey'> & { db: Database },
@@ -150,8 +150,8 @@ export async function openSecrets(
 }
 
 /**
- * The same where the address is not known yet: `assertMayGo` must be asked with each before anything that holds or proves
- * them is sent there.
+ * `openSecrets` for a URL that is not known yet: call `assertMayGo` with each URL before anything that contains the
+ * values or proves them is sent there.
  */
 export async function openSecretsAhead(
   services: Pick<Services, 'masterKey'> & { db: Database },
@@ -166,9 +166,9 @@ export async function openSecretsAhead(
 }
 
 /**
- * Whether the caller may have these secrets sent to that address (null: where it is not known yet) by what it saves.
- * Action `secrets:Use` on each, asked before anything is told of it. Answers what is wrong, in words that follow a path:
- * one that does not exist, or names other hosts.
+ * Checks that the caller may save something that sends these secrets to that URL (null: the URL is not known yet).
+ * Action `secrets:Use` on each, checked before anything about the secrets is revealed. Returns the fault as a message
+ * that follows a path: a secret that does not exist, or whose allowed hosts do not include the URL.
  */
 export async function faultOfUse(
   ctx: Ctx,
@@ -182,7 +182,7 @@ export async function faultOfUse(
     const row = known.get(name)
     if (!row) return `names the secret ${name}, which does not exist`
     if (address !== null && !mayGoTo(row.allowedHosts as string[] | null, address))
-      return `sends the secret ${name} to a host that it does not name`
+      return `sends the secret ${name} to a host that is not in its allowedHosts`
   }
   return null
 }
@@ -200,7 +200,7 @@ async function loadSecrets(db: Database, projectId: string, names: readonly stri
     .where(and(eq(secrets.projectId, projectId), inArray(secrets.name, [...new Set(names)])))
 }
 
-/** The template with every `{{secret:NAME}}` replaced, or the name that is missing. */
+/** The template with every `{{secret:NAME}}` replaced, or the first name that `values` does not have. */
 export function fillSecrets(
   template: string,
   values: Map<string, string>,

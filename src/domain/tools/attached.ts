@@ -1,16 +1,19 @@
-/** Files that came with a call: part of what is judged, asked about and sent, beside the arguments. Pure. */
+/**
+ * Files attached to a call. The gate judges them, approvers see them, and the tool gets them, beside the arguments.
+ * Pure.
+ */
 import type { JsonObject } from '../../core/json.ts'
 import type { Attachment } from '../files/index.ts'
 
-/** The argument under which an http tool finds them (S1, "Attachments"). */
+/** The argument in which an http tool gets its attachments. */
 export const attachmentsName = 'attachments'
 
-/** What the gate judges and a person agrees to: the merged arguments with the files by id. */
+/** What the gate judges and approvers see: the merged arguments, with the files by id. */
 export function withAttachments(merged: JsonObject, attachments: readonly Attachment[] | null): JsonObject {
   return attached(merged, attachments, () => ({}))
 }
 
-/** What is sent: the same with a link to each file. */
+/** What is sent: the merged arguments, with a link to each file. */
 export function withLinks(
   merged: JsonObject,
   attachments: readonly Attachment[] | null,

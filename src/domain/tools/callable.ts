@@ -1,4 +1,4 @@
-/** What can be called: each name of a tool, with the definition as a call of it sees it. Pure. */
+/** Callables: each name under which a tool can be called, with the definition that a call of that name uses. Pure. */
 import type { JsonObject } from '../../core/json.ts'
 import type { PlatformAction, PlatformActions } from '../access/index.ts'
 import type { Catalog, UpstreamTool } from '../upstream/index.ts'
@@ -7,22 +7,22 @@ import { hidePresets, presetsFor } from './presets.ts'
 import type { CallDefinition, CallKind, McpToolConfig, Tool, ToolAnnotations } from './tool.ts'
 
 /**
- * A tool under one of its names, or an agent. Title, description, schemas, annotations, presets and gate are those of
- * that name.
+ * A tool under one of its names, or an agent. Title, description, schemas, annotations, presets and gate are those that
+ * hold for this name.
  */
 export interface Callable extends Omit<Tool, 'kind'> {
   kind: CallKind
   /** The name that models and clients call. */
   runtimeName: string
-  /** Which of the tool's own: an upstream's tool or a platform action. Null for a tool with one name. */
+  /** The upstream's tool or the platform action behind this name; null for a tool with one name. */
   action: string | null
-  /** Changes when the other side says something else of that action; null where we say everything ourselves. */
+  /** Changes with the other side's definition of the action; null when the stored definition says everything. */
   definitionHash: string | null
-  /** What else an upstream says of its tool, for whoever shows it. */
+  /** What else an upstream declares about its tool, for listings. */
   shown?: { icons?: JsonObject[]; meta?: JsonObject }
 }
 
-/** What tools with several actions are made from. */
+/** What callables of mcp and platform tools are made from. */
 export interface Sources {
   actions: PlatformActions
   /** By the id of the tool. */
@@ -30,9 +30,9 @@ export interface Sources {
 }
 
 /**
- * The callables of a tool, in a fixed order. http and client tools have one, named like the tool; of an mcp tool each
- * tool of its upstream is one, `{name}_{mcpToolName}`, and of a platform tool each action, `{name}_{action}` (S4, "Tool
- * Name Resolution"). What the upstream does not have now, and actions that are gone, are left out.
+ * The callables of a tool, in a fixed order. http and client tools have one, named like the tool. An mcp tool has one
+ * for each tool of its upstream, `{name}_{mcpToolName}`, and a platform tool one for each action, `{name}_{action}`.
+ * Upstream tools and actions that do not exist now are left out.
  */
 export function callablesOf(tool: Tool, { actions, catalogs }: Sources): Callable[] {
   if (tool.mcp) return ofCatalog(tool, tool.mcp, catalogs.get(tool.id))
@@ -60,7 +60,7 @@ function ofAction(tool: Tool, action: PlatformAction): Callable {
   }
 }
 
-/** A catalog never changes, so what was made of it for a version of a tool is kept beside it. */
+/** Caches the callables made from a catalog, for one version of the tool: a catalog never changes. */
 const made = new WeakMap<Catalog, Map<string, Callable[]>>()
 
 function ofCatalog(tool: Tool, config: McpToolConfig, catalog: Catalog | undefined): Callable[] {
@@ -82,20 +82,20 @@ function isServed({ allow, deny }: McpToolConfig, name: string): boolean {
   return (allow === null || allow.includes(name)) && !deny.includes(name)
 }
 
-function ofUpstream(tool: Tool, config: McpToolConfig, theirs: UpstreamTool): Callable {
-  const { name, title, description, inputSchema, outputSchema, icons, meta } = theirs
+function ofUpstream(tool: Tool, config: McpToolConfig, upstreamTool: UpstreamTool): Callable {
+  const { name, title, description, inputSchema, outputSchema, icons, meta } = upstreamTool
   return {
     ...tool,
     runtimeName: runtimeName([tool.name, name]),
     action: name,
-    definitionHash: theirs.hash,
+    definitionHash: upstreamTool.hash,
     title,
     description: description || null,
     inputSchema,
     outputSchema,
-    annotations: { ...hintsOf(theirs), ...tool.annotations },
+    annotations: { ...hintsOf(upstreamTool), ...tool.annotations },
     presetParameters: presetsFor(inputSchema, tool.presetParameters),
-    // Hints of a stranger make a call stricter, and only where the operator trusts them freer.
+    // Untrusted hints can make a call stricter; they make it freer only where the operator trusts them.
     idempotent: tool.idempotent ?? (config.trustHints ? null : false),
     gate: config.gates[name] ?? tool.gate ?? null,
     shown: { ...(icons ? { icons } : {}), ...(meta ? { meta } : {}) },
@@ -112,8 +112,8 @@ function hintsOf({ annotations }: UpstreamTool): ToolAnnotations {
 }
 
 /**
- * The input schema without the presets. One that cannot be worked out in time says nothing: what is sent is held against
- * the whole schema in any case.
+ * The input schema without the presets. Allows everything when it cannot be computed in time: the full schema is always
+ * checked as well.
  */
 export function shownSchema(definition: CallDefinition): JsonObject {
   return hidePresets(definition.inputSchema, definition.presetParameters) ?? { type: 'object' }

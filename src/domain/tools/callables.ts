@@ -1,4 +1,4 @@
-/** Finding what can be called: the callables of stored tools, and that of a call that was proposed earlier. */
+/** Finds what can be called: the callables of stored tools, and the callable that an earlier call named. */
 import { invalidAt } from '../../core/errors.ts'
 import { assertMay, type Ctx, type Services, type PlatformAction } from '../access/index.ts'
 import { loadUpstreams } from '../upstream/index.ts'
@@ -6,12 +6,12 @@ import { loadAgentCallables } from './agent-callables.ts'
 import { callablesOf, type Callable } from './callable.ts'
 import { agentCallable } from './kinds/agent.ts'
 import { isReadAction, readCallable } from './kinds/mcp-reads.ts'
-import { lookAgain } from './outside.ts'
+import { refreshNow } from './outside.ts'
 import { loadTools } from './registry.ts'
 import type { CallKind, Tool } from './tool.ts'
 import { loadVersion } from './versions.ts'
 
-/** What of a tool call says which callable it names. */
+/** The fields of a tool call that identify its callable. */
 export interface CallTarget {
   projectId: string
   toolId: string | null
@@ -22,8 +22,8 @@ export interface CallTarget {
   createdAt: Date
 }
 
-/** What is needed to know the names of tools. */
-export type Callers = Pick<Services, 'db' | 'actions'>
+/** What is needed to compute the names of tools. */
+export type NameSources = Pick<Services, 'db' | 'actions'>
 
 /** Every operation that a platform tool may offer, in a fixed order. Action `tools:List`. */
 export async function listActions(ctx: Ctx): Promise<PlatformAction[]> {
@@ -31,17 +31,17 @@ export async function listActions(ctx: Ctx): Promise<PlatformAction[]> {
   return [...ctx.actions.list()]
 }
 
-/** Everything that these tools offer, in their order. Two statements at most, however many tools. */
-export async function loadCallables(services: Callers, tools: readonly Tool[]): Promise<Callable[]> {
+/** All callables of these tools, in their order. At most two statements, however many tools. */
+export async function loadCallables(services: NameSources, tools: readonly Tool[]): Promise<Callable[]> {
   const upstreams = tools.filter((tool) => tool.mcp).map((tool) => tool.id)
   const known = upstreams.length > 0 ? await loadUpstreams(services.db, upstreams) : new Map()
   const catalogs = new Map([...known].map(([id, { catalog }]) => [id, catalog]))
   return tools.flatMap((tool) => callablesOf(tool, { actions: services.actions, catalogs }))
 }
 
-/** One of a tool's callables; null when it has none of that action. A tool with one name has the action null. */
+/** The callable of a tool with this action, or null. A tool with one name has the action null. */
 export async function findCallable(
-  services: Callers,
+  services: NameSources,
   tool: Tool,
   action: string | null,
 ): Promise<Callable | null> {
@@ -49,9 +49,12 @@ export async function findCallable(
   return all.find((callable) => callable.action === action) ?? null
 }
 
-/** The callable that is meant. INVALID at `path`, naming what there is, for an action too many, too few or unknown. */
-export async function callableMeant(
-  services: Callers,
+/**
+ * The callable with this action. Throws INVALID at `path`, with the known actions, when the action is unknown, missing,
+ * or given for a tool that has none.
+ */
+export async function requireCallable(
+  services: NameSources,
   tool: Tool,
   action: string | null,
   path: readonly string[],
@@ -59,22 +62,23 @@ export async function callableMeant(
   const found = await findCallable(services, tool, action)
   if (found) return found
   const names = (await loadCallables(services, [tool])).flatMap((one) => one.action ?? [])
-  const known = names.slice(0, maxNamesTold).join(', ') || 'none'
+  const known = names.slice(0, maxNamesShown).join(', ') || 'none'
   const message =
     tool.kind === 'http' || tool.kind === 'client'
-      ? `is for tools with several actions; this is an ${tool.kind} tool`
+      ? `is for mcp and platform tools; this is an ${tool.kind} tool: leave it out`
       : action === null
         ? `is required for this kind of tool; it has: ${known}`
-        : `names no action of this tool; it has: ${known}`
+        : `is no action of this tool; it has: ${known}`
   throw invalidAt([...path], message)
 }
 
-/** At most so many names are told to a caller who missed. */
-const maxNamesTold = 20
+/** The most action names in an error message. */
+const maxNamesShown = 20
 
 /**
- * What a call names, as the tool or agent is now: an upstream is asked for its lists once more, so that nobody runs what has
- * changed since it was approved. Null when it, or that action of it, is gone.
+ * The callable of a call, as the tool or agent is now. The lists of an upstream are read again first, so that a call
+ * does not run a definition that changed after its approval. Null when the tool, the agent or the action no longer
+ * exists.
  */
 export async function currentCallable(services: Services, call: CallTarget): Promise<Callable | null> {
   if (call.kind === 'agent')
@@ -82,15 +86,15 @@ export async function currentCallable(services: Services, call: CallTarget): Pro
   const [tool] = await loadTools(services.db, [call.toolId!])
   if (!tool) return null
   if (isReadAction(call.action)) return readCallable(tool, call.action)
-  if (tool.mcp) await lookAgain(services, tool.id)
+  if (tool.mcp) await refreshNow(services, tool.id)
   return findCallable(services, tool, call.action)
 }
 
 /**
- * What a call was proposed with: the tool's version of then, with what is said now of the action. Null when the action
- * is gone.
+ * The callable that a call was proposed with: the stored version of the tool, with the action's present definition.
+ * Null when the action no longer exists.
  */
-export async function proposedCallable(services: Callers, call: CallTarget): Promise<Callable | null> {
+export async function proposedCallable(services: NameSources, call: CallTarget): Promise<Callable | null> {
   const { toolId: id, toolVersion: version, projectId, createdAt } = call
   if (call.kind === 'agent') {
     const agent = { id: id!, projectId, name: call.runtimeName, version: version! }

@@ -1,4 +1,4 @@
-/** What can be wrong with a definition, by kind. Pure. */
+/** Validates a tool's definition, by kind. Pure. */
 import type { Issue } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
@@ -8,18 +8,18 @@ import { hidePresets, presetsFor } from './presets.ts'
 import { namesArgument } from './schema-fields.ts'
 import type { ToolDefinition } from './tool.ts'
 
-/** Every fault of a definition that shows without looking anything up, with its path. */
+/** Every fault of a definition that can be found without I/O, with its path. */
 export function faultsOf(definition: ToolDefinition, actions: PlatformActions): Issue[] {
   const { kind, outputSchema } = definition
   if (kind === 'http' || kind === 'client') return ownFaults(definition)
   if (outputSchema) {
-    const message = 'is for tools with one name; each of several actions has its own'
+    const message = 'is for http and client tools; each action of this tool has its own: leave it out'
     return [{ path: ['input', 'outputSchema'], message }]
   }
   return definition.platform ? platformFaults(definition, definition.platform.actions, actions) : []
 }
 
-/** Of a tool that says everything about itself. */
+/** Faults of an http or client tool, whose definition has its own schema. */
 function ownFaults(definition: ToolDefinition): Issue[] {
   const root = ['input', 'config', definition.kind]
   const schemaPath = [...root, 'inputSchema']
@@ -34,7 +34,7 @@ function ownFaults(definition: ToolDefinition): Issue[] {
   else if (!hidePresets(definition.inputSchema, definition.presetParameters))
     issues.push({
       path: schemaPath,
-      message: 'has too many references to be freed of the presets; simplify it',
+      message: 'has too many references to compute it without the presets; simplify it',
     })
   else issues.push(...presetFaults(definition, schema.validate))
   if (definition.outputSchema) {
@@ -48,7 +48,7 @@ function ownFaults(definition: ToolDefinition): Issue[] {
   return issues
 }
 
-/** Each action must exist, and each preset be a field of one of them, of a shape that it takes. */
+/** Each action must exist, and each preset must be an argument of one of them with a value that its schema allows. */
 function platformFaults(definition: ToolDefinition, names: string[], actions: PlatformActions): Issue[] {
   const known = names.map((name) => actions.find(name))
   const issues = names.flatMap((name, i) =>
@@ -57,7 +57,7 @@ function platformFaults(definition: ToolDefinition, names: string[], actions: Pl
       : [
           {
             path: ['input', 'config', 'platform', 'actions', String(i)],
-            message: `${JSON.stringify(name)} is no platform action`,
+            message: `${JSON.stringify(name)} is not a platform action`,
           },
         ],
   )
@@ -68,7 +68,7 @@ function platformFaults(definition: ToolDefinition, names: string[], actions: Pl
   return [
     ...unknown.map((key) => ({
       path: ['input', 'presetParameters', key],
-      message: 'is an argument of none of the actions',
+      message: 'is not an argument of any of the actions',
     })),
     ...known.flatMap((action) => shapeFaults(definition, action!.inputSchema)),
   ]
@@ -80,7 +80,7 @@ function shapeFaults(definition: ToolDefinition, inputSchema: JsonObject): Issue
   return compiled.ok ? presetFaults({ presetParameters }, compiled.validate) : [compiled.issue]
 }
 
-/** A preset of a wrong shape would fail every call: better now than then. */
+/** A preset that its schema refuses would fail every call, so it is refused at save. */
 function presetFaults(
   definition: Pick<ToolDefinition, 'presetParameters'>,
   validate: (value: unknown) => Issue[],

@@ -1,4 +1,4 @@
-/** The checks at save: what a tool's input must be, by kind, with every fault told by its path. */
+/** Validates the input for a tool when it is saved, by kind; every fault has its path. */
 import { z } from 'zod'
 import { check, jsonObject, text, whole } from '../../core/check.ts'
 import { invalid } from '../../core/errors.ts'
@@ -48,7 +48,7 @@ const config = z
   })
   .refine((value) => Object.values(value).filter(Boolean).length === 1, 'give exactly one kind of config')
 
-/** The part of a tool that can be written. */
+/** The fields of a tool that can be written. */
 const shape = z.object({
   name: text(64, 1).refine(isToolName, 'must match ^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$'),
   title: text(200).nullish(),
@@ -66,10 +66,12 @@ const shape = z.object({
 
 export type ToolInput = z.input<typeof shape>
 
-/** What the checks ask: which actions there are, and which addresses are never reached. */
+/** What the validation needs: the platform actions, and the egress rules for URLs. */
 export type Checker = Pick<Services, 'actions' | 'egress'>
 
-/** The definition that an input describes, or INVALID naming every fault. Nothing is fetched or looked up. */
+/**
+ * Returns the definition that an input describes. Throws INVALID with every fault. Reads no network and no database.
+ */
 export function checkDefinition(input: unknown, services: Checker): ToolDefinition {
   const given = check(shape, input)
   const { http, client, mcp, platform } = given.config

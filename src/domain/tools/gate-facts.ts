@@ -1,4 +1,4 @@
-/** What decides about calls of a tool, apart from everything else that can be changed of it. */
+/** The parts of a definition that decide whether its calls need approval. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
 import { recordChange, type Ctx } from '../access/index.ts'
@@ -7,9 +7,10 @@ import type { GatePolicy } from './gate.ts'
 import type { ToolDefinition } from './tool.ts'
 
 /**
- * A hash of all that the gate of a tool is: its policy, those of single actions, the hint that stands in for a missing
- * one, and whether it may be called directly. Where a policy judges arguments, what they are called and what is fixed of
- * them belongs to it: a renamed argument would pass by. Two definitions with the same hash let the same calls pass. Pure.
+ * A hash of everything that decides about a tool's calls: its policy, those of single actions, the destructive hint
+ * that counts when no policy is set, and whether it may be called directly. With a policy that judges arguments, the
+ * input schema and presets count too: renaming an argument would evade the policy. Equal hashes: the same calls pass.
+ * Pure.
  */
 export function gateFactsOf(definition: ToolDefinition): string {
   const { gate = null, mcp, annotations, agentsOnly = false, inputSchema, presetParameters } = definition
@@ -18,7 +19,7 @@ export function gateFactsOf(definition: ToolDefinition): string {
   return hashJson([gate, hint, mcp?.gates ?? {}, agentsOnly, judges ? [inputSchema, presetParameters] : null])
 }
 
-/** The same of the gate of an agent. Pure. */
+/** The same hash for the gate of an agent. Pure. */
 export function gateFactsOfAgent({ gate = null }: { gate?: GatePolicy | null }): string {
   return hashJson(gate)
 }

@@ -1,4 +1,4 @@
-/** The gate of a tool: the rule that stops a call for a human, and the judgement over one call. Pure. */
+/** The gate of a tool: the rule that stops a call for an approval, and the decision about one call. Pure. */
 import { z } from 'zod'
 import { whole } from '../../core/check.ts'
 import { compileSchema } from '../../core/json-schema.ts'
@@ -12,15 +12,15 @@ export interface GatePolicy {
   /** WHEN stops the calls whose arguments, presets merged in, fit the schema `when`. */
   mode: GateMode
   when: JsonObject | null
-  /** Nobody answered for so long: the call is rejected as expired. */
+  /** Without a decision for this long, the call expires. */
   timeoutSeconds: number
-  /** Approvals by different people that it takes. One rejection always suffices. */
+  /** The number of different people who must approve. One rejection is always enough. */
   quorum: number
-  /** Who asked for the call may not decide about it. */
+  /** The requester of the call may not decide about it. */
   excludeRequester: boolean
-  /** Only keys of these roles decide; empty means everyone who may `approvals:Decide`. */
+  /** Only keys with one of these roles may decide; empty: everyone with `approvals:Decide`. */
   approvers: Role[]
-  /** Nobody answered for so long: an event tells it, and from then on admins may decide too. */
+  /** Without a decision for this long, an escalation event is written, and admins may decide too. */
   escalateAfterSeconds: number | null
 }
 
@@ -48,8 +48,8 @@ const shape = z.object({
 })
 
 /**
- * A gate as people write it: the simple switch `autoApprove` (S0), or a policy. Without a mode it is WHEN with a
- * schema and else ALWAYS. The output is complete, and a legal input again.
+ * A gate as clients write it: the switch `autoApprove`, or a policy. Without `mode` it is WHEN if `when` is given, else
+ * ALWAYS. The output has every field and is valid input again.
  */
 export const gateInput = shape.transform((given, at): GatePolicy => {
   const fault = (path: string, message: string) => at.addIssue({ code: 'custom', path: [path], message })
@@ -81,13 +81,13 @@ export const gateInput = shape.transform((given, at): GatePolicy => {
 
 export type GateInput = z.input<typeof gateInput>
 
-/** Where a tool's gate comes from. */
+/** What a tool's gate follows from. */
 export const gateSources = ['OPERATOR', 'DESTRUCTIVE_HINT', 'DEFAULT'] as const
 export type GateSource = (typeof gateSources)[number]
 
 /**
- * The gate that holds for a tool: what the operator set, else ALWAYS for a tool annotated as destructive (S3,
- * "Human-in-the-Loop"), else none.
+ * The gate that applies to a tool: the operator's, else ALWAYS for a tool annotated as destructive (MCP: a human in the
+ * loop should confirm), else NEVER.
  */
 export function gateOf(definition: {
   gate?: GatePolicy | null
@@ -98,17 +98,17 @@ export function gateOf(definition: {
   return { ...gateDefaults, mode: 'NEVER', source: 'DEFAULT' }
 }
 
-/** What a stopped call asks for: the strictest of all policies that stop it. */
+/** What the approval of a stopped call requires: the strictest of all policies that stop it. */
 export interface Requirement {
   timeoutSeconds: number
   quorum: number
   excludeRequester: boolean
-  /** Whoever decides has a role of each of these lists. */
+  /** An approver needs a role of each of these lists. */
   approvers: Role[][]
   escalateAfterSeconds: number | null
 }
 
-/** What the policies ask of a call with these arguments, presets merged in; null lets it pass. */
+/** What the policies require for a call with these arguments, presets merged in; null when it may run. */
 export function judgeGate(policies: readonly GatePolicy[], merged: JsonObject): Requirement | null {
   const stopping = policies.filter((policy) => stops(policy, merged))
   if (stopping.length === 0) return null
@@ -125,7 +125,7 @@ export function judgeGate(policies: readonly GatePolicy[], merged: JsonObject): 
   }
 }
 
-/** What a call asks for whose arguments were changed while its deadline runs: all that was asked, and what they ask. */
+/** The requirement after the arguments of a pending call were edited: the one asked, made stricter by the new one. */
 export function stricter(asked: Requirement, more: Requirement | null): Requirement {
   if (!more) return asked
   const known = new Set(asked.approvers.map((list) => list.join()))
@@ -137,7 +137,7 @@ export function stricter(asked: Requirement, more: Requirement | null): Requirem
   }
 }
 
-/** Whether whoever met one requirement has met the other as well; deadlines aside. */
+/** Whether approvals that met one requirement also meet the other, deadlines aside. */
 export function meets(met: Requirement, asked: Requirement): boolean {
   return (
     met.quorum >= asked.quorum &&
@@ -149,6 +149,6 @@ export function meets(met: Requirement, asked: Requirement): boolean {
 function stops(policy: GatePolicy, merged: JsonObject): boolean {
   if (policy.mode !== 'WHEN') return policy.mode === 'ALWAYS'
   const compiled = compileSchema(policy.when)
-  // A rule that cannot be read stops everything.
+  // A policy whose schema does not compile stops every call.
   return !compiled.ok || compiled.validate(merged).length === 0
 }

@@ -1,9 +1,9 @@
-/** The front door of tools. */
+/** The entry point of tools. */
 export { loadAgentCallables } from './agent-callables.ts'
 export { attachmentsName, withAttachments } from './attached.ts'
 export { shownSchema, type Callable } from './callable.ts'
 export {
-  callableMeant,
+  requireCallable,
   currentCallable,
   findCallable,
   listActions,
@@ -25,7 +25,7 @@ export {
   type Requirement,
 } from './gate.ts'
 export { gateFactsOfAgent, recordGateChanged } from './gate-facts.ts'
-export { asksAgent, describedAgent, resourceOf, type AgentMessage } from './kinds/agent.ts'
+export { agentMessageOf, asksAgent, describedAgent, resourceOf } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
 export { regateTool, withGate, type ToolGateEdit } from './regate.ts'
 export { loadVersion } from './versions.ts'

@@ -1,10 +1,13 @@
-/** Arguments that are never shown: what the schema marks with `writeOnly: true` or `format: "password"`. Pure. */
+/**
+ * Finds arguments that are never shown: those that the schema marks with `writeOnly: true` or `format: "password"`.
+ * Pure.
+ */
 import { boundedTogether } from '../../core/bounded.ts'
 import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../core/json.ts'
 import { mask } from '../../core/scrub.ts'
 import { refOf, resolveRef } from './schema-walk.ts'
 
-/** Which names of arguments are marked: those of properties, and by pattern. `all`: whatever stands at the top. */
+/** The argument names that are masked: by name, and by pattern. `all`: every top-level argument. */
 interface Marks {
   names: Set<string>
   patterns: RegExp[]
@@ -14,15 +17,15 @@ interface Marks {
 const marksBySchema = new WeakMap<JsonObject, Marks>()
 
 /**
- * The places in the arguments that must not be shown, as paths. A marked property is masked wherever an argument has
- * its name, however deep: rather one value too many than one too few.
+ * The paths of arguments that must not be shown. An argument with the name of a marked property is masked at any depth:
+ * it is safer to mask one value too many.
  */
 export function maskedPaths(schema: JsonObject, args: Json): string[][] {
   const marks = marksOf(schema)
   return isUnmarked(marks) ? [] : pathsOf(args, marks)
 }
 
-/** What a model wrote that fits no schema, as it may be shown: what cannot be read is masked as a whole. */
+/** Masks arguments that fit no schema; text that is not a JSON object or array is masked as a whole. */
 export function maskedText(schema: JsonObject, text: string): string {
   const marks = marksOf(schema)
   if (isUnmarked(marks)) return text
@@ -32,7 +35,7 @@ export function maskedText(schema: JsonObject, text: string): string {
     : mask
 }
 
-/** A copy with the values at these paths masked. */
+/** Returns a copy with the values at these paths masked. */
 export function masked<T extends Json>(value: T, paths: readonly string[][] | null): T {
   if (!paths || paths.length === 0) return value
   const copy = structuredClone(value)
@@ -46,10 +49,10 @@ export function masked<T extends Json>(value: T, paths: readonly string[][] | nu
   return copy
 }
 
-/** The most that patterns of strangers may take, in milliseconds; when it is over everything is masked. */
+/** Time limit for untrusted patterns, in milliseconds; when it is exceeded, everything is masked. */
 const patternMs = 50
 
-/** The values at these paths, where there are any. */
+/** The values at these paths that exist. */
 export function valuesAt(value: Json, paths: readonly string[][]): Json[] {
   return paths.flatMap((path) => {
     let at: Json | undefined = value
@@ -111,7 +114,7 @@ function schemasIn(schema: Json, keyword: string): [string, Json][] {
   return isJsonObject(found) ? Object.entries(found) : []
 }
 
-/** Keywords whose schemas speak of the value itself, or of parts of it that have no name. */
+/** Keywords whose schemas apply to the value itself, or to unnamed parts of it. */
 const transparent =
   'allOf anyOf oneOf if then else items prefixItems additionalItems unevaluatedItems contains additionalProperties unevaluatedProperties'.split(
     ' ',

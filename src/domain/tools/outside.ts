@@ -1,4 +1,4 @@
-/** What saving a tool looks at and touches beyond its own row: secrets, addresses, and the upstream of an mcp tool. */
+/** What saving a tool checks and writes beyond its own row: secrets, URLs, and the upstream of an mcp tool. */
 import { invalidAt } from '../../core/errors.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
@@ -9,8 +9,8 @@ import { originOf } from './kinds/http-template.ts'
 import type { McpToolConfig, Tool, ToolDefinition } from './tool.ts'
 
 /**
- * Throws INVALID for what needs the project or the egress rules: secrets that do not exist or name other hosts, addresses
- * never reached. Action `secrets:Use` on every secret that is named.
+ * Checks what needs the project or the egress rules. Throws INVALID for secrets that do not exist or allow only other
+ * hosts, and for URLs that are never reached. Action `secrets:Use` on every secret in the definition.
  */
 export async function checkOutside(ctx: Ctx, projectId: string, definition: ToolDefinition): Promise<void> {
   const root = ['input', 'config', definition.kind]
@@ -22,7 +22,7 @@ export async function checkOutside(ctx: Ctx, projectId: string, definition: Tool
   }
 }
 
-/** Where a definition names secrets, and where they go from there; null where that is found out later. */
+/** Where a definition uses secrets, and the URL they are sent to; null when that is known only later. */
 function placesOf({
   http,
   mcp,
@@ -42,37 +42,37 @@ function placesOf({
   return [...places, { path: ['auth'], names: more, address: null }]
 }
 
-/** In the transaction that saves a tool: its upstream. */
+/** Saves a tool's upstream, in the transaction that saves the tool. */
 export async function saveOutside(tx: Database, { id, projectId, mcp }: Tool): Promise<void> {
   if (!mcp) return
   const { url, headers, auth } = mcp
   await saveUpstream(tx, { id, projectId, config: { url, headers, auth } })
 }
 
-/** In the transaction that deletes a tool: its upstream, tokens included. */
+/** Deletes a tool's upstream and its tokens, in the transaction that deletes the tool. */
 export async function dropOutside(tx: Database, { id, mcp }: Tool): Promise<void> {
   if (mcp) await dropUpstream(tx, id)
 }
 
-/** So long somebody waits for the lists of an upstream, in milliseconds. */
-const patienceMs = 5000
+/** Limit for waiting on an upstream's lists, in milliseconds. */
+const maxWaitMs = 5000
 
-/** After the commit: a new or changed upstream is looked at, so that its tools are there when the tool is. */
-export async function lookOutside(ctx: Ctx, tool: Tool, before: Tool | null): Promise<void> {
+/** After the commit: refreshes a new or changed upstream, so that its tools exist when the mutation returns. */
+export async function refreshOutside(ctx: Ctx, tool: Tool, before: Tool | null): Promise<void> {
   if (!tool.mcp) return
   ctx.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
   if (before?.mcp && hashJson(addressOf(before.mcp)) === hashJson(addressOf(tool.mcp))) return
-  await lookAgain(ctx, tool.id)
+  await refreshNow(ctx, tool.id)
 }
 
-/** Reads the lists of an upstream now, but waits for it no longer than a few seconds. Never throws. */
-export async function lookAgain(services: Services, toolId: string): Promise<void> {
+/** Reads the lists of an upstream now, but waits at most five seconds. Never throws. */
+export async function refreshNow(services: Services, toolId: string): Promise<void> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)))
-  const looking = refreshUpstream(services, toolId).catch((error: unknown) =>
-    services.log.warn({ err: error, toolId }, 'an upstream could not be looked at'),
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, maxWaitMs)))
+  const refreshing = refreshUpstream(services, toolId).catch((error: unknown) =>
+    services.log.warn({ err: error, toolId }, 'could not refresh an upstream'),
   )
-  await Promise.race([looking, late]).finally(() => clearTimeout(timer))
+  await Promise.race([refreshing, late]).finally(() => clearTimeout(timer))
 }
 
 function addressOf({ url, headers, auth }: McpToolConfig): JsonObject {

@@ -1,4 +1,7 @@
-/** From what a model or caller sent to what will run: presets dropped, checked, merged, checked again. Pure. */
+/**
+ * Turns the arguments that a model or caller sent into those that run: drops presets, validates, merges, validates.
+ * Pure.
+ */
 import type { Issue } from '../../core/errors.ts'
 import { isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
@@ -13,15 +16,17 @@ export type Prepared =
       arguments: JsonObject
       /** What the tool gets. */
       merged: JsonObject
-      /** Preset keys that the caller tried to set; they had no effect and are audited. */
+      /** Preset keys that the caller sent; they had no effect and are audited. */
       dropped: string[]
     }
   | { ok: false; issues: Issue[]; dropped: string[] }
 
-/** Arguments larger or deeper than this are refused before any schema looks at them. */
+/** Larger or deeper arguments are refused before any schema is evaluated. */
 export const argumentLimits = { maxBytes: 256 * 1024, maxDepth: 64 }
 
-/** Checks the arguments against the schema shown, merges the presets, checks the whole. Paths start at `arguments`. */
+/**
+ * Validates against the schema without presets, merges the presets, validates the result. Paths start at `arguments`.
+ */
 export function prepareCall(definition: CallDefinition, given: unknown): Prepared {
   const refuse = (issues: Issue[], dropped: string[] = []): Prepared => ({
     ok: false,

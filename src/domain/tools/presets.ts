@@ -1,53 +1,56 @@
-/** Presets: fixed top-level arguments, hidden from whoever calls and always ours. Pure. */
-import { bounded } from '../../core/bounded.ts'
+/** Presets: fixed top-level arguments, hidden from models and clients; they always win over sent values. Pure. */
+import { bounded, createCooldown, type Cooldown } from '../../core/bounded.ts'
 import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
 import { weighSchema } from '../../core/schema-weight.ts'
-import { withHomes } from './schema-refs.ts'
+import { selfContained } from './schema-refs.ts'
 import { namesArgument } from './schema-fields.ts'
 import { fixArguments } from './schema-presets.ts'
 
-/** The most that working out a stranger's schema may take, in milliseconds, and how long it rests when that was too little. */
-const hideMs = 200
-const restMs = 4000
-
-/** Schemas whose working out was stopped, and when it may be tried again; so many, and no other that may fan out is tried. */
-const resting = new Map<string, number>()
-const mostResting = 3
-/** Ways through the references of a schema that are worked out without watching, and the most that are at all. */
-const fewWays = 100
-const mostWays = 100_000
+/** Time limit for computing an untrusted schema, in milliseconds. */
+const computeMs = 200
 
 /**
- * The schema that a model or client sees: what the full schema still asks of the other arguments once the presets are
- * in place. The names of the presets occur in it nowhere as a property of the argument object; objects further inside
- * that happen to have a property of that name keep it. A branch that the presets rule out (`const` of another kind) is
- * gone. The result is a new, self-contained JSON Schema; without presets it is the given one. Null when it takes longer
- * than 200 ms to work out: references that fan out can mean more than could ever be written down.
+ * Schemas that exceeded the limit, by hash, each with its cooldown; while there are `maxSuspended`, no other one is tried.
+ */
+const suspended = new Map<string, Cooldown>()
+const maxSuspended = 3
+/** Below `fewPaths` reference paths a schema is computed without a time limit; above `maxPaths` not at all. */
+const fewPaths = 100
+const maxPaths = 100_000
+
+/**
+ * The schema that a model or client sees: what the full schema requires of the other arguments once the presets are
+ * set. Names of presets do not occur in it as properties of the argument object; nested objects keep properties with
+ * the same name. Branches that contradict the presets (a `const` with another value) are removed. The result is a new,
+ * self-contained JSON Schema; without presets it is the given one. Null when it takes longer than 200 ms: nested
+ * references can expand without a practical limit.
  */
 export function hidePresets(schema: JsonObject, presets: JsonObject): JsonObject | null {
   if (Object.keys(presets).length === 0) return schema
-  const ways = weighSchema(schema).rules
-  const work = () => withHomes(fixArguments(schema, presets), schema)
-  if (ways <= fewWays) return work()
-  if (ways > mostWays && ways < Infinity) return null
+  const paths = weighSchema(schema).rules
+  const work = () => selfContained(fixArguments(schema, presets), schema)
+  if (paths <= fewPaths) return work()
+  if (paths > maxPaths && paths < Infinity) return null
   const name = hashJson([schema, presets])
-  for (const [stopped, until] of resting) if (performance.now() >= until) resting.delete(stopped)
-  if (resting.has(name) || resting.size >= mostResting) return null
-  const done = bounded(hideMs, work)
+  for (const [key, cooldown] of suspended) if (!cooldown.isActive()) suspended.delete(key)
+  if (suspended.has(name) || suspended.size >= maxSuspended) return null
+  const done = bounded(computeMs, work)
   if (done.ok) return done.value
-  resting.set(name, performance.now() + restMs)
+  const cooldown = createCooldown()
+  cooldown.start()
+  suspended.set(name, cooldown)
   return null
 }
 
-/** Those of a tool's presets that one of its actions takes: "a key matches a field in the action's input schema" (S4). */
+/** The presets of a tool that apply to one of its actions: those whose key is a field of the action's input schema. */
 export function presetsFor(schema: JsonObject, presets: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(presets).filter(([key]) => namesArgument(schema, key)))
 }
 
 /**
- * The arguments that will run: a preset replaces what the caller sent under the same top-level key, as a whole (nested
- * values are not merged into each other). `dropped` names the keys that the caller sent and that had no effect.
- * Keys such as `__proto__` are ordinary data here; nothing is inherited and no prototype is touched.
+ * The arguments that run: a preset replaces what the caller sent under the same top-level key, as a whole (nested
+ * values are not merged). `dropped` lists the keys that the caller sent in vain. Keys such as `__proto__` are ordinary
+ * data: nothing is inherited and no prototype is changed.
  */
 export function mergePresets(args: JsonObject, presets: JsonObject): { args: JsonObject; dropped: string[] } {
   const own = Object.entries(args)

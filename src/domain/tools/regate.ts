@@ -1,4 +1,4 @@
-/** Another gate for a tool, and nothing else of it: what two people may have agreed to. */
+/** Changes the gate of a tool and nothing else, for changes that two people agree to. */
 import { invalidAt } from '../../core/errors.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { Ctx } from '../access/index.ts'
@@ -8,15 +8,15 @@ import { mcpInputOf } from './kinds/mcp-check.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 import { saveVersion } from './versions.ts'
 
-/** What can be set of the gate of a tool. What is left out stays. */
+/** The parts of a tool's gate to set. Absent parts keep their value. */
 export interface ToolGateEdit {
   gate?: GateInput | null | undefined
-  /** Of an mcp tool: the gates of single actions, all of them anew. */
+  /** For an mcp tool: the gates of single actions, as the complete list. */
   actionGates?: { action: string; gate: GateInput }[] | null | undefined
   agentsOnly?: boolean | null | undefined
 }
 
-/** The definition of a tool with another gate, checked. INVALID names every fault. */
+/** Returns the definition of a tool with another gate, validated. Throws INVALID with every fault. */
 export function withGate(ctx: Ctx, known: Tool, edit: ToolGateEdit): ToolDefinition {
   const { gate, actionGates, agentsOnly } = edit
   if (actionGates && !known.mcp) throw invalidAt(['input', 'actionGates'], 'is for mcp tools')
@@ -33,12 +33,15 @@ export function withGate(ctx: Ctx, known: Tool, edit: ToolGateEdit): ToolDefinit
   )
 }
 
-/** Sets the gate of a tool of that version, in the caller's transaction; null when it has another one. Checks nothing else. */
+/**
+ * Sets the gate of a tool in the caller's transaction; null when the tool no longer has that version. Checks no
+ * permission.
+ */
 export function regateTool(tx: Database, ctx: Ctx, known: Tool, edit: ToolGateEdit): Promise<Tool | null> {
   return saveVersion(tx, ctx, known, withGate(ctx, known, edit))
 }
 
-/** A stored tool as the input that would make it again, so that an update checks the whole. */
+/** Turns a stored tool back into the input that creates it, so that an update validates the whole. */
 export function inputOf(tool: Tool): ToolInput {
   const { inputSchema, http, mcp, platform } = tool
   const {

@@ -17,11 +17,11 @@ import {
   type Ctx,
 } from '../access/index.ts'
 import { checkDefinition, type ToolInput } from './definition.ts'
-import { checkOutside, dropOutside, lookOutside, saveOutside } from './outside.ts'
+import { checkOutside, dropOutside, refreshOutside, saveOutside } from './outside.ts'
 import { gateFactsOf } from './gate-facts.ts'
 import { inputOf } from './regate.ts'
 import type { Tool } from './tool.ts'
-import { keepVersion, saveVersion, recordToolChange, toolOf } from './versions.ts'
+import { insertVersion, saveVersion, recordToolChange, toolOf } from './versions.ts'
 
 export type CreateToolInput = ToolInput & { projectId?: string | null | undefined }
 export type UpdateToolInput = { [Field in keyof ToolInput]?: ToolInput[Field] | null | undefined } & {
@@ -30,9 +30,9 @@ export type UpdateToolInput = { [Field in keyof ToolInput]?: ToolInput[Field] | 
 }
 
 /**
- * Saves a new tool as version 1. Action `tools:Create`. INVALID names every fault; NAME_TAKEN when the project has a
- * tool of that name. Tool, version, upstream, audit entry and event are written together. An upstream is looked at for a
- * few seconds; one that does not answer is a state and no error.
+ * Saves a new tool as version 1. Action `tools:Create`. INVALID lists every fault; NAME_TAKEN when the project has a
+ * tool of that name. Writes tool, version, upstream, audit entry and event together. Waits a few seconds for the first
+ * refresh of an upstream; an unreachable one is a state, not an error.
  */
 export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool> {
   const projectId = projectOf(ctx, input.projectId)
@@ -45,25 +45,25 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
       await assertQuota(tx, ctx, tools, projectId, 'tools')
       const { name, kind } = definition
       const [row] = await tx.insert(tools).values({ id, projectId, name, kind, definition }).returning()
-      await keepVersion(tx, row!)
+      await insertVersion(tx, row!)
       await saveOutside(tx, toolOf(row!))
       await recordToolChange(tx, ctx, 'create', toolOf(row!))
       return toolOf(row!)
     }),
   )
-  ringProject(ctx, projectId)
-  await lookOutside(ctx, tool, null)
+  publishChange(ctx, projectId)
+  await refreshOutside(ctx, tool, null)
   return tool
 }
 
-/** How often a change is worked out anew when somebody else changes the tool at the same time. */
+/** How often a change is computed again after concurrent changes of the same tool. */
 const maxTries = 5
 
 /**
- * Changes what is given and keeps the rest; every update makes a new version, calls already proposed keep theirs.
- * `expectedVersion` makes it fail with CONFLICT when somebody was faster; without it the change is worked out anew over
- * what they wrote. Action `tools:Update`, and `gates:Update` for whatever decides about calls (see gateFactsOf); CONFLICT
- * for that in a project where changes of gates need a second person.
+ * Changes the given fields and keeps the rest. Every update makes a new version; calls already proposed keep theirs.
+ * With `expectedVersion` it fails with CONFLICT after a concurrent change; without it the change is applied on top of
+ * that one. Action `tools:Update`, and `gates:Update` for whatever decides about calls (see gateFactsOf); CONFLICT for
+ * that in a project where changes of gates need a second person.
  */
 export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool> {
   for (let tries = 1; ; tries++) {
@@ -75,7 +75,7 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
     if (definition.kind !== known.kind)
       throw invalidAt(
         ['input', 'config'],
-        `must stay of the kind "${known.kind}": make a new tool for another kind`,
+        `must stay of the kind "${known.kind}": create a new tool for another kind`,
       )
     await checkOutside(ctx, known.projectId, definition)
     const regates = gateFactsOf(definition) !== gateFactsOf(known)
@@ -87,8 +87,8 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
       }),
     )
     if (tool) {
-      ringProject(ctx, tool.projectId)
-      await lookOutside(ctx, tool, known)
+      publishChange(ctx, tool.projectId)
+      await refreshOutside(ctx, tool, known)
       return tool
     }
     if (tries === maxTries) throw changedMeanwhile()
@@ -98,11 +98,11 @@ export async function updateTool(ctx: Ctx, input: UpdateToolInput): Promise<Tool
 function changedMeanwhile(): AppError {
   return new AppError(
     'CONFLICT',
-    'The tool was changed or deleted meanwhile. Read it again and repeat the change.',
+    'The tool was changed or deleted by another request. Read it again and repeat the change.',
   )
 }
 
-/** Deletes a tool. Calls already proposed run to their end with the version they have. Action `tools:Delete`. */
+/** Deletes a tool. Calls already proposed run to their end with their version. Action `tools:Delete`. */
 export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool> {
   const known = await findTool(ctx, input.id)
   await assertMay(ctx, 'tools:Delete', known.projectId, `tool/${known.id}`)
@@ -112,11 +112,11 @@ export async function deleteTool(ctx: Ctx, input: { id: string }): Promise<Tool>
     await dropOutside(tx, known)
     await recordToolChange(tx, ctx, 'delete', known)
   })
-  ringProject(ctx, known.projectId)
+  publishChange(ctx, known.projectId)
   return known
 }
 
-/** Tools by id, null for what does not exist for the caller. Action `tools:Get` on each. */
+/** Tools by id; null for those that do not exist for the caller. Action `tools:Get` on each. */
 export async function getTools(ctx: Ctx, ids: readonly string[]): Promise<(Tool | null)[]> {
   const rows = await loadTools(ctx.db, ids)
   return eachSeen(ctx, ids, rows, 'tools:Get', (tool) => `tool/${tool.id}`)
@@ -133,13 +133,13 @@ export async function listTools(
   return (await listPage(ctx.db, tools, projectId, input.page, where)).map(toolOf)
 }
 
-/** The tool when it exists for the caller, else NOT_FOUND. Checks no permission. */
+/** Returns the tool, or throws NOT_FOUND when it does not exist for the caller. Checks no permission. */
 export async function findTool(ctx: Ctx, id: string): Promise<Tool> {
   const [tool] = await loadTools(ctx.db, [id])
   return reachable(ctx, tool, 'tool', id)
 }
 
-/** Rows by id, in no order. Checks nothing. */
+/** Tools by id, in no particular order. Checks no permission. */
 export async function loadTools(db: Database, ids: readonly string[]): Promise<Tool[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, tools, sql`where id in ${[...ids]}`)).map(toolOf)
@@ -149,7 +149,7 @@ function withoutUndefined<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as Partial<T>
 }
 
-function ringProject(ctx: Ctx, projectId: string): void {
+function publishChange(ctx: Ctx, projectId: string): void {
   ctx.pubsub.publish([
     { kind: 'news', projectId, generationId: null, seq: null },
     { kind: 'signal', name: 'surface', id: projectId },

@@ -1,4 +1,4 @@
-/** Runs one prepared call of a server-run tool, whatever its kind. The only thing it writes is the outside world. */
+/** Runs one prepared call of a server-run tool of any kind. Writes nothing to the database itself. */
 import { errorResult, type ToolResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
@@ -13,40 +13,41 @@ import { originOf, runHttpTool, type HttpToolConfig } from './kinds/http.ts'
 import { runMcpTool, type CallerChannel } from './kinds/mcp.ts'
 import { runPlatformTool } from './kinds/platform.ts'
 import { maskedPaths, valuesAt } from './masking.ts'
-import { judged, known, type Finished, type Sending } from './outcome.ts'
+import { finishedOf, known, type Finished, type SendOutcome } from './outcome.ts'
 import type { CallDefinition } from './tool.ts'
 
 export interface Run {
   projectId: string
   callable: Callable
-  /** Presets merged in. */
+  /** The arguments with presets merged in. */
   merged: JsonObject
-  /** Files that came with the call: an http tool gets links to them. */
+  /** Files attached to the call: an http tool gets links to them. */
   attachments: readonly Attachment[] | null
-  /** The tool call's id: the outside world hears it as Idempotency-Key. */
+  /** The tool call's id, sent as Idempotency-Key. */
   callId: string
-  /** Who asked for the call, and with which rights when it was a person with a token. */
+  /** The requester's id, and the rights of a person who used a token. */
   requestedBy: string
   requester: Requester | null
   signal: AbortSignal
   /**
-   * Asked when the call is about to leave; with false nothing does. Whoever sends says so only while the row that stands
-   * for the call is surely theirs: another process may have reported it UNKNOWN, and a person may have run it again.
+   * Called just before the call is sent; nothing is sent when it returns false. It must return true only while this
+   * process certainly holds the row of the call: otherwise another process may have reported the call UNKNOWN, and a
+   * person may have run it again.
    */
   mayStart(): boolean
 }
 
 /**
- * Runs the call to its end or its timeout. A failure of the tool is a result with `isError`. The outcome says whether
- * anybody can know what became of it. Throws for two reasons only, both before anything was sent: WithheldError when
- * `mayStart` said no, and what the database throws.
+ * Runs the call to its end or its timeout. A failure of the tool is a result with `isError`; `outcome` says whether the
+ * effect of the call can be known. Throws only before anything is sent: WithheldError when `mayStart` returned false,
+ * and errors of the database.
  */
 export async function runTool(services: Services, run: Run): Promise<Finished> {
   const ran = await runToolFor(services, run, null)
   return 'result' in ran ? ran : known(notAsked)
 }
 
-/** The same for a caller who can hear and be asked while it runs: an upstream may want to know something first. */
+/** Like `runTool`, for a caller that receives progress and can supply input that an upstream requests. */
 export async function runToolFor(services: Services, run: Run, caller: CallerChannel | null): Promise<Ran> {
   let withheld = false
   const mayStart = () => {
@@ -59,16 +60,16 @@ export async function runToolFor(services: Services, run: Run, caller: CallerCha
   return withoutMasked(run, ran)
 }
 
-/** A tool that echoes what is masked in its arguments shows it to nobody. */
+/** Masks values in the result that the arguments mask: a tool may echo them. */
 function withoutMasked({ callable, merged }: Run, ran: Ran): Ran {
   const values = valuesAt(merged, maskedPaths(callable.inputSchema, merged))
   return 'result' in ran ? { ...ran, result: cleanResult(ran.result, scrubber(values)) } : ran
 }
 
-/** The call was not sent, because its row may be another worker's by now. */
+/** The call was not sent, because another worker may hold its row now. */
 export class WithheldError extends Error {
   constructor(callId: string) {
-    super(`The call ${callId} was not sent: its lease may be over.`)
+    super(`The call ${callId} was not sent: its lease may have ended.`)
     this.name = 'WithheldError'
   }
 }
@@ -87,14 +88,14 @@ async function runGuarded(services: Services, run: Run, caller: CallerChannel | 
       mayStart: run.mayStart,
       caller,
     })
-    return 'result' in ran ? judged(callable, ran) : ran
+    return 'result' in ran ? finishedOf(callable, ran) : ran
   }
-  return judged(callable, await runHere(services, run))
+  return finishedOf(callable, await runHere(services, run))
 }
 
 type Ran = Finished | { inputRequired: InputRequired }
 
-async function runHere(services: Services, run: Run): Promise<Sending> {
+async function runHere(services: Services, run: Run): Promise<SendOutcome> {
   const { callable } = run
   if (callable.http) {
     const { result, lost } = await runHttp(services, run, callable.http)
@@ -113,17 +114,17 @@ async function runHere(services: Services, run: Run): Promise<Sending> {
   return unsent('not_runnable', 'This tool runs in the calling application, not here.')
 }
 
-function unsent(code: string, message: string): Sending {
+function unsent(code: string, message: string): SendOutcome {
   return { result: errorResult(code, message), lost: false }
 }
 
-/** What an upstream asked, when nobody is there to answer it. */
+/** The result of a call whose upstream requests input that nobody can supply. */
 const notAsked = errorResult(
   'input_required',
-  'The server wants to ask its caller something, and nobody can answer.',
+  'The server requests input from its caller, and this caller cannot supply any.',
 )
 
-async function runHttp(services: Services, run: Run, config: HttpToolConfig): Promise<Sending> {
+async function runHttp(services: Services, run: Run, config: HttpToolConfig): Promise<SendOutcome> {
   const filled = await withSecrets(services, run.projectId, config)
   if ('refused' in filled) return unsent('secret_refused', filled.refused)
   if ('missing' in filled)
@@ -141,14 +142,14 @@ async function runHttp(services: Services, run: Run, config: HttpToolConfig): Pr
   return { ...sending, result: cleanResult(sending.result, scrubber(filled.secrets)) }
 }
 
-/** Time for one call of the tool, in milliseconds. */
+/** The time limit for one call of the tool, in milliseconds. */
 export function timeoutOf(services: Pick<Services, 'limits'>, definition: CallDefinition): number {
   return definition.timeoutMs ?? services.limits.toolTimeoutMs
 }
 
 /**
- * The configuration with its secrets filled in: as they are into headers, URL-encoded into the URL. `refused` says which of
- * them may not go to the host of the tool. Where a redirect leads elsewhere the headers stay behind (see egress).
+ * Fills in the secrets: unchanged in headers, URL-encoded in the URL. `refused` names a secret that may not be sent to
+ * the tool's host. After a redirect to another host the headers are not sent (see egress).
  */
 async function withSecrets(
   services: Services,
@@ -177,7 +178,7 @@ async function withSecrets(
   return { config: { ...config, url: url.text, headers }, secrets: [...secrets.values()] }
 }
 
-/** A result that breaks the tool's own promise is an error, so that nobody builds on it. */
+/** Turns a result that does not fit the tool's outputSchema into an error. */
 export function checkOutput(definition: CallDefinition, result: ToolResult): ToolResult {
   if (definition.outputSchema === null || result.isError) return result
   const schema = compileSchema(definition.outputSchema)
@@ -187,13 +188,13 @@ export function checkOutput(definition: CallDefinition, result: ToolResult): Too
   return errorResult('output_schema_violation', `The tool's output does not fit its outputSchema: ${where}`)
 }
 
-/** The code of a failed result, for lists and filters. */
+/** The error code of a failed result, for lists and filters. */
 export function codeOf(result: ToolResult): string | null {
   const error = (result.structuredContent as { error?: { code?: unknown } } | undefined)?.error
   return result.isError && typeof error?.code === 'string' ? error.code.slice(0, 100) : null
 }
 
-/** Whether the key or subject that asked for the call may still have it done. One that is revoked or over may not. */
+/** Whether the requester of a call is still valid: neither revoked nor expired. */
 export async function mayStillRun(
   services: Pick<Services, 'db' | 'clock'>,
   { requestedBy, requester }: Pick<Run, 'requestedBy' | 'requester'>,
@@ -201,12 +202,15 @@ export async function mayStillRun(
   return (await principalById(services.db, requestedBy, services.clock.now(), requester)) !== null
 }
 
-/** What the model or caller is told of a call whose requester is not valid any more. */
+/** The result of a call whose requester is no longer valid. */
 export function notValidResult(): ToolResult {
-  return errorResult('forbidden', 'The key that asked for this call is not valid any more; it was not run.')
+  return errorResult(
+    'forbidden',
+    'The key that requested this call is no longer valid; the call was not run.',
+  )
 }
 
-/** What the model or caller is told when the tool no longer has the action that was called. */
+/** The result of a call whose tool no longer has the action. */
 export function goneResult(): ToolResult {
-  return errorResult('action_gone', 'The tool does not have this action any more; nothing was run.')
+  return errorResult('action_gone', 'The tool no longer has this action; nothing was run.')
 }

@@ -1,10 +1,10 @@
-/** One schema object that speaks about the arguments, without the schemas it combines: what it says about presets. */
+/** What one schema object, without the schemas that it combines, says about preset arguments. */
 import { asText, canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { withoutNames } from './schema-names.ts'
-import { withHomes } from './schema-refs.ts'
+import { selfContained } from './schema-refs.ts'
 
-/** Whether the values of the presets are allowed by what this schema says about their keys. In doubt, they are. */
+/** Whether this schema allows the values of the presets. In doubt, it does. */
 export function acceptsPresets(schema: JsonObject, presets: JsonObject, root: JsonObject): boolean {
   const whole = wholeValues(schema)
   if (whole && !whole.some((value) => agrees(value, presets))) return false
@@ -16,7 +16,7 @@ export function acceptsPresets(schema: JsonObject, presets: JsonObject, root: Js
   )
 }
 
-/** A copy in which no preset's key is left: not as a property, not as a required name, not in an example. */
+/** A copy without the keys of presets: in properties, required names and examples. */
 export function withoutPresets(schema: JsonObject, presets: JsonObject, root: JsonObject): JsonObject {
   const keys = Object.keys(presets)
   const out = { ...schema }
@@ -75,7 +75,7 @@ function schemasOf(schema: JsonObject, key: string): Json[] {
 
 function satisfies(schema: Json, value: Json, root: JsonObject): boolean {
   if (!isJsonObject(schema)) return schema !== false
-  const alone = withHomes({ allOf: [schema] }, root)
+  const alone = selfContained({ allOf: [schema] }, root)
   const compiled = compileSchema(
     root['$schema'] === undefined ? alone : { ...alone, $schema: root['$schema'] },
   )
@@ -83,8 +83,8 @@ function satisfies(schema: Json, value: Json, root: JsonObject): boolean {
 }
 
 /**
- * Whether a pattern stands for this one name (or a closed list with it) and not for a family of names that the caller
- * may still use: a family matches the name with a letter or digit more as well.
+ * Whether a pattern means only this name (or a closed list with it), and not a family of names that the caller may
+ * still use: a family also matches the name with one more letter or digit.
  */
 function isAbout(pattern: string, key: string): boolean {
   return matches(pattern, key) && ![`${key}x`, `${key}0`, `x${key}`].some((other) => matches(pattern, other))

@@ -1,11 +1,11 @@
-/** The arguments that a schema names. Pure. */
+/** Which arguments a schema names. Pure. */
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import { refOf, resolveRef } from './schema-walk.ts'
 
-/** Keywords whose schemas speak of the same object. */
+/** Keywords whose schemas apply to the same object. */
 const combining = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else']
 
-/** Whether the argument object has a field of that name: its own, or one of a schema that it combines or refers to. */
+/** Whether the schema, or one that it combines or refers to, names this argument. */
 export function namesArgument(schema: JsonObject, name: string): boolean {
   const seen = new Set<Json>()
   const stack: (Json | undefined)[] = [schema]

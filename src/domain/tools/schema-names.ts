@@ -1,15 +1,15 @@
-/** Schemas of property names (`propertyNames`), freed of the names that are not to be told. */
+/** Removes hidden names from schemas of property names (`propertyNames`). */
 import { asText, isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import { refOf, resolveRef } from './schema-walk.ts'
 
-/** The same rule about all other names. A list that held nothing else becomes `false`: no name is left to allow. */
+/** The same rule for all other names. A list without other names becomes `false`: no name is allowed. */
 export function withoutNames(schema: Json, names: string[], root: JsonObject, trail: string[] = []): Json {
   if (!isJsonObject(schema)) return schema
   const { enum: list, const: only, pattern } = schema
   if (typeof only === 'string' && names.includes(only)) return false
   const out: JsonObject = { ...schema }
   for (const keyword of ['default', 'example', 'examples']) delete out[keyword]
-  // A pattern cannot be rewritten; one that spells a name out is left to the full check, which always follows.
+  // A pattern cannot be rewritten. One that contains the name is dropped: the full schema is checked as well.
   if (typeof pattern === 'string' && names.some((name) => pattern.includes(name))) delete out['pattern']
   if (Array.isArray(list)) {
     const others = list.filter((name) => !names.includes(asText(name)))

@@ -1,9 +1,12 @@
-/** A JSON Schema of arguments, worked out as far as the presets decide it. What stays is what the others must satisfy. */
+/**
+ * Evaluates a JSON Schema of arguments as far as the presets decide it. The rest is what the other arguments must
+ * satisfy.
+ */
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import { acceptsPresets, withoutPresets } from './schema-arguments.ts'
 import { refOf, resolveRef } from './schema-walk.ts'
 
-/** `possible` is false when no arguments at all can satisfy the schema together with these presets. */
+/** `possible` is false when no arguments can satisfy the schema together with the presets. */
 interface Fixed {
   schema: Json
   possible: boolean
@@ -12,18 +15,18 @@ interface Fixed {
 interface Scope {
   root: JsonObject
   presets: JsonObject
-  /** References on the way to here that speak about the arguments themselves: a circle of them says nothing. */
+  /** References followed so far that apply to the arguments themselves: a circular one adds nothing. */
   trail: string[]
 }
 
-/** One schema while it is being worked out: `more` are schemas that turned out to hold without condition. */
+/** One schema during evaluation: `more` are schemas that hold unconditionally. */
 interface Draft {
   schema: JsonObject
   more: Json[]
   possible: boolean
 }
 
-/** References in the result still mean places in `root`; a schema that the presets contradict comes back all the same. */
+/** References in the result still point into `root`. Returns a schema even when the presets contradict it. */
 export function fixArguments(root: JsonObject, presets: JsonObject): JsonObject {
   return fixObject(root, { root, presets, trail: ['#'] }).schema
 }
@@ -42,13 +45,13 @@ function fixObject(schema: JsonObject, scope: Scope): { schema: JsonObject; poss
   }
   for (const step of [fixCounts, fixDependents, fixLists, fixNot, fixCondition, fixRef]) step(draft, scope)
   const all = [...(Array.isArray(draft.schema['allOf']) ? draft.schema['allOf'] : []), ...draft.more]
-  const telling = all.filter((item) => !isTrivial(item))
-  if (telling.length > 0) draft.schema['allOf'] = telling
+  const effective = all.filter((item) => !isTrivial(item))
+  if (effective.length > 0) draft.schema['allOf'] = effective
   else delete draft.schema['allOf']
   return draft
 }
 
-/** The presets count as properties too, and they are always there. */
+/** The presets count as properties too, and they are always present. */
 function fixCounts(draft: Draft, { presets }: Scope): void {
   const fixed = Object.keys(presets).length
   const { minProperties: min, maxProperties: max } = draft.schema
@@ -58,7 +61,7 @@ function fixCounts(draft: Draft, { presets }: Scope): void {
   draft.possible &&= max >= fixed
 }
 
-/** What depends on a preset holds always; what a preset was needed for is satisfied. */
+/** What depends on a preset always applies; a dependency on a preset is satisfied. */
 function fixDependents(draft: Draft, scope: Scope): void {
   for (const keyword of ['dependentRequired', 'dependentSchemas', 'dependencies']) {
     const given = draft.schema[keyword]
@@ -120,7 +123,7 @@ function fixCondition(draft: Draft, scope: Scope): void {
     draft.schema[keyword] = branch.possible ? branch.schema : false
 }
 
-/** A reference that says something about presets is replaced by what it means; any other stays a reference. */
+/** A reference to a schema about presets is replaced by the evaluated schema; any other stays a reference. */
 function fixRef(draft: Draft, scope: Scope): void {
   const found = refOf(draft.schema)
   const target = found && resolveRef(scope.root, found.ref)
@@ -133,7 +136,8 @@ function fixRef(draft: Draft, scope: Scope): void {
   }
   delete draft.schema[found.keyword]
   if (!fixed) return
-  // Model providers want the object's own keywords at the top, so they go there whenever nothing stands beside them.
+  // Model providers expect the object's keywords at the top level, so they go there when only annotations are beside
+  // them.
   if (isJsonObject(fixed.schema) && Object.keys(draft.schema).every((key) => beside.has(key)))
     draft.schema = { ...fixed.schema, ...draft.schema }
   else draft.more.push(fixed.schema)
@@ -151,7 +155,7 @@ const annotations = [
 ]
 const beside = new Set([...annotations, '$schema', '$id', '$defs', 'definitions'])
 
-/** Whether every arguments object satisfies the schema; false also when that is not plain to see. */
+/** Whether every arguments object satisfies the schema; false also when that cannot be seen easily. */
 function isTrivial(schema: Json): boolean {
   if (!isJsonObject(schema)) return schema === true
   return Object.entries(schema).every(([key, value]) => {

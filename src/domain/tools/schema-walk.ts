@@ -1,4 +1,6 @@
-/** How a JSON Schema is built: where schemas stand inside schemas, where data stands, and what a local reference means. */
+/**
+ * The structure of a JSON Schema: which keywords contain schemas, which contain data, and what a local reference means.
+ */
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 
 /** Keywords whose value maps names to schemas. */
@@ -10,10 +12,10 @@ const maps = new Set([
   'dependentSchemas',
   'dependencies',
 ])
-/** Keywords whose value is data: what looks like a schema in there is none. */
+/** Keywords whose value is data, not a schema. */
 const data = new Set(['const', 'enum', 'default', 'examples', 'example'])
 
-/** A copy of a schema in which `change` has replaced every schema object, the innermost first. */
+/** Returns a copy in which `change` has replaced every schema object, innermost first. */
 export function mapSchemas(schema: Json, change: (schema: JsonObject) => JsonObject): Json {
   if (Array.isArray(schema)) return schema.map((item) => mapSchemas(item, change))
   if (!isJsonObject(schema)) return schema
@@ -25,7 +27,7 @@ export function mapSchemas(schema: Json, change: (schema: JsonObject) => JsonObj
   return change(Object.fromEntries(entries))
 }
 
-/** The local reference of a schema, whichever of the three keywords holds it. */
+/** The local reference of a schema, whichever of the three keywords contains it. */
 export function refOf(schema: JsonObject): { keyword: string; ref: string } | null {
   for (const keyword of ['$ref', '$dynamicRef', '$recursiveRef']) {
     const ref = schema[keyword]
@@ -34,7 +36,7 @@ export function refOf(schema: JsonObject): { keyword: string; ref: string } | nu
   return null
 }
 
-/** What a local reference (`#`, `#/pointer`, `#anchor`) means in `root`; undefined when it means nothing. */
+/** The target of a local reference (`#`, `#/pointer`, `#anchor`) in `root`; undefined when there is none. */
 export function resolveRef(root: JsonObject, ref: string): Json | undefined {
   if (ref === '#') return root
   if (!ref.startsWith('#/')) return findAnchor(root, ref.slice(1))

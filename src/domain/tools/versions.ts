@@ -1,4 +1,4 @@
-/** Versions of a tool: each change is a row that stays, written with everything that tells of it. */
+/** Versions of a tool: each change adds a row, together with its audit entry and event. */
 import { and, eq, sql } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { tools, toolVersions } from '../../store/db/tables/tools.ts'
@@ -8,7 +8,10 @@ import { gateFactsOf, recordGateChanged } from './gate-facts.ts'
 import { saveOutside } from './outside.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 
-/** Writes a definition over the version that was read, with all that belongs to it; null when that is not there any more. */
+/**
+ * Saves a definition as the next version, with everything that belongs to it; null when the tool no longer has
+ * `known.version`.
+ */
 export async function saveVersion(
   tx: Database,
   ctx: Ctx,
@@ -22,7 +25,7 @@ export async function saveVersion(
     .returning()
   if (!row) return null
   const tool = toolOf(row)
-  await keepVersion(tx, row)
+  await insertVersion(tx, row)
   await saveOutside(tx, tool)
   await recordToolChange(tx, ctx, 'update', tool)
   if (gateFactsOf(definition) !== gateFactsOf(known))
@@ -35,15 +38,15 @@ export function toolOf(row: typeof tools.$inferSelect): Tool {
   return { ...(row.definition as ToolDefinition), id, projectId, version, createdAt, updatedAt }
 }
 
-/** Keeps the definition of a tool's row as that of its version. */
-export async function keepVersion(tx: Database, row: typeof tools.$inferSelect): Promise<void> {
+/** Stores the definition of a tool's row as its version. */
+export async function insertVersion(tx: Database, row: typeof tools.$inferSelect): Promise<void> {
   const { id: toolId, version, projectId, definition } = row
   await tx.insert(toolVersions).values({ toolId, version, projectId, definition })
 }
 
-/** A version never changes once it is written, so what was read once is kept. The oldest goes first. */
+/** Caches versions, which never change; the oldest entry is dropped first. */
 const versions = new Map<string, ToolDefinition>()
-const versionsKept = 2000
+const maxCachedVersions = 2000
 
 /** The definition that a call was proposed with, whatever happened to the tool since. */
 export async function loadVersion(db: Database, toolId: string, version: number): Promise<ToolDefinition> {
@@ -56,7 +59,7 @@ export async function loadVersion(db: Database, toolId: string, version: number)
     .where(and(eq(toolVersions.toolId, toolId), eq(toolVersions.version, version)))
   const definition = row!.definition as ToolDefinition
   versions.set(key, definition)
-  if (versions.size > versionsKept) versions.delete(versions.keys().next().value!)
+  if (versions.size > maxCachedVersions) versions.delete(versions.keys().next().value!)
   return definition
 }
 

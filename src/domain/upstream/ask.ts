@@ -1,4 +1,4 @@
-/** One request to an upstream: connected, sent, and sent again only when it surely was not acted on. */
+/** Sends one request to an upstream. Sends it again only when the upstream certainly did not act on it. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientCapabilities } from '@modelcontextprotocol/client'
 import { sql } from 'drizzle-orm'
@@ -11,107 +11,107 @@ import { borrowLink, isStale } from './borrow.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
 import { openLink, type Link } from './link.ts'
 import { prepareRelay, type Relay } from './relay.ts'
-import { loadRows, type UpstreamRow, type Verdict } from './state.ts'
+import { loadRows, type UpstreamRow, type NegotiatedProtocol } from './state.ts'
 import { targetOf } from './target.ts'
-import { watched, type Sight } from './wire.ts'
+import { trackDelivery, type Delivery } from './wire.ts'
 
-/** What an upstream asks its caller for before it goes on (multi-round requests of the newer protocol). */
+/** The upstream needs input from its client before it continues (multi-round requests of MCP 2026-07-28). */
 export interface InputRequired {
   inputRequests: JsonObject
   requestState: string | null
 }
 
-export interface Asking {
-  /** The upstream, which is the id of its tool. */
+export interface UpstreamRequest {
+  /** The id of the upstream, which is also the id of its tool. */
   id: string
   projectId: string
-  /** Time for everything, connecting included, in milliseconds. */
+  /** Limit for connecting, sending and waiting together, in milliseconds. */
   timeoutMs: number
   signal?: AbortSignal | null
-  /** What the caller of the bridge declared, when there is one. */
+  /** What the MCP client declared; null when no MCP client is behind the request. */
   relay?: Relay | null
-  /** Asked when the request is about to leave; with false nothing does. */
+  /** Called just before the request is sent; nothing is sent when it returns false. */
   mayStart?: (() => boolean) | undefined
 }
 
-/** Sends it over this connection. `timeoutMs` is what is left. */
+/** Sends the request over this connection. `timeoutMs` is the time that remains. */
 type Send<Result> = (link: Link, options: SendOptions) => Promise<Result>
 
 export interface SendOptions {
   timeoutMs: number
   signal: AbortSignal
-  /** The upstream as it was when the request began. */
+  /** The upstream's row as read before the request was sent. */
   row: UpstreamRow
 }
 
 const maxTries = 3
-/** Before a server that refused the connection is tried once more, in milliseconds. */
+/** Pause before retrying a server that refused the connection, in milliseconds. */
 const secondTryMs = 250
 
 /**
- * The answer, or an UpstreamFault. `sight` tells afterwards whether the upstream may have acted on the request. With
- * `harmless` a request whose answer was lost is sent once more.
+ * Returns what `send` returns; throws an UpstreamFault. Sets `delivery.mayHaveRun` when the upstream may have acted on
+ * the request. With `harmless` a request whose connection was lost is sent again.
  */
 export async function askUpstream<Result>(
   services: Services,
-  asking: Asking,
-  sight: Sight,
+  request: UpstreamRequest,
+  delivery: Delivery,
   send: Send<Result>,
   harmless = false,
 ): Promise<Result> {
-  const until = Date.now() + asking.timeoutMs
-  const row = await openRow(services, asking)
-  let verdict = row.verdict
+  const until = Date.now() + request.timeoutMs
+  const row = await openRow(services, request)
+  let protocol = row.protocol
   for (let tries = 1; ; tries++) {
     const left = until - Date.now()
-    if (left <= 0) throw new UpstreamFault('timeout', `No answer within ${asking.timeoutMs} ms.`)
-    const attempt = await tryOnce(services, row, verdict, asking, sight, left, send)
+    if (left <= 0) throw new UpstreamFault('timeout', `No answer within ${request.timeoutMs} ms.`)
+    const attempt = await tryOnce(services, row, protocol, request, delivery, left, send)
     if ('result' in attempt) return attempt.result
     const { fault, link } = attempt
-    if (asking.signal?.aborted) throw new UpstreamFault('cancelled', 'The request was cancelled.')
+    if (request.signal?.aborted) throw new UpstreamFault('cancelled', 'The request was cancelled.')
     if (link && (isStale(fault, link) || fault.code === 'connection_lost')) {
       services.connections.retire(link)
-      if (isStale(fault, link)) verdict = link.era === 'modern' ? null : verdict
+      if (isStale(fault, link)) protocol = link.era === 'modern' ? null : protocol
     }
-    if (fault.code === 'insufficient_scope' && tries < maxTries && !sight.mayHaveRun) {
+    if (fault.code === 'insufficient_scope' && tries < maxTries && !delivery.mayHaveRun) {
       await stepUp(
         services,
         row,
         await targetOf(services, row.projectId, row.config),
         fault.facts.scope ?? '',
       )
-      // It believes the token that it was opened with.
+      // The connection keeps the token that it was opened with.
       if (link) services.connections.retire(link)
       continue
     }
-    if (tries === maxTries || !mayRepeat(fault, link, sight, harmless)) {
-      await reportTrouble(services, row, fault)
+    if (tries === maxTries || !mayRepeat(fault, link, delivery, harmless)) {
+      await scheduleRefresh(services, row, fault)
       throw fault
     }
     if (fault.code === 'unreachable') await pause(secondTryMs)
   }
 }
 
-async function openRow(services: Services, { id, projectId }: Asking): Promise<UpstreamRow> {
+async function openRow(services: Services, { id, projectId }: UpstreamRequest): Promise<UpstreamRow> {
   const [row] = await loadRows(services.db, [id])
   if (!row || row.projectId !== projectId)
-    throw new UpstreamFault('upstream_unavailable', 'This upstream does not exist any more.')
+    throw new UpstreamFault('upstream_unavailable', 'This upstream no longer exists.')
   if (row.closedForMs <= 0) return row
   const seconds = Math.ceil(row.closedForMs / 1000)
   throw new UpstreamFault(
     'upstream_unavailable',
-    `The server has failed ${row.failures} times in a row; it is tried again in ${seconds} s.`,
+    `The server failed ${row.failures} times in a row; the next attempt is in ${seconds} s.`,
     { retryAfterMs: Math.ceil(row.closedForMs) },
   )
 }
 
-/** The link is null when there was none, or when it was opened for this request alone. */
+/** `link` is null when no shared connection could be opened. */
 async function tryOnce<Result>(
   services: Services,
   row: UpstreamRow,
-  verdict: Verdict | null,
-  asking: Asking,
-  sight: Sight,
+  protocol: NegotiatedProtocol | null,
+  request: UpstreamRequest,
+  delivery: Delivery,
   timeoutMs: number,
   send: Send<Result>,
 ): Promise<{ result: Result } | { fault: UpstreamFault; link: Link | null }> {
@@ -120,16 +120,16 @@ async function tryOnce<Result>(
   let link: Link | null = null
   let done = () => {}
   try {
-    const lease = await within(borrowLink(services, row, verdict), left(), asking.signal ?? null)
-    link = lease.thing
+    const lease = await within(borrowLink(services, row, protocol), left(), request.signal ?? null)
+    link = lease.resource
     done = lease.release
-    const own = await ownLink(services, row, link, asking, left())
+    const own = await ownLink(services, row, link, request, left())
     if (own) done = () => (lease.release(), void own.close())
     const over = own ?? link
-    const result = await watched(
-      asking.signal ?? null,
+    const result = await trackDelivery(
+      request.signal ?? null,
       (signal) => send(over, { timeoutMs: left(), signal, row }),
-      sight,
+      delivery,
     )
     return { result }
   } catch (error) {
@@ -139,7 +139,7 @@ async function tryOnce<Result>(
   }
 }
 
-/** Words of the other side that came outside of a message, as in the body of an HTTP error. */
+/** Removes secrets from text that the upstream sent outside MCP messages, such as the body of an HTTP error. */
 function cleanFault(fault: UpstreamFault, link: Link | null): UpstreamFault {
   if (!link) return fault
   const { message, facts } = link.hidden.clean({ message: fault.message, facts: fault.facts })
@@ -147,14 +147,14 @@ function cleanFault(fault: UpstreamFault, link: Link | null): UpstreamFault {
 }
 
 /**
- * A connection for this request alone, where the shared one cannot tell whose question or log line it hears: a question
- * in the middle of a call exists in older sessions only, log lines in both.
+ * Opens a connection for this request alone. On the shared connection, a server request (legacy sessions) or a log line
+ * (both eras) cannot be matched to the call that caused it.
  */
 async function ownLink(
   services: Services,
   row: UpstreamRow,
   shared: Link,
-  { relay, signal }: Asking,
+  { relay, signal }: UpstreamRequest,
   timeoutMs: number,
 ): Promise<Link | null> {
   const asks = relay?.ask !== undefined && shared.era === 'legacy'
@@ -164,7 +164,7 @@ async function ownLink(
   const { elicitation, sampling, roots } = relay.clientCapabilities as Record<string, Json | undefined>
   const capabilities = asks ? ({ elicitation, sampling, roots } as ClientCapabilities) : {}
   const link = await openLink(services, target, {
-    verdict: shared.verdict,
+    protocol: shared.protocol,
     auth: authFor(services, row, target),
     capabilities: JSON.parse(JSON.stringify(capabilities)) as ClientCapabilities,
     timeoutMs,
@@ -174,15 +174,15 @@ async function ownLink(
   return link
 }
 
-/** A request is repeated only when the transport proves that nobody acted on it, or when that would do no harm. */
-function mayRepeat(fault: UpstreamFault, link: Link | null, sight: Sight, harmless: boolean): boolean {
-  if (fault.code === 'connection_lost') return harmless || !sight.mayHaveRun
-  if (sight.mayHaveRun) return false
+/** True when the transport proves that the upstream did not act on the request, or when a repeat does no harm. */
+function mayRepeat(fault: UpstreamFault, link: Link | null, delivery: Delivery, harmless: boolean): boolean {
+  if (fault.code === 'connection_lost') return harmless || !delivery.mayHaveRun
+  if (delivery.mayHaveRun) return false
   return fault.code === 'unreachable' || (link !== null && isStale(fault, link))
 }
 
-/** What a call met shows in the upstream's state soon, and not only after minutes. */
-async function reportTrouble(
+/** Schedules a refresh now, so that the upstream's status shows the failure at once and not minutes later. */
+async function scheduleRefresh(
   services: Services,
   row: UpstreamRow,
   { code, facts }: UpstreamFault,
@@ -196,12 +196,16 @@ async function reportTrouble(
   if (!serious || row.status !== 'CONNECTED') return
   await query(
     services.db,
-    sql`update upstreams set wake_at = now() where id = ${row.id} and status = 'CONNECTED'`,
+    sql`
+      update upstreams
+      set wake_at = now()
+      where id = ${row.id}
+        and status = 'CONNECTED'`,
   )
   services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
 }
 
-/** Others may wait for the same connection: one who gives up leaves it to them. */
+/** Others may wait for the same connection: a caller that times out leaves it to them. */
 async function within<Thing extends { release(): void }>(
   borrowing: Promise<Thing>,
   timeoutMs: number,

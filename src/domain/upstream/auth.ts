@@ -1,4 +1,4 @@
-/** What an upstream is asked with: its token, got and renewed when it must be, by one replica at a time. */
+/** The access token of an upstream. It is requested and renewed when needed, by one replica at a time. */
 import {
   auth as authorize,
   extractWWWAuthenticateParams,
@@ -8,12 +8,12 @@ import { secretNames } from '../secrets/index.ts'
 import type { Services } from '../access/index.ts'
 import { openAuth, type UpstreamAuth, type UpstreamConfig } from './config.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
-import { authFetch, authSecrets, providerOf, type LoginLeg } from './oauth.ts'
+import { authFetch, authSecrets, providerOf, type LoginAttempt } from './oauth.ts'
 import type { Target } from './target.ts'
-import { databaseKeeper, type Keeper, type Kept } from './tokens.ts'
+import { databaseTokenStore, type TokenStore, type StoredTokens } from './tokens.ts'
 
-/** Whose tokens: a saved upstream, or a configuration on trial. */
-export interface Authorized {
+/** The owner of the tokens: a saved upstream, or a configuration under trial. */
+export interface TokenOwner {
   id: string
   projectId: string
   config: UpstreamConfig
@@ -24,108 +24,119 @@ export interface Challenge {
   scope: string | null
 }
 
-/** A token that ends sooner is renewed before it is used, in milliseconds. */
+/** A token that expires sooner than this is renewed before use, in milliseconds. */
 const marginMs = 10_000
-/** Tokens that came so recently are used, not renewed: the one that was refused was an older one. Milliseconds. */
+/** Tokens stored less than this ago are used and not renewed: the refused token was an older one. In milliseconds. */
 const freshMs = 2000
 
-/** The token for a connection. `token` renews what has ended; a 401 gets a new one, once, or says who must act. */
+/**
+ * Supplies the token of a connection. `token` renews an expired one. After a 401 a new one is requested once; throws an
+ * UpstreamFault `authorization_required` when a person must log in.
+ */
 export function authFor(
   services: Services,
-  who: Authorized,
+  owner: TokenOwner,
   target: Target,
-  keeper: Keeper = databaseKeeper(services, who.id, who.projectId),
+  store: TokenStore = databaseTokenStore(services, owner.id, owner.projectId),
 ): AuthProvider {
-  const way = who.config.auth ?? openAuth
-  const renewOnce = (seen: Kept, challenge: Challenge | null) =>
-    services.connections.share(`token ${who.id} ${seen.version}`, () =>
-      keeper.inTurn(seen.version, (kept, save) => renew(services, who, target, kept, save, challenge)),
+  const auth = owner.config.auth ?? openAuth
+  const renewOnce = (seen: StoredTokens, challenge: Challenge | null) =>
+    services.connections.share(`token ${owner.id} ${seen.version}`, () =>
+      store.exclusively(seen.version, (stored, save) =>
+        renew(services, owner, target, stored, save, challenge),
+      ),
     )
-  /** What this connection believes: a login or its end makes other connections, and a refusal has it read again. */
-  let believed: { kept: Kept; at: number } | null = null
-  const look = async (): Promise<Kept> => {
-    const kept = await keeper.read()
-    believed = { kept, at: performance.now() }
-    return kept
+  /**
+   * The tokens that this connection last read. A login or a disconnect opens a new connection; a 401 reads them again.
+   */
+  let cached: { stored: StoredTokens; at: number } | null = null
+  const readStored = async (): Promise<StoredTokens> => {
+    const stored = await store.read()
+    cached = { stored, at: performance.now() }
+    return stored
   }
   return {
     async token() {
-      const kept = believed ? aged(believed) : await look()
-      if (!hasEnded(kept) || !canRenew(way, kept)) return kept.tokens?.access_token
-      // The server's own refusal says more than this failure.
-      await renewOnce(kept, null).catch(() => {})
-      return (await look()).tokens?.access_token
+      const stored = cached ? atPresent(cached) : await readStored()
+      if (!hasEnded(stored) || !canRenew(auth, stored)) return stored.tokens?.access_token
+      // The server's 401 that follows says more than this failure.
+      await renewOnce(stored, null).catch(() => {})
+      return (await readStored()).tokens?.access_token
     },
     async onUnauthorized({ response }) {
       const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
       const challenge = { metadataUrl: resourceMetadataUrl?.href ?? null, scope: scope ?? null }
-      const used = believed?.kept.version
-      const kept = await look()
-      if (kept.tokens && (kept.version !== used || kept.ageMs < freshMs)) return
-      if (challenge.metadataUrl !== kept.metadataUrl && challenge.metadataUrl !== null)
-        await keeper.save({ metadataUrl: challenge.metadataUrl })
-      if (!canRenew(way, kept))
-        throw new UpstreamFault('authorization_required', 'A person has to log in: connect this upstream.')
-      await renewOnce(kept, challenge).catch((error: unknown) => {
+      const used = cached?.stored.version
+      const stored = await readStored()
+      if (stored.tokens && (stored.version !== used || stored.ageMs < freshMs)) return
+      if (challenge.metadataUrl !== stored.metadataUrl && challenge.metadataUrl !== null)
+        await store.save({ metadataUrl: challenge.metadataUrl })
+      if (!canRenew(auth, stored))
+        throw new UpstreamFault('authorization_required', 'A person must log in: connect this upstream.')
+      await renewOnce(stored, challenge).catch((error: unknown) => {
         throw faultOf(error)
       })
-      await look()
+      await readStored()
     },
   }
 }
 
-/** What was read a while ago, as it would be read now. */
-function aged({ kept, at }: { kept: Kept; at: number }): Kept {
+/** Adjusts the ages in a cached read to the present. */
+function atPresent({ stored, at }: { stored: StoredTokens; at: number }): StoredTokens {
   const since = performance.now() - at
-  return { ...kept, ageMs: kept.ageMs + since, leftMs: kept.leftMs === null ? null : kept.leftMs - since }
+  return {
+    ...stored,
+    ageMs: stored.ageMs + since,
+    leftMs: stored.leftMs === null ? null : stored.leftMs - since,
+  }
 }
 
-function hasEnded({ tokens, leftMs, ageMs }: Kept): boolean {
+function hasEnded({ tokens, leftMs, ageMs }: StoredTokens): boolean {
   if (!tokens || leftMs === null) return false
   return leftMs <= 0 || (leftMs < marginMs && ageMs > marginMs)
 }
 
-/** Whether nobody has to log in for it. */
-function canRenew(way: UpstreamAuth, { tokens }: Kept): boolean {
-  return way.kind !== 'authorization_code' || tokens?.refresh_token !== undefined
+/** True when a token can be obtained without a person. */
+function canRenew(auth: UpstreamAuth, { tokens }: StoredTokens): boolean {
+  return auth.kind !== 'authorization_code' || tokens?.refresh_token !== undefined
 }
 
 async function renew(
   services: Services,
-  who: Authorized,
+  owner: TokenOwner,
   target: Target,
-  kept: Kept,
-  save: Keeper['save'],
+  stored: StoredTokens,
+  save: TokenStore['save'],
   challenge: Challenge | null,
 ): Promise<void> {
-  await runFlow(services, who, target, { kept, save, challenge, login: null })
+  await runFlow(services, owner, target, { stored, save, challenge, login: null })
 }
 
-/** One run of the SDK's flow: discovery, then a token, or the address where a person logs in. */
+/** Runs the SDK's OAuth flow once: discovery, then a token, or the URL where a person logs in. */
 export async function runFlow(
   services: Services,
-  who: Authorized,
+  owner: TokenOwner,
   target: Target,
   flow: {
-    kept: Kept
-    save: Keeper['save']
+    stored: StoredTokens
+    save: TokenStore['save']
     challenge: Challenge | null
-    login: LoginLeg | null
-    /** What came back from the authorization server. */
+    login: LoginAttempt | null
+    /** The parameters of the authorization server's redirect. */
     returned?: { code: string; iss: string | undefined }
   },
 ): Promise<void> {
-  const way = who.config.auth ?? openAuth
-  const { kept, challenge, login, returned } = flow
-  const metadataUrl = challenge?.metadataUrl ?? kept.metadataUrl
-  const scope = scopeOf(way, challenge?.scope ?? null, kept)
-  const secrets = await authSecrets(services, who.projectId, way)
+  const auth = owner.config.auth ?? openAuth
+  const { stored, challenge, login, returned } = flow
+  const metadataUrl = challenge?.metadataUrl ?? stored.metadataUrl
+  const scope = scopeOf(auth, challenge?.scope ?? null, stored)
+  const secrets = await authSecrets(services, owner.projectId, auth)
   const provider = providerOf({
-    auth: way,
+    auth: auth,
     secrets: secrets.values,
-    kept,
+    stored,
     save: flow.save,
-    resource: resourceOf(target, who.config),
+    resource: resourceOf(target, owner.config),
     publicUrl: services.publicUrl(),
     login,
   })
@@ -139,18 +150,18 @@ export async function runFlow(
   })
 }
 
-/** Configured scopes go before what the server asks for; what it asks for stays within what is allowed. */
-function scopeOf(way: UpstreamAuth, asked: string | null, kept: Kept): string | null {
+/** Configured scopes win over the scopes that the server asks for; those are limited to `allowedScopes`. */
+function scopeOf(auth: UpstreamAuth, asked: string | null, stored: StoredTokens): string | null {
   const wanted = asked === null ? [] : asked.split(' ').filter(Boolean)
-  if (way.scopes.length > 0) return [...new Set([...way.scopes, ...kept.wanted])].join(' ')
-  const more = [...new Set([...wanted, ...kept.wanted])]
-  if (way.kind !== 'authorization_code' || way.allowedScopes.length === 0)
+  if (auth.scopes.length > 0) return [...new Set([...auth.scopes, ...stored.wanted])].join(' ')
+  const more = [...new Set([...wanted, ...stored.wanted])]
+  if (auth.kind !== 'authorization_code' || auth.allowedScopes.length === 0)
     return more.length > 0 ? more.join(' ') : null
-  const inside = more.filter((scope) => way.allowedScopes.includes(scope))
-  return (inside.length > 0 ? inside : way.allowedScopes).join(' ')
+  const inside = more.filter((scope) => auth.allowedScopes.includes(scope))
+  return (inside.length > 0 ? inside : auth.allowedScopes).join(' ')
 }
 
-/** RFC 8707: the server's address without a fragment; a secret in the query is nobody else's business. */
+/** RFC 8707: the server's URL without a fragment, and without a query that holds a secret. */
 function resourceOf({ url }: Target, { url: template }: UpstreamConfig): string {
   const resource = new URL(url)
   resource.hash = ''
@@ -159,35 +170,36 @@ function resourceOf({ url }: Target, { url: template }: UpstreamConfig): string 
 }
 
 /**
- * A call needs rights that the token does not have. True when a token with them was got and the call may be sent again;
- * otherwise a fault says why not: only scopes that are allowed are asked for, and a person has to grant them.
+ * Requests a token with the scopes that a call was refused for. Returns when the call may be sent again. Throws an
+ * UpstreamFault: `insufficient_scope` when the configuration does not allow these scopes, `authorization_required` when
+ * a person must grant them.
  */
 export async function stepUp(
   services: Services,
-  who: Authorized,
+  owner: TokenOwner,
   target: Target,
   scope: string,
 ): Promise<void> {
-  const way = who.config.auth ?? openAuth
-  const keeper = databaseKeeper(services, who.id, who.projectId)
-  const kept = await keeper.read()
+  const auth = owner.config.auth ?? openAuth
+  const store = databaseTokenStore(services, owner.id, owner.projectId)
+  const stored = await store.read()
   const missing = scope.split(' ').filter(Boolean)
-  const allowed = way.kind === 'authorization_code' ? [...way.scopes, ...way.allowedScopes] : way.scopes
-  const free = way.kind !== 'authorization_code' && way.scopes.length === 0
+  const allowed = auth.kind === 'authorization_code' ? [...auth.scopes, ...auth.allowedScopes] : auth.scopes
+  const free = auth.kind !== 'authorization_code' && auth.scopes.length === 0
   if (missing.length === 0 || (!free && !missing.every((one) => allowed.includes(one))))
     throw new UpstreamFault(
       'insufficient_scope',
-      'The server wants rights that this upstream is not allowed to ask for.',
+      'The server requires scopes that this upstream is not allowed to request.',
     )
-  // What was granted before is asked for again: other calls need it.
-  const granted = kept.tokens?.scope?.split(' ').filter(Boolean) ?? []
-  await keeper.save({ wanted: [...new Set([...granted, ...kept.wanted, ...missing])] })
-  if (way.kind === 'authorization_code')
+  // Scopes granted before are requested again: other calls need them.
+  const granted = stored.tokens?.scope?.split(' ').filter(Boolean) ?? []
+  await store.save({ wanted: [...new Set([...granted, ...stored.wanted, ...missing])] })
+  if (auth.kind === 'authorization_code')
     throw new UpstreamFault(
       'authorization_required',
-      'The server wants more rights, which a person has to grant: connect this upstream again.',
+      'The server requires more scopes, which a person must grant: connect this upstream again.',
     )
-  await keeper.inTurn(kept.version, (now, save) =>
-    renew(services, who, target, now, save, { metadataUrl: null, scope }),
+  await store.exclusively(stored.version, (now, save) =>
+    renew(services, owner, target, now, save, { metadataUrl: null, scope }),
   )
 }

@@ -1,27 +1,29 @@
-/** The open connections of this process: one for each upstream, shared by everybody who asks it something. */
+/** The open connections of this process: one for each upstream, shared by all requests. */
 import type { Lease } from '../../core/pool.ts'
 import type { Services } from '../access/index.ts'
 import { authFor } from './auth.ts'
 import { noticeChange } from './changes.ts'
 import type { UpstreamFault } from './fault.ts'
 import { openLink, type Link } from './link.ts'
-import type { UpstreamRow, Verdict } from './state.ts'
+import type { UpstreamRow, NegotiatedProtocol } from './state.ts'
 import { targetOf } from './target.ts'
 
 /** Time to open a connection, negotiation included, in milliseconds. */
 const openMs = 10_000
 
-/** Lends the shared connection, opened when there is none. `verdict` null has the protocol found out again. */
+/**
+ * Lends the shared connection and opens it when there is none. With `protocol` null the protocol is negotiated again.
+ */
 export async function borrowLink(
   services: Services,
   row: UpstreamRow,
-  verdict: Verdict | null,
+  protocol: NegotiatedProtocol | null,
 ): Promise<Lease<Link>> {
   const target = await targetOf(services, row.projectId, row.config)
   const key = `upstream ${row.id}@${row.configVersion} ${target.key}`
   return services.connections.lease(key, async () => {
     const onChanged = noticeChange(services, row.id)
-    const options = { verdict, auth: authFor(services, row, target), onChanged, timeoutMs: openMs }
+    const options = { protocol, auth: authFor(services, row, target), onChanged, timeoutMs: openMs }
     const link = await openLink(services, target, options)
     link.onDown(() => services.connections.retire(link))
     return link
@@ -29,8 +31,8 @@ export async function borrowLink(
 }
 
 /**
- * Whether the failure says that the connection was made on wrong beliefs: a session that is no more, or a server that
- * speaks another protocol by now. Nothing was acted on then.
+ * True when the connection rests on outdated facts: its session no longer exists, or the server now speaks another
+ * protocol version. The server did not act on the request.
  */
 export function isStale(fault: UpstreamFault, link: Pick<Link, 'era'>): boolean {
   const { status, rpcCode } = fault.facts

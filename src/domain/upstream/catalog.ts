@@ -1,22 +1,22 @@
-/** What an upstream offers, as we keep it: cleaned, bounded, hashed. Pure. */
+/** What an upstream offers, as it is stored: cleaned, bounded, hashed. Pure. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
 
 export interface UpstreamTool {
-  /** As the upstream calls it. */
+  /** The tool's name at the upstream. */
   name: string
   title: string | null
   description: string
   inputSchema: JsonObject
   outputSchema: JsonObject | null
-  /** The upstream's own hints; nobody has proved them. */
+  /** Hints as the upstream declares them; not verified. */
   annotations: JsonObject | null
   icons?: JsonObject[]
   meta?: JsonObject
-  /** SHA-256 of what a person agrees to: name, description, schemas and annotations. */
+  /** SHA-256 of what an approver agrees to: name, description, schemas and annotations. */
   hash: string
 }
 
-/** A prompt as the protocol has it, texts cleaned. */
+/** A prompt as in MCP, with its texts cleaned. */
 export interface UpstreamPrompt {
   name: string
   title: string | null
@@ -40,9 +40,9 @@ export interface UpstreamResource {
 
 export type UpstreamResourceTemplate = Omit<UpstreamResource, 'uri' | 'size'> & { uriTemplate: string }
 
-/** Everything that an upstream offers. The lists are sorted by name or address, so that they have one order. */
+/** Everything that an upstream offers. The lists are sorted by name or URI. */
 export interface Catalog {
-  /** Equal for equal lists; empty before the first discovery. */
+  /** Equal for equal content; empty before the first discovery. */
   hash: string
   tools: UpstreamTool[]
   prompts: UpstreamPrompt[]
@@ -50,11 +50,11 @@ export interface Catalog {
   resourceTemplates: UpstreamResourceTemplate[]
   server: { name: string; version: string; instructions: string | null } | null
   capabilities: JsonObject
-  /** What was left out of the lists and why, for people. */
+  /** What was left out of the lists and why, in English. */
   notes: string[]
 }
 
-/** What is known before the first discovery. */
+/** The catalog before the first discovery. */
 export const emptyCatalog: Catalog = {
   hash: '',
   tools: [],
@@ -66,18 +66,18 @@ export const emptyCatalog: Catalog = {
   notes: [],
 }
 
-/** The hash of what a person agrees to when a tool is approved. */
+/** The hash of what an approver agrees to. */
 export function toolHash(tool: Omit<UpstreamTool, 'hash'>): string {
   const { name, description, inputSchema, outputSchema, annotations } = tool
   return hashJson({ name, description, inputSchema, outputSchema, annotations })
 }
 
-/** The hash of the whole; icons and meta count too, since they are relayed. */
+/** The hash of the whole catalog, with icons and meta, since they are relayed too. */
 export function catalogHash(catalog: Omit<Catalog, 'hash'>): string {
   return hashJson(catalog)
 }
 
-/** Names of tools that came, went or changed, each list cut to `most`; `total` counts all of them. */
+/** Names of tools that were added, removed or changed, each list cut to `most`; `total` counts all of them. */
 export interface CatalogChange {
   added: string[]
   removed: string[]

@@ -1,4 +1,6 @@
-/** What a server says when nobody has proved anything to it: where its metadata is, and which rights it wants. */
+/**
+ * Reads what an unauthenticated request to a server reveals: the URL of its metadata and the scopes that it requires.
+ */
 import { extractWWWAuthenticateParams, type AuthProvider } from '@modelcontextprotocol/client'
 import type { Services } from '../access/index.ts'
 import type { Challenge } from './auth.ts'
@@ -6,31 +8,31 @@ import { faultOf, UpstreamFault } from './fault.ts'
 import { openLink } from './link.ts'
 import type { Target } from './target.ts'
 
-const askMs = 10_000
+const connectMs = 10_000
 
 /**
- * Knocks without a token. A server that lets us in has its metadata, if any, where the specification puts it, or where
- * it said before. Throws an UpstreamFault when it cannot be reached.
+ * Connects without a token. When the server accepts that, its metadata, if any, is at the URL of the specification or
+ * at `knownMetadataUrl`. Throws an UpstreamFault when the server cannot be reached.
  */
 export async function findChallenge(
   services: Services,
   target: Target,
   knownMetadataUrl: string | null,
 ): Promise<Challenge> {
-  let heard: Challenge | null = null
+  let challenge: Challenge | null = null
   const auth: AuthProvider = {
     token: async () => undefined,
     onUnauthorized({ response }) {
       const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response)
-      heard = { metadataUrl: resourceMetadataUrl?.href ?? null, scope: scope ?? null }
-      return Promise.reject(new UpstreamFault('authorization_required', 'The server wants to be authorized.'))
+      challenge = { metadataUrl: resourceMetadataUrl?.href ?? null, scope: scope ?? null }
+      return Promise.reject(new UpstreamFault('authorization_required', 'The server requires authorization.'))
     },
   }
   try {
-    const link = await openLink(services, target, { verdict: null, auth, timeoutMs: askMs })
+    const link = await openLink(services, target, { protocol: null, auth, timeoutMs: connectMs })
     await link.close()
   } catch (error) {
-    if (!heard) throw faultOf(error)
+    if (!challenge) throw faultOf(error)
   }
-  return heard ?? { metadataUrl: knownMetadataUrl, scope: null }
+  return challenge ?? { metadataUrl: knownMetadataUrl, scope: null }
 }

@@ -1,11 +1,11 @@
-/** An upstream says that its lists have changed: it is looked at again, wherever there is a worker. */
+/** Refreshes an upstream after it reported that its lists changed; the refresh runs in whichever worker claims it. */
 import type { Services } from '../access/index.ts'
 import { wakeUpstream } from './save.ts'
 
-/** However often it says so, it is looked at so often at most. Milliseconds. */
+/** The shortest interval between two refreshes, however often the upstream reports a change. Milliseconds. */
 const everyMs = 500
 
-/** The first word acts at once; what follows too soon acts when its time has come, once. */
+/** The returned function schedules a refresh: at once, or, within the interval, once at its end. */
 export function noticeChange(services: Services, id: string): () => void {
   let next = 0
   let timer: NodeJS.Timeout | null = null
@@ -15,7 +15,10 @@ export function noticeChange(services: Services, id: string): () => void {
     wakeUpstream(services.db, id).then(
       () => services.pubsub.publish([{ kind: 'work', table: 'upstreams' }]),
       (error: unknown) =>
-        services.log.warn({ err: error, id }, 'an upstream could not be woken; it is looked at later'),
+        services.log.warn(
+          { err: error, id },
+          'could not schedule the refresh of an upstream; it is refreshed later',
+        ),
     )
   }
   return () => {

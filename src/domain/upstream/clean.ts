@@ -1,5 +1,8 @@
-/* oxlint-disable no-control-regex -- these are the characters it is about */
-/** What strangers write, made fit to be read by people and models: no controls, no escapes, nothing invisible. Pure. */
+/* oxlint-disable no-control-regex -- this file removes control characters */
+/**
+ * Makes untrusted text safe for people and models: no control characters, terminal escapes or invisible characters.
+ * Pure.
+ */
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 
 /** Terminal escapes (CSI, OSC and the two-character ones), in both spellings. */
@@ -8,13 +11,13 @@ const escapes =
 /** Controls except tab and line feed. */
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
 /**
- * Characters that nobody sees: soft hyphen, zero widths, directions, fillers, annotation marks, variation selectors
- * and the tags that spell hidden ASCII.
+ * Invisible characters: soft hyphen, zero-width characters, text direction, fillers, annotation marks, variation
+ * selectors, and the tag characters that spell hidden ASCII.
  */
 const invisible =
   /\u00ad|\u034f|\u061c|[\u115f\u1160]|[\u17b4\u17b5]|\u180e|[\u200b-\u200f]|[\u2028-\u202e]|[\u2060-\u206f]|\u3164|[\ufe00-\ufe0e]|\ufeff|\uffa0|[\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu
 
-/** The text without them, cut to `max` characters. */
+/** The text without these characters, cut to `max` characters. */
 export function cleanText(text: string, max: number): string {
   const clean = text
     .slice(0, max * 4)
@@ -27,17 +30,17 @@ export function cleanText(text: string, max: number): string {
   return clean.length <= max ? clean : `${clean.slice(0, max - 1).toWellFormed()}…`
 }
 
-/** The same for one line: line breaks become spaces. */
+/** Like `cleanText`, for one line: line breaks become spaces. */
 export function cleanLine(text: string, max: number): string {
   return cleanText(text.replace(/[\t\r\n]+/g, ' '), max)
 }
 
 const prose = new Set(['title', 'description', '$comment'])
-/** Under these stand values, not schemas: they are data, and stay as they are. */
+/** Values under these keywords are data, not schemas, and are not changed. */
 const data = new Set(['const', 'enum', 'default', 'examples'])
 const maxProse = 4000
 
-/** The schema with its prose cleaned; everything else is relayed as it came, in its order. The depth is bounded before. */
+/** Cleans the schema's texts; everything else keeps its value and order. The caller has bounded the depth. */
 export function cleanSchema(schema: JsonObject): JsonObject {
   return cleanNode(schema) as JsonObject
 }

@@ -1,26 +1,26 @@
-/** Reads everything that an upstream offers, page by page, within limits that it cannot move. */
-import { setImmediate as breathe } from 'node:timers/promises'
+/** Reads everything that an upstream offers, page by page, within fixed limits. */
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { asText, isJsonObject, type JsonObject } from '../../core/json.ts'
 import { catalogHash, type Catalog } from './catalog.ts'
 import { cleanLine, cleanText } from './clean.ts'
 import { readPrompt, readResource, readTemplate, readTool, type Read } from './entries.ts'
 
-/** Asks for one page of a list; answers the bare result. */
+/** Requests one page of a list and returns the result unchecked. */
 export type AskPage = (method: string, cursor: string | undefined) => Promise<JsonObject>
 
-/** What was learned when the connection was made. */
+/** What the server declared when the connection was opened. */
 export interface ServerFacts {
   server: { name: string; version: string } | null
   instructions: string | null
   capabilities: JsonObject
 }
 
-/** The largest catalog that is kept, in bytes of JSON. */
+/** The largest catalog that is stored, in bytes of JSON. */
 export const maxCatalogBytes = 4 * 1024 * 1024
 const maxPages = 64
 const maxNotes = 50
 const maxInstructions = 16_000
-/** Schemas are compiled in between: after so long everybody else has a turn, and after so long in all the list ends. */
+/** Compiling schemas yields to the event loop every `turnMs`; the list is cut after `maxReadingMs` in total. */
 const turnMs = 10
 const maxReadingMs = 5000
 
@@ -29,24 +29,24 @@ const most = { tools: 1000, prompts: 500, resources: 2000, resourceTemplates: 50
 interface Reading {
   ask: AskPage
   notes: string[]
-  /** Bytes of JSON that may still come. */
-  room: number
-  /** Milliseconds of work that reading entries may still take. */
+  /** Bytes of JSON that are still allowed. */
+  bytesLeft: number
+  /** Milliseconds that compiling and checking entries may still take. */
   msLeft: number
-  /** The shortest time that a list says it is good for, in milliseconds. */
+  /** The shortest `ttlMs` of all lists, in milliseconds. */
   ttlMs: number | null
 }
 
 /**
- * The catalog and how long the upstream says it is good for. What is illegal is left out with a note; lists that are
- * too long end early with a note. Throws what `ask` throws.
+ * Returns the catalog and how long it is valid by the upstream's `ttlMs`. Invalid entries are left out with a note;
+ * lists that are too long are cut with a note. Throws what `ask` throws.
  */
 export async function collectCatalog(
   ask: AskPage,
   facts: ServerFacts,
   known: Catalog,
 ): Promise<{ catalog: Catalog; ttlMs: number | null }> {
-  const reading: Reading = { ask, notes: [], room: maxCatalogBytes, msLeft: maxReadingMs, ttlMs: null }
+  const reading: Reading = { ask, notes: [], bytesLeft: maxCatalogBytes, msLeft: maxReadingMs, ttlMs: null }
   const { capabilities } = facts
   const old = new Map(known.tools.map((tool) => [tool.name, tool]))
   const tools = capabilities['tools']
@@ -96,16 +96,16 @@ async function readList<Entry>(
     let turn = performance.now()
     for (const one of raw) {
       const size = JSON.stringify(one).length
-      if (entries.size >= most[list] || size > reading.room || reading.msLeft < 0) {
-        reading.notes.push(`${list}: cut after ${entries.size}; the upstream offers more than is kept`)
+      if (entries.size >= most[list] || size > reading.bytesLeft || reading.msLeft < 0) {
+        reading.notes.push(`${list}: cut after ${entries.size}; the upstream offers more than is stored`)
         return sorted(entries)
       }
-      reading.room -= size
-      const begun = performance.now()
+      reading.bytesLeft -= size
+      const startedAt = performance.now()
       keep(reading, list, entries, read(one), keyOf, nameOf(one))
-      reading.msLeft -= performance.now() - begun
+      reading.msLeft -= performance.now() - startedAt
       if (performance.now() - turn < turnMs) continue
-      await breathe()
+      await yieldToEventLoop()
       turn = performance.now()
     }
     const next = result['nextCursor']
@@ -127,7 +127,7 @@ function keep<Entry>(
   const note = (what: string) => reading.notes.push(`${list} ${JSON.stringify(cleanLine(name, 80))} ${what}`)
   if ('fault' in made) return void note(`${made.fault}; it is left out`)
   const key = keyOf(made.entry)
-  if (entries.has(key)) return void note('is there twice; the first one counts')
+  if (entries.has(key)) return void note('is listed twice; the first one counts')
   if (made.note) note(made.note)
   entries.set(key, made.entry)
 }
@@ -137,7 +137,7 @@ function noteTtl(reading: Reading, ttlMs: unknown): void {
   reading.ttlMs = reading.ttlMs === null ? ttlMs : Math.min(reading.ttlMs, ttlMs)
 }
 
-/** By code units, the same on every machine. */
+/** By UTF-16 code units, so that the order is the same on every machine. */
 function sorted<Entry>(entries: Map<string, Entry>): Entry[] {
   return [...entries].toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, entry]) => entry)
 }

@@ -1,22 +1,22 @@
-/** How an upstream is reached: the configuration as it is stored, and what can be wrong with it. Pure. */
+/** How an upstream is reached: the stored configuration, and its validation. Pure. */
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
 import type { Issue } from '../../core/errors.ts'
 import { isConnectionHeader, type Egress } from '../egress/index.ts'
 import { secretNames } from '../secrets/index.ts'
 
-/** Our program has an account at the authorization server: it asks with a secret (RFC 6749, section 4.4). */
+/** Gatehouse authenticates as itself with a client secret (RFC 6749, section 4.4). */
 export interface ClientCredentials {
   kind: 'client_credentials'
   clientId: string
   /** The name of the secret. */
   clientSecret: string
-  /** The only authorization server that ever gets it. */
+  /** The only authorization server that receives the secret. */
   issuer: string
   scopes: string[]
 }
 
-/** The same account, proved by a signature instead of a secret (RFC 7523, section 2.2). */
+/** Gatehouse authenticates as itself with a signed assertion instead of a secret (RFC 7523, section 2.2). */
 export interface PrivateKeyJwt {
   kind: 'private_key_jwt'
   clientId: string
@@ -27,32 +27,32 @@ export interface PrivateKeyJwt {
   scopes: string[]
 }
 
-/** A person lets us in with a browser (authorization code with PKCE). */
+/** A person grants access in a browser (authorization code with PKCE). */
 export interface AuthorizationCode {
   kind: 'authorization_code'
-  /** Null: we introduce ourselves by our metadata document, or register. */
+  /** Null: Gatehouse uses its client metadata document, or dynamic registration. */
   clientId: string | null
-  /** The name of the secret of a registered, confidential client. */
+  /** The name of the secret of a registered confidential client. */
   clientSecret: string | null
   issuer: string | null
-  /** What is asked for; empty: what the server says that it needs. */
+  /** The scopes to request; empty: those that the server names. */
   scopes: string[]
-  /** What may be asked for later, when a call needs more. */
+  /** Further scopes that may be requested later, when a call needs them. */
   allowedScopes: string[]
 }
 
 export type UpstreamAuth = ClientCredentials | PrivateKeyJwt | AuthorizationCode
 
 export interface UpstreamConfig {
-  /** May hold `{{secret:NAME}}` behind its origin. */
+  /** May contain `{{secret:NAME}}` after the host and port. */
   url: string
-  /** Values may hold `{{secret:NAME}}`. */
+  /** Values may contain `{{secret:NAME}}`. */
   headers: Record<string, string>
-  /** Null: nothing is proved, but a person may log in where the server asks for it. */
+  /** Null: no credentials are configured; a person may log in when the server requires it. */
   auth: UpstreamAuth | null
 }
 
-/** What an upstream without a way to authorize is connected with: we introduce ourselves and ask for what it needs. */
+/** Used when `auth` is null: Gatehouse registers itself and requests the scopes that the server names. */
 export const openAuth: AuthorizationCode = {
   kind: 'authorization_code',
   clientId: null,
@@ -109,8 +109,8 @@ const shape = z.object({
 })
 
 /**
- * The configuration in its stored shape, or every fault with its path under `url`, `headers` and `auth`. Whether the
- * named secrets exist is not looked at: `secretsOf` names them.
+ * Returns the configuration in its stored form, or every fault with its path under `url`, `headers` and `auth`. Does
+ * not check whether the named secrets exist: `secretsOf` lists them.
  */
 export function checkUpstreamConfig(
   services: { egress: Pick<Egress, 'checkUrl'> },
@@ -132,7 +132,7 @@ export function checkUpstreamConfig(
   return faults.length > 0 ? { faults } : { config }
 }
 
-/** Every secret that the configuration names. */
+/** The names of all secrets in the configuration. */
 export function secretsOf({ url, headers, auth }: UpstreamConfig): string[] {
   const own =
     auth?.kind === 'private_key_jwt' ? [auth.privateKey] : auth?.clientSecret ? [auth.clientSecret] : []
@@ -145,19 +145,19 @@ function urlFaults(egress: Pick<Egress, 'checkUrl'>, url: string): Issue[] {
   if (/[{}\s\\]/.test(one)) return fault('must not hold white space, braces or a backslash')
   if (!URL.canParse(one) || !URL.canParse(other)) return fault('is not a valid URL')
   if (new URL(one).origin !== new URL(other).origin)
-    return fault('may hold a secret only behind its host and port')
+    return fault('may contain a secret only after its host and port')
   if (new URL(one).hash !== '') return fault('must not have a fragment')
   const refusal = egress.checkUrl(one)
   return refusal ? fault(refusal) : []
 }
 
-/** The template with this letter in place of each secret. */
+/** Replaces each secret of the template with this letter. */
 export function withoutSecrets(template: string, letter: string): string {
   return secretNames(template).reduce((made, name) => made.replaceAll(`{{secret:${name}}}`, letter), template)
 }
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** Set by the protocol or by us; another value would contradict the message. */
+/** Set by the protocol or by Gatehouse; another value would contradict the message. */
 const reserved = /^(mcp-.*|idempotency-key|content-type|accept|last-event-id)$/i
 
 function headerFaults({ headers, auth }: UpstreamConfig): Issue[] {
@@ -166,7 +166,8 @@ function headerFaults({ headers, auth }: UpstreamConfig): Issue[] {
     if (!headerName.test(name)) return fault('is not the name of a header')
     if (isConnectionHeader(name) || reserved.test(name)) return fault('is set by the protocol itself')
     if (/[^\t\x20-\x7e]/.test(value)) return fault('must hold visible ASCII only')
-    if (auth && name.toLowerCase() === 'authorization') return fault('stands in the way of "auth": give one')
+    if (auth && name.toLowerCase() === 'authorization')
+      return fault('conflicts with "auth": set only one of them')
     return []
   })
 }

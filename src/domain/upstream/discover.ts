@@ -1,4 +1,4 @@
-/** Asks an upstream for everything it offers. Writes nothing. */
+/** Reads everything that an upstream offers. Writes nothing. */
 import { z } from 'zod'
 import type { DiscoverResult } from '@modelcontextprotocol/client'
 import type { JsonObject } from '../../core/json.ts'
@@ -10,27 +10,27 @@ import type { Catalog } from './catalog.ts'
 import { collectCatalog, type AskPage, type ServerFacts } from './collect.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
 import type { Link } from './link.ts'
-import type { UpstreamRow, Verdict } from './state.ts'
+import type { UpstreamRow, NegotiatedProtocol } from './state.ts'
 import { targetOf } from './target.ts'
-import { watched } from './wire.ts'
+import { trackDelivery } from './wire.ts'
 
 export interface Discovery {
   catalog: Catalog
-  /** How long the upstream says that it is good for, in milliseconds. */
+  /** How long the catalog is valid, by the upstream's own `ttlMs`, in milliseconds. */
   ttlMs: number | null
-  verdict: Verdict
-  /** Whether the verdict was found out just now. */
+  protocol: NegotiatedProtocol
+  /** Whether the protocol was negotiated during this discovery. */
   probed: boolean
 }
 
 /** Time for one page of a list, in milliseconds. */
 const pageMs = 15_000
-/** The SDK would refuse a whole page for one bad entry of it; ours are looked at one by one. */
+/** Accepts any entries: the SDK would refuse a whole page for one invalid entry; `collectCatalog` checks each one. */
 const page = z.looseObject({})
 
 /**
- * Throws an UpstreamFault, or the signal's reason. A connection on wrong beliefs, or with too few rights where more can be
- * had, is made anew, once.
+ * Throws an UpstreamFault, or the signal's reason. A stale connection, or one whose token lacks scopes that can be
+ * requested, is opened again once.
  */
 export async function discover(
   services: Services,
@@ -38,16 +38,16 @@ export async function discover(
   known: Catalog,
   signal: AbortSignal,
 ): Promise<Discovery> {
-  for (let verdict = row.verdict, tries = 1; ; verdict = null, tries++) {
+  for (let protocol = row.protocol, tries = 1; ; protocol = null, tries++) {
     let lease: Lease<Link> | null = null
     try {
-      lease = await borrowLink(services, row, verdict)
-      return await discoverOver(lease.thing, known, signal)
+      lease = await borrowLink(services, row, protocol)
+      return await discoverOver(lease.resource, known, signal)
     } catch (error) {
       const fault = faultOf(error)
       const poor = fault.code === 'insufficient_scope'
-      const wrong = lease !== null && (fault.code === 'connection_lost' || isStale(fault, lease.thing))
-      if (lease && (poor || wrong)) services.connections.retire(lease.thing)
+      const wrong = lease !== null && (fault.code === 'connection_lost' || isStale(fault, lease.resource))
+      if (lease && (poor || wrong)) services.connections.retire(lease.resource)
       if (!(poor || wrong) || tries > 1 || signal.aborted) throw fault
       if (poor)
         await stepUp(
@@ -62,10 +62,10 @@ export async function discover(
   }
 }
 
-/** The same over a connection that is at hand. */
+/** Like `discover`, over an open connection. */
 export async function discoverOver(link: Link, known: Catalog, signal: AbortSignal): Promise<Discovery> {
   const ask: AskPage = (method, cursor) =>
-    watched(signal, (stop) =>
+    trackDelivery(signal, (stop) =>
       link.client.request({ method, params: cursor === undefined ? {} : { cursor } }, page, {
         timeout: pageMs,
         signal: stop,
@@ -74,16 +74,18 @@ export async function discoverOver(link: Link, known: Catalog, signal: AbortSign
   const described = link.era === 'modern' ? await describe(link, signal) : null
   const facts = described?.facts ?? link.facts
   const found = await collectCatalog(tolerant(ask), facts, known)
-  const verdict = described ? { ...link.verdict, discover: described.discover } : link.verdict
-  return { ...found, verdict, probed: link.probed || described !== null }
+  const protocol = described ? { ...link.protocol, discover: described.discover } : link.protocol
+  return { ...found, protocol, probed: link.probed || described !== null }
 }
 
-/** A server of the newer protocol may have changed since the connection was made; it says so only when it is asked. */
+/** A modern server may have changed since the connection was opened, and reports it only when asked. */
 async function describe(
   link: Link,
   signal: AbortSignal,
 ): Promise<{ discover: DiscoverResult; facts: ServerFacts }> {
-  const described = await watched(signal, (stop) => link.client.discover({ timeout: pageMs, signal: stop }))
+  const described = await trackDelivery(signal, (stop) =>
+    link.client.discover({ timeout: pageMs, signal: stop }),
+  )
   const { capabilities, instructions } = described
   const facts = {
     server: link.facts.server,
@@ -93,7 +95,7 @@ async function describe(
   return { discover: described, facts }
 }
 
-/** Some servers announce what they do not have: a list that they refuse by its name is an empty one. */
+/** Some servers declare lists that they do not implement: "method not found" means an empty list. */
 function tolerant(ask: AskPage): AskPage {
   return async (method, cursor) => {
     try {

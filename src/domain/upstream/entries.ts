@@ -1,4 +1,4 @@
-/** One entry of an upstream's list, from whatever it sent to what we keep: checked, cleaned, bounded. Pure. */
+/** Turns one entry of an upstream's list into the stored form: checked, cleaned, bounded. Pure. */
 import { compileSchema } from '../../core/json-schema.ts'
 import { isJsonObject, jsonTooBig, type Json, type JsonObject } from '../../core/json.ts'
 import {
@@ -11,17 +11,17 @@ import {
 import { cleanLine, cleanSchema, cleanText } from './clean.ts'
 import { paramHeaderFault } from './param-headers.ts'
 
-/** An entry that is kept, perhaps without a part of it, or the reason why it is left out. */
+/** An entry to store, with a note when a part of it was dropped; or the reason why it is left out. */
 export type Read<Entry> = { entry: Entry; note?: string } | { fault: string }
 
 const entryLimits = { maxBytes: 320 * 1024, maxDepth: 48 }
 const maxTitle = 200
 const maxDescription = 8000
 const maxUri = 2048
-/** The specification allows 128 characters; a slash and a dot are in use. */
+/** The specification allows 128 characters; some servers use a slash or a dot. */
 const legalName = /^[A-Za-z0-9_./-]{1,128}$/
 
-/** A tool. `known` is the one of that name that was read before: what has not changed is not compiled again. */
+/** `known` is the stored tool of the same name: an unchanged tool is not compiled again. */
 export function readTool(raw: unknown, known: UpstreamTool | undefined): Read<UpstreamTool> {
   const checked = checkEntry(raw)
   if ('fault' in checked) return checked

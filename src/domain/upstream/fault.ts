@@ -1,4 +1,4 @@
-/** What can go wrong with an upstream, in stable codes and in words that hold nothing of our inside. */
+/** Failures of upstreams: stable codes, and messages that reveal nothing internal. */
 import {
   IssuerMismatchError,
   AuthorizationServerMismatchError,
@@ -17,7 +17,7 @@ import { asText, isJsonObject, tryParseJson } from '../../core/json.ts'
 import { EgressError } from '../egress/index.ts'
 import { cleanText } from './clean.ts'
 
-/** Codes are promises: people filter by them. */
+/** The codes are stable: clients filter by them. */
 export type FaultCode =
   | 'authorization_failed'
   | 'authorization_required'
@@ -40,19 +40,19 @@ export type FaultCode =
   | 'upstream_unavailable'
 
 export interface FaultFacts {
-  /** The HTTP status, where there was one. */
+  /** The HTTP status, when there is one. */
   status?: number
-  /** The JSON-RPC code, where the upstream gave one. */
+  /** The JSON-RPC error code, when the upstream sent one. */
   rpcCode?: number
-  /** What the upstream gave beside its JSON-RPC error. */
+  /** The `data` of the upstream's JSON-RPC error. */
   rpcData?: unknown
-  /** When it may be tried again, in milliseconds. */
+  /** Time until a retry makes sense, in milliseconds. */
   retryAfterMs?: number
   /** The scopes that were missing. */
   scope?: string
 }
 
-/** A failure that may be shown as it is. */
+/** A failure whose message may be shown to clients unchanged. */
 export class UpstreamFault extends Error {
   readonly code: FaultCode
   readonly facts: FaultFacts
@@ -65,8 +65,8 @@ export class UpstreamFault extends Error {
   }
 }
 
-/** Faults that are an upstream's, or its authorization server's, own answer: the call was refused, or has failed. */
-const answers = new Set<FaultCode>([
+/** Faults that state the outcome of a call: the upstream or its authorization server refused it, or it failed. */
+const finalAnswers = new Set<FaultCode>([
   'authorization_failed',
   'authorization_required',
   'input_required',
@@ -75,14 +75,14 @@ const answers = new Set<FaultCode>([
   'upstream_error',
 ])
 
-/** Whether the fault is a final answer. A state of HTTP is none: the answer to a call is a message of MCP. */
-export function isAnswer({ code }: UpstreamFault): boolean {
-  return answers.has(code)
+/** True when the fault states the call's outcome. An HTTP error does not: only an MCP message answers a call. */
+export function isFinalAnswer({ code }: UpstreamFault): boolean {
+  return finalAnswers.has(code)
 }
 
-const maxWords = 1000
+const maxTextLength = 1000
 
-/** Any failure below as a fault. */
+/** Turns any error into an UpstreamFault. */
 export function faultOf(error: unknown): UpstreamFault {
   const known = inChain(error, UpstreamFault)
   if (known) return known
@@ -94,13 +94,13 @@ export function faultOf(error: unknown): UpstreamFault {
     authorizationFault(error) ??
     httpFault(error) ??
     protocolFault(error) ??
-    new UpstreamFault('invalid_response', 'The server answered with something that is not MCP.', {}, error)
+    new UpstreamFault('invalid_response', 'The response of the server is not a valid MCP message.', {}, error)
   )
 }
 
-/** Words of a stranger, for people and models. */
-export function theirWords(text: string): string {
-  return cleanText(text, maxWords)
+/** Untrusted text of an upstream, cleaned and cut for people and models. */
+export function untrustedText(text: string): string {
+  return cleanText(text, maxTextLength)
 }
 
 function egressFault(error: EgressError): UpstreamFault {
@@ -138,7 +138,7 @@ function authorizationFault(error: unknown): UpstreamFault | null {
   if (scope)
     return new UpstreamFault(
       'insufficient_scope',
-      'The server wants rights that its token does not have.',
+      'The server requires scopes that its token does not have.',
       { status: 403, scope: scope.requiredScope ?? '' },
       error,
     )
@@ -152,13 +152,13 @@ function authorizationFault(error: unknown): UpstreamFault | null {
   if (inChain(error, UnauthorizedError))
     return new UpstreamFault(
       'authorization_required',
-      'The server wants to be authorized.',
+      'The server requires authorization.',
       { status: 401 },
       error,
     )
   const oauth = inChain(error, OAuthError)
   if (oauth) {
-    // Codes are words of a specification; descriptions are anybody's.
+    // Error codes are defined by OAuth; descriptions are untrusted text.
     const code = /^[a-z_]{1,60}$/.test(asText(oauth.code)) ? ` (${asText(oauth.code)})` : ''
     return new UpstreamFault('authorization_failed', `The authorization server refused${code}.`, {}, error)
   }
@@ -176,7 +176,7 @@ function httpFault(error: unknown): UpstreamFault | null {
   if (status === 401)
     return new UpstreamFault(
       'authorization_required',
-      'The server wants to be authorized.',
+      'The server requires authorization.',
       { status },
       error,
     )
@@ -185,17 +185,21 @@ function httpFault(error: unknown): UpstreamFault | null {
   return new UpstreamFault('http_error', `The server answered with HTTP ${status}.`, { status }, error)
 }
 
-/** The newer protocol says these with a status too; of other codes that come so, nobody knows whose they are. */
-const saidWithStatus = new Set([-32601, -32602, -32020, -32021, -32022])
+/** JSON-RPC codes that MCP 2026-07-28 sends with an HTTP error status. Other codes may come from a proxy. */
+const codesWithStatus = new Set([-32601, -32602, -32020, -32021, -32022])
 
 function refusalIn(error: SdkHttpError): UpstreamFault | null {
   const body = typeof error.data['text'] === 'string' ? tryParseJson(error.data['text']) : undefined
-  const said = isJsonObject(body) ? body['error'] : undefined
-  if (!isJsonObject(said) || typeof said['code'] !== 'number' || !saidWithStatus.has(said['code']))
+  const rpcError = isJsonObject(body) ? body['error'] : undefined
+  if (
+    !isJsonObject(rpcError) ||
+    typeof rpcError['code'] !== 'number' ||
+    !codesWithStatus.has(rpcError['code'])
+  )
     return null
-  const facts = { rpcCode: said['code'], rpcData: said['data'] }
-  const words = typeof said['message'] === 'string' ? theirWords(said['message']) : ''
-  return new UpstreamFault('upstream_error', words || 'The server refused.', facts, error)
+  const facts = { rpcCode: rpcError['code'], rpcData: rpcError['data'] }
+  const text = typeof rpcError['message'] === 'string' ? untrustedText(rpcError['message']) : ''
+  return new UpstreamFault('upstream_error', text || 'The server refused.', facts, error)
 }
 
 function protocolFault(error: unknown): UpstreamFault | null {
@@ -204,7 +208,7 @@ function protocolFault(error: unknown): UpstreamFault | null {
     const facts = { rpcCode: protocol.code, rpcData: protocol.data }
     return new UpstreamFault(
       'upstream_error',
-      theirWords(protocol.message) || 'The server refused.',
+      untrustedText(protocol.message) || 'The server refused.',
       facts,
       error,
     )

@@ -1,15 +1,15 @@
-/** What a server is told in confidence never comes back from it: every message is cleaned before anybody reads it. */
+/** Removes secrets that were sent to a server from every message that it sends back. */
 import type { Transport } from '@modelcontextprotocol/client'
 import { scrubber } from '../../core/scrub.ts'
 
-/** Values that were sent over one connection and are shown to nobody: secrets that were filled in, and tokens. */
+/** Values that were sent over one connection and must not be shown: secrets and tokens. */
 export interface Hidden {
   add(value: string): void
-  /** A copy in which none of them occurs. */
+  /** Returns a copy that contains none of them. */
   clean<Value>(value: Value): Value
 }
 
-/** A server that changes its token at each request must not fill the memory. */
+/** Bounds the memory when a connection uses a new token for each request. */
 const mostValues = 50
 
 export function hiddenValues(initial: Iterable<string>): Hidden {
@@ -26,24 +26,24 @@ export function hiddenValues(initial: Iterable<string>): Hidden {
   }
 }
 
-/** Cleans what a transport gives to the client that will be connected to it. Call it before that. */
+/** Cleans each message before the transport's client receives it. Call it before the client is connected. */
 export function cleanMessages(transport: Transport, hidden: Hidden): void {
-  let heard: Transport['onmessage']
+  let handler: Transport['onmessage']
   Object.defineProperty(transport, 'onmessage', {
     configurable: true,
-    get: () => heard && cleaned,
+    get: () => handler && cleaned,
     set: (listener: Transport['onmessage']) => {
-      heard = listener
+      handler = listener
     },
   })
   const cleaned: NonNullable<Transport['onmessage']> = (message, extra) => {
     const { id, method } = message as { id?: unknown; method?: unknown }
     const envelope = { ...(id === undefined ? {} : { id }), ...(method === undefined ? {} : { method }) }
-    heard?.({ ...hidden.clean(message), ...envelope, jsonrpc: message.jsonrpc } as typeof message, extra)
+    handler?.({ ...hidden.clean(message), ...envelope, jsonrpc: message.jsonrpc } as typeof message, extra)
   }
 }
 
-/** The same fetch; the credential of each request is hidden from then on. */
+/** Wraps `fetch`; the credential of each request is hidden from then on. */
 export function hidingCredentials(fetch: typeof globalThis.fetch, hidden: Hidden): typeof globalThis.fetch {
   return (input, init) => {
     const credential = new Headers(init?.headers).get('authorization')?.replace(/^\S+\s+/, '')

@@ -1,4 +1,4 @@
-/** The front door of upstreams: we as a client of foreign MCP servers. */
+/** The entry point of upstreams: Gatehouse as a client of other MCP servers. */
 export { callUpstream, type UpstreamAnswer, type UpstreamCall, type UpstreamProgress } from './call.ts'
 export type { InputRequired } from './ask.ts'
 export { type Catalog, type UpstreamPrompt, type UpstreamResource } from './catalog.ts'
@@ -13,7 +13,7 @@ export { confirmLogin, readLogin } from './login-confirm.ts'
 export type { LoginOutcome } from './login-row.ts'
 export { connectUpstream, disconnectUpstream, finishLogin } from './logins.ts'
 export { callbackPath, clientDocumentPath, clientMetadata, loginPath } from './oauth.ts'
-export { lookAtUpstream, tryUpstream } from './operations.ts'
+export { refreshUpstreamNow, tryUpstream } from './operations.ts'
 export { testUpstream, type Trial } from './trial.ts'
 export { startUpstreams } from './worker.ts'
 export { resealTokens } from './tokens.ts'

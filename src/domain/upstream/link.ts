@@ -1,4 +1,4 @@
-/** One connection to an upstream: which protocol and transport it takes is found out here. */
+/** One connection to an upstream. Opening it negotiates the protocol version and the transport. */
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   Client,
@@ -18,50 +18,52 @@ import type { Pooled } from '../../core/pool.ts'
 import type { Services } from '../access/index.ts'
 import { cleanMessages, hiddenValues, hidingCredentials, type Hidden } from './hidden.ts'
 import { maxCatalogBytes, type ServerFacts } from './collect.ts'
-import type { Era, UpstreamTransport, Verdict } from './state.ts'
+import type { Era, UpstreamTransport, NegotiatedProtocol } from './state.ts'
 import type { Target } from './target.ts'
 import { watchStream } from './stream.ts'
-import { unwatched, wireFetch } from './wire.ts'
+import { untracked, wireFetch } from './wire.ts'
 
 export interface Link extends Pooled {
   client: Client
   era: Era
   transport: UpstreamTransport
-  verdict: Verdict
-  /** Whether the verdict was found out now, and not handed in. */
+  protocol: NegotiatedProtocol
+  /** Whether the protocol was negotiated now, and not passed in. */
   probed: boolean
   facts: ServerFacts
-  /** What it was told in confidence. */
+  /** The secrets and tokens that were sent over it. */
   hidden: Hidden
-  /** Calls back once when the connection is gone; at once when it is already. */
+  /** Calls back once when the connection closes; at once when it is already closed. */
   onDown(listener: () => void): void
-  /** Calls back with each resource that the server says has changed. The answer ends it. */
+  /** Calls back with the URI of each resource that the server reports as updated. Returns a function that ends this. */
   onUpdated(listener: (uri: string) => void): () => void
 }
 
 export interface LinkOptions {
-  /** What was found out before; null to find it out. */
-  verdict: Verdict | null
+  /** The protocol as negotiated before; null to negotiate it. */
+  protocol: NegotiatedProtocol | null
   auth: AuthProvider
-  /** Told to the server at the start of an older session, or with every request of the newer protocol. */
+  /** Declared once when a legacy session starts, or with every modern request. */
   capabilities?: ClientCapabilities
-  /** The server says that one of its lists has changed. */
+  /** Called when the server reports that one of its lists changed. */
   onChanged?: () => void
-  /** Time for the whole opening, in milliseconds. */
+  /** Limit for opening the connection, in milliseconds. */
   timeoutMs: number
   signal?: AbortSignal | null
 }
 
 const clientInfo = { name: 'gatehouse', version: '0.1.0' }
 
-/** Results are checked by us, with our limits: the SDK would compile any schema that a stranger sends. */
-const unchecking: jsonSchemaValidator = {
+/**
+ * Accepts every result: Gatehouse checks them within its own limits, while the SDK would compile any untrusted schema.
+ */
+const acceptAll: jsonSchemaValidator = {
   getValidator:
     <T>(): JsonSchemaValidator<T> =>
     (input) => ({ valid: true, data: input as T, errorMessage: undefined }),
 }
 
-/** Streams are fetched again by the transport itself, this often and at these intervals. */
+/** The transport reopens its streams this often and at these intervals, in milliseconds. */
 const reconnectionOptions = {
   initialReconnectionDelay: 200,
   maxReconnectionDelay: 1500,
@@ -69,19 +71,19 @@ const reconnectionOptions = {
   maxRetries: 3,
 }
 
-/** After its session is lost, what was sent may hear of it for so long, in milliseconds. */
-const lostMs = 500
+/** After the session is lost, requests in flight get this long to receive their response, in milliseconds. */
+const lostSessionMs = 500
 
-/** Time for a server to be told that its session is over, in milliseconds. */
-const goodbyeMs = 1000
+/** Time limit for ending the session at the server, in milliseconds. */
+const endSessionMs = 1000
 
-/** Opens a connection. Throws what the SDK or the guarded fetch throws; `faultOf` gives it words. */
+/** Throws what the SDK or the guarded fetch throws; `faultOf` turns it into an UpstreamFault. */
 export function openLink(services: Services, target: Target, options: LinkOptions): Promise<Link> {
-  // It lives longer than the call that needs it first, and must not die or be counted with it.
-  return unwatched(async () => {
+  // The connection outlives the request that opens it: it must not be aborted or tracked with it.
+  return untracked(async () => {
     const limit = AbortSignal.timeout(options.timeoutMs)
     const signal = options.signal ? AbortSignal.any([limit, options.signal]) : limit
-    const known = options.verdict
+    const known = options.protocol
     if (known?.transport === 'sse') return openSse(services, target, options, signal)
     try {
       return await openHttp(services, target, options, signal)
@@ -94,7 +96,7 @@ export function openLink(services: Services, target: Target, options: LinkOption
   })
 }
 
-/** What a server of the oldest transport answers to a POST at the address of its stream. */
+/** True for the statuses with which an SSE-only server refuses a POST to the URL of its stream. */
 function mayBeSse(error: unknown): boolean {
   return error instanceof SdkHttpError && [400, 404, 405].includes(error.status ?? 0)
 }
@@ -116,7 +118,7 @@ async function openHttp(
   })
   cleanMessages(transport, hidden)
   const client = clientFor(options)
-  const prior = priorOf(options.verdict)
+  const prior = priorOf(options.protocol)
   const timeout = options.timeoutMs
   await orAbort(
     client.connect(transport, { timeout, signal, ...(prior ? { prior } : {}) }),
@@ -124,13 +126,18 @@ async function openHttp(
     transport,
   )
   const era = client.getProtocolEra() ?? 'legacy'
-  const goodbye = era === 'legacy' ? () => transport.terminateSession() : async () => {}
-  const { link, fall } = linkOf(client, { era, transport: 'streamable-http', hidden }, options, goodbye)
+  const endSession = era === 'legacy' ? () => transport.terminateSession() : async () => {}
+  const { link, markClosed } = linkOf(
+    client,
+    { era, transport: 'streamable-http', hidden },
+    options,
+    endSession,
+  )
   client.onerror = (error) => {
     if (!stream.isLost(error)) return
-    fall()
-    // A request on its way to a server that is back hears first that its session is no more, and is sent again.
-    setTimeout(() => void client.close().catch(() => {}), lostMs).unref()
+    markClosed()
+    // A request in flight to a restarted server learns first that its session no longer exists, and is sent again.
+    setTimeout(() => void client.close().catch(() => {}), lostSessionMs).unref()
   }
   return link
 }
@@ -155,7 +162,7 @@ async function openSse(
     prior: { kind: 'legacy' },
   })
   await orAbort(opening, signal, transport)
-  // A second stream would be another session: what waits for an answer in this one waits in vain.
+  // A new stream would be a new session: requests that wait for a response in this one would never get it.
   client.onerror = (error) => {
     if (error instanceof SseError) void client.close().catch(() => {})
   }
@@ -172,7 +179,7 @@ function clientFor({ capabilities = {}, timeoutMs, onChanged }: LinkOptions): Cl
     capabilities,
     versionNegotiation: { mode: 'auto', probe: { timeoutMs } },
     inputRequired: { autoFulfill: false },
-    jsonSchemaValidator: unchecking,
+    jsonSchemaValidator: acceptAll,
   })
   const changed = () => onChanged?.()
   client.setNotificationHandler('notifications/tools/list_changed', changed)
@@ -181,13 +188,13 @@ function clientFor({ capabilities = {}, timeoutMs, onChanged }: LinkOptions): Cl
   return client
 }
 
-function priorOf(verdict: Verdict | null) {
-  if (!verdict) return null
-  if (verdict.era === 'legacy') return { kind: 'legacy' } as const
-  return { kind: 'modern', discover: verdict.discover as DiscoverResult } as const
+function priorOf(protocol: NegotiatedProtocol | null) {
+  if (!protocol) return null
+  if (protocol.era === 'legacy') return { kind: 'legacy' } as const
+  return { kind: 'modern', discover: protocol.discover as DiscoverResult } as const
 }
 
-/** Some openings wait for a server's first word without a limit of their own. */
+/** Some openings wait for the server's first message without a limit of their own. */
 async function orAbort(
   opening: Promise<void>,
   signal: AbortSignal,
@@ -210,32 +217,32 @@ async function orAbort(
   }
 }
 
-/** `fall` makes it one that is gone for whoever wants a new request answered. */
+/** `markClosed` marks the connection as closed, so that it gets no new requests. */
 function linkOf(
   client: Client,
   { hidden, ...kind }: { era: Era; transport: UpstreamTransport; hidden: Hidden },
   options: LinkOptions,
-  goodbye: () => Promise<void>,
-): { link: Link; fall(): void } {
+  endSession: () => Promise<void>,
+): { link: Link; markClosed(): void } {
   let down = false
   const listeners = new Set<() => void>()
-  const fall = () => {
+  const markClosed = () => {
     down = true
     for (const listener of listeners) listener()
     listeners.clear()
   }
-  client.onclose = fall
-  const hearers = new Set<(uri: string) => void>()
+  client.onclose = markClosed
+  const updateListeners = new Set<(uri: string) => void>()
   client.setNotificationHandler('notifications/resources/updated', ({ params: { uri } }) => {
-    for (const hear of hearers) hear(uri)
+    for (const updated of updateListeners) updated(uri)
   })
   const discover = client.getDiscoverResult()
   const server = client.getServerVersion()
   const link: Link = {
     client,
     ...kind,
-    verdict: { ...kind, ...(discover ? { discover } : {}) },
-    probed: options.verdict === null,
+    protocol: { ...kind, ...(discover ? { discover } : {}) },
+    probed: options.protocol === null,
     hidden,
     facts: {
       server: server ? { name: server.name, version: server.version } : null,
@@ -247,13 +254,14 @@ function linkOf(
       else listeners.add(listener)
     },
     onUpdated(listener) {
-      hearers.add(listener)
-      return () => void hearers.delete(listener)
+      updateListeners.add(listener)
+      return () => void updateListeners.delete(listener)
     },
     async close() {
-      if (!down) await Promise.race([goodbye().catch(() => {}), pause(goodbyeMs, undefined, { ref: false })])
+      if (!down)
+        await Promise.race([endSession().catch(() => {}), pause(endSessionMs, undefined, { ref: false })])
       await client.close().catch(() => {})
     },
   }
-  return { link, fall }
+  return { link, markClosed }
 }

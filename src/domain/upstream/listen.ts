@@ -1,4 +1,4 @@
-/** Keeps an ear on upstreams that tell of changes: their sessions and listen streams stay open in one process. */
+/** Listens to upstreams that report changes: one process keeps their sessions and listen streams open. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
@@ -13,16 +13,18 @@ import type { Follower } from './follower.ts'
 import type { Link } from './link.ts'
 import { loadRows, type UpstreamRow } from './state.ts'
 
-interface Ear {
+interface Listener {
   configVersion: number
   stop(): void
 }
 
-/** At most so many upstreams are listened to at once; the others are looked at by the clock. */
-const maxEars = 400
-/** How often it is checked that what is listened to is still ours to listen to, in milliseconds. */
+/** At most this many upstreams are listened to at once; the others are refreshed by the clock alone. */
+const maxListeners = 400
+/** How often upstreams that another process listens to now are dropped, in milliseconds. */
 const tidyMs = 30_000
-/** A stream that ends is opened again after this, twice as long each time, unless it lived for long. Milliseconds. */
+/**
+ * Pause before a stream that ended is opened again; it doubles each time, unless the stream lived long. Milliseconds.
+ */
 const firstPauseMs = 250
 const longestPauseMs = 60_000
 const longLifeMs = 60_000
@@ -30,36 +32,40 @@ const ackMs = 10_000
 
 export function createFollower(services: Services): Follower & { stop(): void } {
   const name = randomUUID()
-  const ears = new Map<string, Ear>()
+  const listeners = new Map<string, Listener>()
   let stopped = false
 
-  const drop = (id: string, ear?: Ear) => {
-    const known = ears.get(id)
-    if (!known || (ear && known !== ear)) return
-    ears.delete(id)
+  const drop = (id: string, listener?: Listener) => {
+    const known = listeners.get(id)
+    if (!known || (listener && known !== listener)) return
+    listeners.delete(id)
     known.stop()
   }
   const follow = async (id: string) => {
     const [row] = await loadRows(services.db, [id])
     if (!row || stopped) return drop(id)
-    if (ears.get(id)?.configVersion === row.configVersion) return
+    if (listeners.get(id)?.configVersion === row.configVersion) return
     drop(id)
-    if (ears.size >= maxEars) return
-    const lease = await borrowLink(services, row, row.verdict).catch(() => null)
+    if (listeners.size >= maxListeners) return
+    const lease = await borrowLink(services, row, row.protocol).catch(() => null)
     if (!lease) return
-    if (stopped || ears.has(id)) return lease.release()
-    const ear: Ear | null = listenOver(services, row, lease, () => drop(id, ear ?? undefined))
-    if (ear) ears.set(id, ear)
+    if (stopped || listeners.has(id)) return lease.release()
+    const listener: Listener | null = listenOver(services, row, lease, () => drop(id, listener ?? undefined))
+    if (listener) listeners.set(id, listener)
     else lease.release()
   }
   const tidy = async () => {
-    if (ears.size === 0) return
+    if (listeners.size === 0) return
     const rows = await query<{ id: string }>(
       services.db,
-      sql`select id from upstreams where id in ${[...ears.keys()]} and listener = ${name}`,
+      sql`
+        select id
+        from upstreams
+        where id in ${[...listeners.keys()]}
+          and listener = ${name}`,
     )
     const ours = new Set(rows.map((row) => row.id))
-    for (const id of ears.keys()) if (!ours.has(id)) drop(id)
+    for (const id of listeners.keys()) if (!ours.has(id)) drop(id)
   }
   const timer = setInterval(() => void tidy().catch(() => {}), tidyMs)
   timer.unref()
@@ -69,27 +75,34 @@ export function createFollower(services: Services): Follower & { stop(): void } 
     stop() {
       stopped = true
       clearInterval(timer)
-      for (const id of ears.keys()) drop(id)
+      for (const id of listeners.keys()) drop(id)
     },
   }
 }
 
-/** Null when the upstream never tells of anything. `gone` is called when the ear is of no more use. */
-function listenOver(services: Services, row: UpstreamRow, lease: Lease<Link>, gone: () => void): Ear | null {
-  const link = lease.thing
+/**
+ * Null when the upstream reports no changes. `onEnded` is called when the connection or the stream has ended for good.
+ */
+function listenOver(
+  services: Services,
+  row: UpstreamRow,
+  lease: Lease<Link>,
+  onEnded: () => void,
+): Listener | null {
+  const link = lease.resource
   const filter = filterOf(link)
   if (!filter) return null
   const stop = new AbortController()
-  const again = noticeChange(services, row.id)
+  const refresh = noticeChange(services, row.id)
   link.onDown(() => {
     if (stop.signal.aborted) return
-    gone()
-    // Whatever it said meanwhile was not heard.
-    again()
+    onEnded()
+    // Changes since the connection was lost were not received.
+    refresh()
   })
   if (link.era === 'modern')
-    void keepListening(link, filter, stop.signal, again).then(() => {
-      if (!stop.signal.aborted) gone()
+    void keepListening(link, filter, stop.signal, refresh).then(() => {
+      if (!stop.signal.aborted) onEnded()
     })
   return {
     configVersion: row.configVersion,
@@ -117,18 +130,18 @@ function filterOf({ facts }: Link): Filter | null {
   return Object.keys(filter).length > 0 ? filter : null
 }
 
-/** Opens the listen stream again whenever the server ends it, and looks at the lists after each gap. */
+/** Reopens the listen stream whenever the server ends it, and refreshes the lists after each gap. */
 async function keepListening(
   link: Link,
   filter: Filter,
   signal: AbortSignal,
-  again: () => void,
+  refresh: () => void,
 ): Promise<void> {
   let pauseMs = firstPauseMs
   for (let first = true; !signal.aborted; first = false) {
     const since = Date.now()
     const subscription = await link.client.listen(filter, { timeout: ackMs, signal }).catch(() => null)
-    if (subscription && !first) again()
+    if (subscription && !first) refresh()
     if (subscription) await ended(subscription, signal)
     if (Date.now() - since > longLifeMs) pauseMs = firstPauseMs
     await pause(pauseMs, undefined, { signal }).catch(() => {})

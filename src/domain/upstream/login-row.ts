@@ -1,34 +1,34 @@
-/** A login on its way: what its row seals, the form of its state, and what is written of how it goes. */
+/** An open login: the content that its row seals, the format of its state, and its audit entries. */
 import type { OAuthDiscoveryState } from '@modelcontextprotocol/client'
 import type { Services } from '../access/index.ts'
 import { record } from '../audit/index.ts'
 import { unseal } from '../secrets/index.ts'
 import type { Challenge } from './auth.ts'
 
-/** What became of a login: the page says it in words. `elsewhere`: another browser confirmed it, or none. */
+/** The outcome of a login, shown on the page. `elsewhere`: another browser confirmed it, or none did. */
 export type LoginOutcome = 'connected' | 'expired' | 'elsewhere' | 'refused' | 'failed'
 
-/** What a login needs for its way out and back. */
+/** What a login needs from its start to the authorization server's redirect. */
 export interface SealedLogin {
-  /** Where the person goes once it is confirmed. */
+  /** The URL of the authorization server for this login. */
   url: string
   verifier: string
   discovery: OAuthDiscoveryState
   challenge: Challenge
 }
 
-/** What was sealed for a login of that upstream. */
-export function opened(services: Services, id: string, sealed: string): SealedLogin {
+/** Decrypts what was sealed for a login of this upstream. */
+export function openSealed(services: Services, id: string, sealed: string): SealedLogin {
   return JSON.parse(unseal(services.masterKey, sealed, sealContext(id))) as SealedLogin
 }
 
-/** Whether a text has the form of our states. */
+/** Whether a text has the format of a login's state. */
 export function isState(text: string): boolean {
   return /^[A-Za-z0-9_-]{43}$/.test(text)
 }
 
-/** Records how a login goes, for the audit. */
-export async function note(
+/** Writes an audit entry about a login. */
+export async function auditLogin(
   services: Services,
   row: { id: string; projectId: string },
   principalId: string,

@@ -1,4 +1,7 @@
-/** People log in for an upstream: they confirm it in their browser, are sent out, and let in again once by that browser. */
+/**
+ * Logins for upstreams: a person confirms in a browser, logs in at the authorization server, and that browser returns
+ * once.
+ */
 import { eq, sql } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
@@ -10,33 +13,41 @@ import { runFlow, type Challenge } from './auth.ts'
 import { findChallenge } from './challenge.ts'
 import { openAuth } from './config.ts'
 import { faultOf, UpstreamFault } from './fault.ts'
-import { isState, note, opened, sealContext, type LoginOutcome, type SealedLogin } from './login-row.ts'
-import { loginPath, type LoginLeg } from './oauth.ts'
+import {
+  isState,
+  auditLogin,
+  openSealed,
+  sealContext,
+  type LoginOutcome,
+  type SealedLogin,
+} from './login-row.ts'
+import { loginPath, type LoginAttempt } from './oauth.ts'
 import { forgetTokens } from './save.ts'
 import { loadRows, type UpstreamRow } from './state.ts'
 import { targetOf } from './target.ts'
-import { databaseKeeper } from './tokens.ts'
+import { databaseTokenStore } from './tokens.ts'
 
-/** Time to log in, in milliseconds. */
+/** Time to finish a login, in milliseconds. */
 const loginMs = 10 * 60_000
-/** Logins of one upstream that may be under way at once. */
+/** Open logins that one upstream may have. */
 const maxLogins = 20
 
 /**
- * Begins a login: answers our own page, where a person confirms it within ten minutes (see confirmLogin). Action `tools:Connect` on the tool.
- * INVALID for an upstream that needs nobody, UPSTREAM when its authorization server cannot be found or refuses us.
+ * Starts a login. Returns the URL of a page of Gatehouse, where a person confirms it within ten minutes (see
+ * confirmLogin). Action `tools:Connect` on the tool. INVALID for an upstream that needs no login, UPSTREAM when its
+ * authorization server cannot be found or refuses Gatehouse.
  */
 export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Promise<{ url: string }> {
   const row = await findUpstream(ctx, input.toolId)
   if ((row.config.auth ?? openAuth).kind !== 'authorization_code')
-    throw new AppError('INVALID', 'This upstream gets its tokens by itself: nobody has to log in for it.')
+    throw new AppError('INVALID', 'This upstream gets its tokens without a person: it needs no login.')
   const state = newToken('')
-  const login: LoginLeg = { state }
+  const login: LoginAttempt = { state }
   const challenge = await beginLogin(ctx, row, login)
   const { url, verifier, discovery } = login
   const sealed = { url: url!, verifier: verifier!, discovery: discovery!, challenge } satisfies SealedLogin
   await atomically(ctx.db, async (tx) => {
-    await makeRoom(tx, row.id)
+    await deleteOldLogins(tx, row.id)
     await tx.insert(upstreamLogins).values({
       stateHash: sha256Hex(state),
       upstreamId: row.id,
@@ -52,17 +63,17 @@ export async function connectUpstream(ctx: Ctx, input: { toolId: string }): Prom
   return { url: `${ctx.publicUrl()}${loginPath}?state=${state}` }
 }
 
-async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginLeg): Promise<Challenge> {
-  const keeper = databaseKeeper(ctx, row.id, row.projectId)
+async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginAttempt): Promise<Challenge> {
+  const store = databaseTokenStore(ctx, row.id, row.projectId)
   try {
     const target = await targetOf(ctx, row.projectId, row.config)
-    const kept = await keeper.read()
-    const challenge = await findChallenge(ctx, target, kept.metadataUrl)
-    await runFlow(ctx, row, target, { kept, save: (change) => keeper.save(change), challenge, login })
+    const stored = await store.read()
+    const challenge = await findChallenge(ctx, target, stored.metadataUrl)
+    await runFlow(ctx, row, target, { stored, save: (change) => store.save(change), challenge, login })
     if (!login.url || !login.verifier || !login.discovery)
-      throw new UpstreamFault('authorization_failed', 'The authorization server cannot be logged in to.')
+      throw new UpstreamFault('authorization_failed', 'The authorization server does not support this login.')
     if (!/^https?:/.test(login.url))
-      throw new UpstreamFault('authorization_failed', 'The authorization server has no web address.')
+      throw new UpstreamFault('authorization_failed', 'The authorization server has no http or https URL.')
     return challenge
   } catch (error) {
     const fault = faultOf(error)
@@ -71,9 +82,9 @@ async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginLeg): Promise<
 }
 
 /**
- * The return of a login, by the parameters of the callback and the secret of the browser's cookie. The state counts once,
- * whatever becomes of it, and only in the browser that confirmed it; the issuer is checked before the code is shown to
- * anybody. Idempotent in effect: a repeat is `expired`.
+ * Finishes a login, by the parameters of the callback and the secret of the browser's cookie. The state can be used
+ * once, whatever the outcome, and only in the browser that confirmed it. The issuer is checked before the code is sent
+ * to a token endpoint. A repeated call returns `expired`.
  */
 export async function finishLogin(
   services: Services,
@@ -88,30 +99,30 @@ export async function finishLogin(
   if (!row || row.configVersion !== taken.configVersion) return 'expired'
   const code = params.get('code')
   if (!code) {
-    await note(services, row, taken.startedBy, 'refused')
+    await auditLogin(services, row, taken.startedBy, 'refused')
     return 'refused'
   }
-  const { verifier, discovery, challenge } = opened(services, row.id, taken.sealed)
-  const keeper = databaseKeeper(services, row.id, row.projectId)
+  const { verifier, discovery, challenge } = openSealed(services, row.id, taken.sealed)
+  const store = databaseTokenStore(services, row.id, row.projectId)
   try {
     await runFlow(services, row, await targetOf(services, row.projectId, row.config), {
-      kept: await keeper.read(),
-      save: (change) => keeper.save(change),
+      stored: await store.read(),
+      save: (change) => store.save(change),
       challenge,
       login: { verifier, discovery },
       returned: { code, iss: params.get('iss') ?? undefined },
     })
   } catch (error) {
     services.log.warn({ err: error, id: row.id }, 'a login for an upstream failed')
-    await note(services, row, taken.startedBy, 'failed')
+    await auditLogin(services, row, taken.startedBy, 'failed')
     return 'failed'
   }
-  await startAnew(services, row)
-  await note(services, row, taken.startedBy, 'connected')
+  await reconnect(services, row)
+  await auditLogin(services, row, taken.startedBy, 'connected')
   return 'connected'
 }
 
-/** Forgets tokens, registration and logins. Action `tools:Connect` on the tool. Idempotent. */
+/** Deletes tokens, client registration and logins. Action `tools:Connect` on the tool. Idempotent. */
 export async function disconnectUpstream(ctx: Ctx, input: { toolId: string }): Promise<void> {
   const row = await findUpstream(ctx, input.toolId)
   await atomically(ctx.db, async (tx) => {
@@ -123,10 +134,10 @@ export async function disconnectUpstream(ctx: Ctx, input: { toolId: string }): P
       details: { disconnected: true },
     })
   })
-  await startAnew(ctx, row)
+  await reconnect(ctx, row)
 }
 
-/** The row when it exists for the caller and may be connected by it. */
+/** Returns the row when the caller can reach it and may connect it. */
 async function findUpstream(ctx: Ctx, id: string): Promise<UpstreamRow> {
   const [found] = await loadRows(ctx.db, [id])
   const row = reachable(ctx, found, 'upstream', id)
@@ -137,12 +148,16 @@ async function findUpstream(ctx: Ctx, id: string): Promise<UpstreamRow> {
 async function isOpen(services: Services, state: string): Promise<boolean> {
   const rows = await query(
     services.db,
-    sql`select 1 from upstream_logins where state_hash = ${sha256Hex(state)} and expires_at > now()`,
+    sql`
+      select 1
+      from upstream_logins
+      where state_hash = ${sha256Hex(state)}
+        and expires_at > now()`,
   )
   return rows.length > 0
 }
 
-/** Takes the login out, once, for the browser that confirmed it. */
+/** Deletes the login and returns it, once, for the browser that confirmed it. */
 async function takeLogin(
   services: Services,
   state: string,
@@ -162,28 +177,46 @@ async function takeLogin(
     valid: boolean
   }>(
     services.db,
-    sql`delete from upstream_logins where state_hash = ${sha256Hex(state)}
+    sql`
+      delete from upstream_logins
+      where state_hash = ${sha256Hex(state)}
         and browser_hash = ${sha256Hex(browser)}
-      returning upstream_id as "upstreamId", config_version as "configVersion", sealed,
-        started_by as "startedBy", expires_at > now() as valid`,
+      returning
+        upstream_id as "upstreamId",
+        config_version as "configVersion",
+        sealed,
+        started_by as "startedBy",
+        expires_at > now() as valid`,
   )
   return taken?.valid ? taken : null
 }
 
-/** Old logins go, and the oldest of too many. */
-async function makeRoom(tx: Ctx['db'], id: string): Promise<void> {
+/** Deletes expired logins, and this upstream's oldest ones when there are too many. */
+async function deleteOldLogins(tx: Ctx['db'], id: string): Promise<void> {
   await query(tx, sql`delete from upstream_logins where expires_at <= now()`)
   await tx.delete(upstreamLogins).where(
-    sql`${eq(upstreamLogins.upstreamId, id)} and state_hash not in
-      (select state_hash from upstream_logins where upstream_id = ${id} order by created_at desc limit ${maxLogins - 1})`,
+    sql`
+      ${eq(upstreamLogins.upstreamId, id)}
+      and state_hash not in (
+        select state_hash
+        from upstream_logins
+        where upstream_id = ${id}
+        order by created_at desc
+        limit ${maxLogins - 1}
+      )`,
   )
 }
 
-/** Connections that were made with other tokens, or with none, are used no more; the upstream is looked at at once. */
-async function startAnew(services: Services, row: UpstreamRow): Promise<void> {
+/** Raises the configuration's version, so that connections with other tokens are no longer used, and refreshes now. */
+async function reconnect(services: Services, row: UpstreamRow): Promise<void> {
   await query(
     services.db,
-    sql`update upstreams set config_version = config_version + 1, failures = 0, retry_at = null, wake_at = now()
+    sql`
+      update upstreams
+      set config_version = config_version + 1,
+        failures = 0,
+        retry_at = null,
+        wake_at = now()
       where id = ${row.id}`,
   )
   services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])

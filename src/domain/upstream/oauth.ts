@@ -1,4 +1,7 @@
-/** We as an OAuth client of one upstream, in the shape that the SDK's flows want. Nothing here is stored by itself. */
+/**
+ * Gatehouse as the OAuth client of one upstream, in the form that the SDK's flows expect. `save` stores; nothing else
+ * does.
+ */
 import {
   checkResourceAllowed,
   createPrivateKeyJwtAuth,
@@ -11,46 +14,46 @@ import { EgressError } from '../egress/index.ts'
 import { openSecretsAhead, SecretRefusedError } from '../secrets/index.ts'
 import type { UpstreamAuth } from './config.ts'
 import { UpstreamFault } from './fault.ts'
-import type { IssuedClient, IssuedTokens, Keeper, Kept } from './tokens.ts'
-import { unwatched, wireFetch } from './wire.ts'
+import type { IssuedClient, IssuedTokens, TokenStore, StoredTokens } from './tokens.ts'
+import { untracked, wireFetch } from './wire.ts'
 
 export const callbackPath = '/oauth/callback'
-/** Where a person confirms a login. */
+/** The page on which a person confirms a login. */
 export const loginPath = '/oauth/login'
 export const clientDocumentPath = '/oauth/client.json'
 
-/** A login on its way to, or back from, an authorization server. */
-export interface LoginLeg {
+/** What the SDK's flow stores for a login between its two halves. */
+export interface LoginAttempt {
   state?: string
   verifier?: string
   discovery?: OAuthDiscoveryState
-  /** Where the person has to go. */
+  /** The URL of the authorization server, to which the person is sent. */
   url?: string
 }
 
 export interface FlowParts {
   auth: UpstreamAuth
-  /** Values of the secrets that `auth` names. */
+  /** The values of the secrets that `auth` names. */
   secrets: ReadonlyMap<string, string>
-  kept: Kept
-  save: Keeper['save']
-  /** Sent as `resource` where the server has no metadata of its own. */
+  stored: StoredTokens
+  save: TokenStore['save']
+  /** Sent as `resource` when the server has no metadata. */
   resource: string
   publicUrl: string
-  /** Null in the background, where nobody can log in. */
-  login: LoginLeg | null
+  /** Null in the background, where no person can log in. */
+  login: LoginAttempt | null
 }
 
 const maxMetadataBytes = 256 * 1024
 const exchangeMs = 10_000
 
-/** The secrets that a way to authorize needs, and where what proves them may be sent. */
+/** The secrets that `auth` names, and the hosts to which they may be sent. */
 export interface AuthSecrets {
   values: ReadonlyMap<string, string>
   assertMayGo(address: string | URL): void
 }
 
-/** The secrets that the way to authorize needs; an UpstreamFault names one that is missing. */
+/** Reads the secrets that `auth` names; throws an UpstreamFault with the name of a missing one. */
 export async function authSecrets(
   services: Services,
   projectId: string,
@@ -63,8 +66,8 @@ export async function authSecrets(
 }
 
 /**
- * The guarded fetch for metadata, registrations and tokens: bounded in time and size, without the upstream's headers. What
- * is posted may prove who we are, so it goes only where the secrets may, and follows no redirect.
+ * The guarded fetch for metadata, registration and tokens: limited in time and size, without the upstream's headers. A
+ * POST may carry credentials, so it goes only to hosts that the secrets allow, and follows no redirect.
  */
 export function authFetch(
   services: Services,
@@ -78,10 +81,10 @@ export function authFetch(
     try {
       if (posts) secrets.assertMayGo(input instanceof Request ? input.url : input)
       const redirect = posts ? { redirect: 'manual' as const } : {}
-      return await unwatched(() => fetch(input, { ...init, ...redirect, signal }))
+      return await untracked(() => fetch(input, { ...init, ...redirect, signal }))
     } catch (error) {
       if (error instanceof SecretRefusedError) throw new UpstreamFault('secret_refused', error.message)
-      // The SDK goes on looking elsewhere after any error but this one; an address that we refuse ends the search.
+      // After any error but a TypeError the SDK tries the next metadata URL; a refused address must end the search.
       const refused =
         error instanceof EgressError && ['BLOCKED_ADDRESS', 'BLOCKED_NAME', 'BAD_URL'].includes(error.code)
       throw refused ? new TypeError(error.message, { cause: error }) : error
@@ -89,7 +92,7 @@ export function authFetch(
   }
 }
 
-/** What we say of ourselves to an authorization server that does not know us. */
+/** The metadata of Gatehouse as an OAuth client, for dynamic registration and the client metadata document. */
 export function clientMetadata(publicUrl: string): OAuthClientMetadata {
   return {
     client_name: 'Gatehouse',
@@ -102,17 +105,17 @@ export function clientMetadata(publicUrl: string): OAuthClientMetadata {
 }
 
 export function providerOf(parts: FlowParts): OAuthClientProvider {
-  const { auth, kept, save } = parts
+  const { auth, stored, save } = parts
   const shared = {
-    tokens: () => (parts.login ? undefined : (kept.tokens ?? undefined)),
+    tokens: () => (parts.login ? undefined : (stored.tokens ?? undefined)),
     async saveTokens(tokens: IssuedTokens) {
-      kept.tokens = tokens
+      stored.tokens = tokens
       await save({ tokens, wanted: [] })
     },
     // Called before anything is sent to an authorization server, with the issuer that its metadata names.
     saveAuthorizationServerUrl: (issuer: string) => assertIssuer(auth.issuer, issuer),
     validateResourceURL: async (_server: string | URL, named?: string) =>
-      // The SDK sends a text as it is, and a URL with a slash that the server may not know; its type names only the URL.
+      // The SDK sends a string unchanged, but appends a slash to a URL, which the server may not recognize.
       resourceOf(parts.resource, named) as unknown as URL,
   }
   return auth.kind === 'authorization_code'
@@ -120,7 +123,7 @@ export function providerOf(parts: FlowParts): OAuthClientProvider {
     : { ...shared, ...unattended(parts, auth) }
 }
 
-/** The two ways that need no person: every token is asked for anew. */
+/** The two grants that need no person: each token is requested with the client's own credentials. */
 function unattended(
   { secrets }: FlowParts,
   auth: Exclude<UpstreamAuth, { kind: 'authorization_code' }>,
@@ -153,23 +156,23 @@ function unattended(
       if (scope) params.set('scope', scope)
       return params
     },
-    redirectToAuthorization: needsPerson,
+    redirectToAuthorization: requireLogin,
     saveCodeVerifier() {},
     codeVerifier: () => '',
   }
 }
 
 function interactive(
-  { secrets, kept, save, publicUrl, login }: FlowParts,
+  { secrets, stored, save, publicUrl, login }: FlowParts,
   auth: Extract<UpstreamAuth, { kind: 'authorization_code' }>,
 ): Omit<OAuthClientProvider, 'tokens' | 'saveTokens'> {
   const secret = auth.clientSecret === null ? {} : { client_secret: secrets.get(auth.clientSecret)! }
   const own =
     auth.clientId === null
       ? {
-          clientInformation: () => kept.client ?? undefined,
+          clientInformation: () => stored.client ?? undefined,
           async saveClientInformation(client: IssuedClient) {
-            kept.client = client
+            stored.client = client
             await save({ client })
           },
           ...(publicUrl.startsWith('https:') ? { clientMetadataUrl: publicUrl + clientDocumentPath } : {}),
@@ -191,7 +194,7 @@ function interactive(
     },
     codeVerifier: () => login?.verifier ?? '',
     redirectToAuthorization(url) {
-      if (!login) return needsPerson()
+      if (!login) return requireLogin()
       login.url = url.href
     },
     discoveryState: () => login?.discovery,
@@ -201,22 +204,22 @@ function interactive(
     },
     async invalidateCredentials(what) {
       if (what === 'client' || what === 'all') {
-        kept.client = null
+        stored.client = null
         await save({ client: null })
       }
       if (what === 'tokens' || what === 'all') {
-        kept.tokens = null
+        stored.tokens = null
         await save({ tokens: null })
       }
     },
   }
 }
 
-function needsPerson(): never {
-  throw new UpstreamFault('authorization_required', 'A person has to log in: connect this upstream.')
+function requireLogin(): never {
+  throw new UpstreamFault('authorization_required', 'A person must log in: connect this upstream.')
 }
 
-/** One slash at the end is no difference (RFC 8414, section 3.3, and what servers do). */
+/** A trailing slash makes no difference (RFC 8414, section 3.3, and common practice). */
 function assertIssuer(expected: string | null, found: string): void {
   const bare = (issuer: string) => issuer.replace(/\/$/, '')
   if (expected === null || bare(expected) === bare(found)) return
@@ -226,18 +229,18 @@ function assertIssuer(expected: string | null, found: string): void {
   )
 }
 
-/** The resource that tokens are asked for: as the server spells it, when it speaks of itself and not of another. */
+/** The `resource` to request tokens for: as the server's metadata spells it, when it covers the upstream's own URL. */
 function resourceOf(own: string, named: string | undefined): string {
   if (named === undefined) return own
   if (URL.canParse(named) && checkResourceAllowed({ requestedResource: own, configuredResource: named }))
     return named
   throw new UpstreamFault(
     'authorization_failed',
-    'The metadata of the server speaks of another server. Nothing was sent to its authorization server.',
+    'The metadata of the server describes another server. Nothing was sent to its authorization server.',
   )
 }
 
-/** A server that does not say that it knows PKCE is not gone to (specification, authorization, "PKCE"). */
+/** Requires that the authorization server declares PKCE (MCP specification, authorization). */
 function assertProofKeys({ authorizationServerMetadata: metadata }: OAuthDiscoveryState): void {
   if (!metadata || metadata.code_challenge_methods_supported?.includes('S256')) return
   throw new UpstreamFault(

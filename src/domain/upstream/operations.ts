@@ -1,4 +1,4 @@
-/** What people do to an upstream by hand: look at it now, and try one before it is saved. */
+/** Operations that people run on upstreams: refresh one now, and test a configuration before it is saved. */
 import { invalid, invalidAt } from '../../core/errors.ts'
 import { assertMay, projectOf, reachable, type Ctx } from '../access/index.ts'
 import { faultOfUse, secretNames } from '../secrets/index.ts'
@@ -8,10 +8,10 @@ import { loadRows } from './state.ts'
 import { testUpstream, type Trial } from './trial.ts'
 
 /**
- * Reads the lists of an upstream now. Action `tools:Connect` on the tool. A server that does not answer is a state of
- * the upstream, not an error.
+ * Reads the lists of an upstream now. Action `tools:Connect` on the tool. An unreachable server is a state of the
+ * upstream, not an error.
  */
-export async function lookAtUpstream(ctx: Ctx, input: { toolId: string }): Promise<void> {
+export async function refreshUpstreamNow(ctx: Ctx, input: { toolId: string }): Promise<void> {
   const [found] = await loadRows(ctx.db, [input.toolId])
   const row = reachable(ctx, found, 'upstream', input.toolId)
   await assertMay(ctx, 'tools:Connect', row.projectId, `tool/${row.id}`)
@@ -19,8 +19,9 @@ export async function lookAtUpstream(ctx: Ctx, input: { toolId: string }): Promi
 }
 
 /**
- * Connects to a server as a tool would, lists what it offers and forgets it. Action `tools:Create`, since the secrets of
- * the project are used as in a tool, and `secrets:Use` on each that is named. INVALID names every fault of the configuration.
+ * Connects to a server as a tool would, lists what it offers, and stores nothing. Action `tools:Create`, since it uses
+ * secrets of the project as a tool does, and `secrets:Use` on each secret in the configuration. INVALID lists every
+ * fault of the configuration.
  */
 export async function tryUpstream(
   ctx: Ctx,

@@ -1,4 +1,4 @@
-/** Arguments that ride in headers (SEP-2243): whether a tool marks them as the specification wants it. Pure. */
+/** Arguments sent as headers (SEP-2243): checks that a tool marks them as the specification requires. Pure. */
 import { isJsonObject, type Json } from '../../core/json.ts'
 
 const mark = 'x-mcp-header'
@@ -6,8 +6,8 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const primitive = new Set(['string', 'integer', 'boolean'])
 
 /**
- * Why a tool must be left out, or null. A mark may stand only on properties that are reached through `properties`
- * alone, on texts, whole numbers and booleans, with a legal header name that no other property has.
+ * Returns why a tool must be left out, or null. A mark is allowed only on properties that are reached through
+ * `properties` alone, on strings, integers and booleans, with a valid header name that no other property has.
  */
 export function paramHeaderFault(inputSchema: Json): string | null {
   const seen = new Set<string>()
@@ -19,9 +19,10 @@ export function paramHeaderFault(inputSchema: Json): string | null {
     if (Array.isArray(node))
       for (const item of node) stack.push({ node: item, reachable: false, root: false })
     if (!isJsonObject(node)) continue
-    // A property may be named like the mark: then its value is a schema.
+    // A property may have the mark's own name: then its value is a schema.
     if (mark in node && !isJsonObject(node[mark])) {
-      const fault = reachable && !root ? faultOf(node[mark]!, node['type'], seen) : 'stands where none may'
+      const fault =
+        reachable && !root ? markFault(node[mark]!, node['type'], seen) : 'is not allowed in this place'
       if (fault) return `${mark} ${fault}`
     }
     for (const [key, value] of Object.entries(node)) {
@@ -33,9 +34,9 @@ export function paramHeaderFault(inputSchema: Json): string | null {
   return null
 }
 
-function faultOf(value: Json, type: Json | undefined, seen: Set<string>): string | null {
+function markFault(value: Json, type: Json | undefined, seen: Set<string>): string | null {
   if (typeof value !== 'string' || !token.test(value)) return 'is not the name of a header'
-  if (typeof type !== 'string' || !primitive.has(type)) return 'stands on a value that no header can hold'
+  if (typeof type !== 'string' || !primitive.has(type)) return 'marks a value that no header can hold'
   const name = value.toLowerCase()
   if (seen.has(name)) return 'names one header twice'
   seen.add(name)

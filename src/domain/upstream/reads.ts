@@ -1,13 +1,13 @@
-/** What is relayed beside tools: resources, prompts and completions, as the upstream gives them. */
+/** Requests that are relayed beside tool calls: resources, prompts and completions, passed on unchanged. */
 import { z } from 'zod'
 import { jsonTooBig, type JsonObject } from '../../core/json.ts'
 import type { Services } from '../access/index.ts'
-import { askUpstream, type Asking, type InputRequired } from './ask.ts'
+import { askUpstream, type UpstreamRequest, type InputRequired } from './ask.ts'
 import { inputRequired, isInputRequired } from './call.ts'
 import { faultOf, UpstreamFault, type FaultCode } from './fault.ts'
 import { relayedInput, relayedMeta } from './relay.ts'
 
-/** A result of the protocol, what the upstream asks back, or what went wrong. */
+/** A result of the protocol, the input that the upstream requests, or a failure. */
 export type UpstreamReading =
   | { result: JsonObject }
   | { inputRequired: InputRequired }
@@ -16,45 +16,48 @@ export type UpstreamReading =
 const anything = z.looseObject({})
 const maxDepth = 64
 
-/** `resources/read` of the upstream's own URI. Never throws. */
-export function readResource(services: Services, asking: Asking & { uri: string }): Promise<UpstreamReading> {
-  return read(services, asking, 'resources/read', { uri: asking.uri })
+/** `resources/read` with the upstream's own URI. Never throws. */
+export function readResource(
+  services: Services,
+  request: UpstreamRequest & { uri: string },
+): Promise<UpstreamReading> {
+  return read(services, request, 'resources/read', { uri: request.uri })
 }
 
-/** `prompts/get` by the upstream's own name. Never throws. */
+/** `prompts/get` with the upstream's own name. Never throws. */
 export function getPrompt(
   services: Services,
-  asking: Asking & { name: string; arguments?: Record<string, string> },
+  request: UpstreamRequest & { name: string; arguments?: Record<string, string> },
 ): Promise<UpstreamReading> {
-  const { name, arguments: args } = asking
-  return read(services, asking, 'prompts/get', { name, ...(args ? { arguments: args } : {}) })
+  const { name, arguments: args } = request
+  return read(services, request, 'prompts/get', { name, ...(args ? { arguments: args } : {}) })
 }
 
-/** `completion/complete`; `params` are the protocol's own. Never throws. */
+/** `completion/complete`; `params` are those of the protocol. Never throws. */
 export function completeArgument(
   services: Services,
-  asking: Asking & { params: JsonObject },
+  request: UpstreamRequest & { params: JsonObject },
 ): Promise<UpstreamReading> {
-  return read(services, asking, 'completion/complete', asking.params)
+  return read(services, request, 'completion/complete', request.params)
 }
 
 async function read(
   services: Services,
-  asking: Asking,
+  request: UpstreamRequest,
   method: string,
   params: JsonObject,
 ): Promise<UpstreamReading> {
-  const { relay } = asking
+  const { relay } = request
   try {
     const answer = await askUpstream(
       services,
-      asking,
-      { mayHaveRun: false, mayStart: asking.mayStart },
+      request,
+      { mayHaveRun: false, mayStart: request.mayStart },
       (link, { timeoutMs, signal }) => {
         const rounds = method === 'completion/complete' ? {} : relayedInput(link, relay)
         const meta = relayedMeta(link, relay)
-        const request = { method, params: { ...params, ...rounds, _meta: meta } }
-        return link.client.request(request, anything, {
+        const message = { method, params: { ...params, ...rounds, _meta: meta } }
+        return link.client.request(message, anything, {
           timeout: timeoutMs,
           signal,
           allowInputRequired: true,
@@ -64,10 +67,10 @@ async function read(
     )
     if (isInputRequired(answer)) {
       if (relay) return { inputRequired: inputRequired(answer) }
-      throw new UpstreamFault('input_required', 'The server wants to ask its caller something.')
+      throw new UpstreamFault('input_required', 'The server requests input from its caller.')
     }
     const tooBig = jsonTooBig(answer, { maxBytes: services.limits.maxResponseBytes, maxDepth })
-    if (tooBig) throw new UpstreamFault('response_too_large', `The answer of the server ${tooBig}.`)
+    if (tooBig) throw new UpstreamFault('response_too_large', `The response of the server ${tooBig}.`)
     return { result: answer as JsonObject }
   } catch (error) {
     const { code, message, facts } = faultOf(error)

@@ -1,4 +1,4 @@
-/** What passes between an upstream and the client that we call it for: only what that client has declared. */
+/** What is relayed between an upstream and the MCP client of a call: only what that client declared. */
 import {
   CLIENT_CAPABILITIES_META_KEY,
   LOG_LEVEL_META_KEY,
@@ -12,23 +12,23 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Link } from './link.ts'
 
 export interface Relay {
-  /** As the caller declared them; the upstream hears of no others. */
+  /** As the MCP client declared them; no others are declared to the upstream. */
   clientCapabilities: JsonObject
-  /** The caller's answers to what the upstream asked in the round before. */
+  /** The client's responses to the input that the upstream requested in the previous round. */
   inputResponses?: JsonObject
-  /** What the upstream wants to have back with them, byte for byte. */
+  /** The upstream's `requestState`, which goes back with the responses unchanged. */
   requestState?: string
   logLevel?: string
   /**
-   * Puts a question of an upstream of the older protocol (`elicitation/create`, `sampling/createMessage`, `roots/list`)
-   * to the caller, in the middle of a call. Left out or throwing: declined.
+   * Sends a request of a legacy upstream (`elicitation/create`, `sampling/createMessage`, `roots/list`) to the client
+   * during a call. When it is absent or throws, the request is declined.
    */
   ask?(request: { method: string; params: JsonObject }): Promise<JsonObject>
-  /** Gets the log lines of the call (`notifications/message`) when `logLevel` is given. */
+  /** Receives the log lines of the call (`notifications/message`) when `logLevel` is set. */
   notify?(notification: { method: string; params: JsonObject }): void
 }
 
-/** The part of `_meta` that speaks for the caller, for a request over this connection. */
+/** The part of `_meta` that describes the client, for a request over this connection. */
 export function relayedMeta(link: Pick<Link, 'era'>, relay: Relay | null | undefined): JsonObject {
   if (!relay || link.era === 'legacy') return {}
   return {
@@ -37,7 +37,7 @@ export function relayedMeta(link: Pick<Link, 'era'>, relay: Relay | null | undef
   }
 }
 
-/** The caller's answers of the last round, for a request over this connection; older servers know no rounds. */
+/** The client's responses of the last round, for a request over this connection; legacy servers have no rounds. */
 export function relayedInput(link: Pick<Link, 'era'>, relay: Relay | null | undefined): JsonObject {
   if (!relay || link.era === 'legacy') return {}
   return {
@@ -46,10 +46,10 @@ export function relayedInput(link: Pick<Link, 'era'>, relay: Relay | null | unde
   }
 }
 
-/** Log lines that are passed on for one call; what comes after that is dropped. */
+/** The most log lines that are relayed for one call; further ones are dropped. */
 const maxLogLines = 1000
 
-/** Makes a connection that serves one caller pass its questions and log lines on. */
+/** Makes a connection that serves one client relay server requests and log lines to it. */
 export async function prepareRelay(link: Link, relay: Relay): Promise<void> {
   const { client } = link
   const capabilities = relay.clientCapabilities
@@ -85,8 +85,8 @@ export async function prepareRelay(link: Link, relay: Relay): Promise<void> {
 }
 
 function declined(): never {
-  throw new ProtocolError(userRejected, 'The user did not allow it.')
+  throw new ProtocolError(userRejected, 'The user declined the request.')
 }
 
-/** What the specification suggests for sampling that a person refuses. */
+/** The code that the specification suggests for a sampling request that the user rejects. */
 const userRejected = -1

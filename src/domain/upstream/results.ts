@@ -1,4 +1,4 @@
-/** What an upstream answered to a call, as a result of ours: every block kept, within the limits of the house. */
+/** Turns an upstream's response to a call into a tool result: every block kept, within the configured limits. */
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { errorResult, type ContentBlock, type ToolResult } from '../../core/content.ts'
 import { compileSchema } from '../../core/json-schema.ts'
@@ -8,7 +8,10 @@ import type { FaultCode, UpstreamFault } from './fault.ts'
 const maxDepth = 64
 const maxBlocks = 500
 
-/** A result that is too large or breaks the tool's own promise is an error, so that nobody builds on a part of it. */
+/**
+ * A result that is too large, or that does not fit the tool's outputSchema, becomes an error, so that no part of it is
+ * used.
+ */
 export function resultOf(
   answer: CallToolResult,
   outputSchema: JsonObject | null,
@@ -19,7 +22,7 @@ export function resultOf(
   const content = (answer.content ?? []) as ContentBlock[]
   const { structuredContent, _meta: meta } = answer
   const isError = answer.isError === true
-  const fault = isError ? null : promiseFault(outputSchema, structuredContent as Json | undefined)
+  const fault = isError ? null : outputFault(outputSchema, structuredContent as Json | undefined)
   if (fault) return errorResult('output_schema_violation', fault)
   const left = content.length - maxBlocks
   const note: ContentBlock[] =
@@ -32,10 +35,9 @@ export function resultOf(
   }
 }
 
-function promiseFault(outputSchema: JsonObject | null, value: Json | undefined): string | null {
+function outputFault(outputSchema: JsonObject | null, value: Json | undefined): string | null {
   if (!outputSchema) return null
-  if (value === undefined)
-    return "The tool's output has no structured content, which its outputSchema promises."
+  if (value === undefined) return 'The tool has an outputSchema, but its output has no structured content.'
   const schema = compileSchema(outputSchema)
   const issues = schema.ok ? schema.validate(value) : []
   if (issues.length === 0) return null
@@ -43,8 +45,8 @@ function promiseFault(outputSchema: JsonObject | null, value: Json | undefined):
   return `The tool's output does not fit its outputSchema: ${where}`
 }
 
-/** Faults of the way, not of the tool: for these it matters whether the call can have taken effect. */
-const ofTheWay = new Set<FaultCode>([
+/** Faults of the transport, not of the tool: for these the message says whether the call may have taken effect. */
+const transportFaults = new Set<FaultCode>([
   'connection_lost',
   'http_error',
   'invalid_response',
@@ -52,9 +54,9 @@ const ofTheWay = new Set<FaultCode>([
   'unreachable',
 ])
 
-/** A failure as a result. `sent` false: the upstream has surely not acted on the call. */
+/** A failure as a result. `sent` is false when the upstream certainly did not act on the call. */
 export function faultResult({ code, message, facts }: UpstreamFault, sent: boolean): ToolResult {
-  const effect = !ofTheWay.has(code)
+  const effect = !transportFaults.has(code)
     ? ''
     : sent
       ? ' The call may have taken effect.'
@@ -69,7 +71,7 @@ export function faultResult({ code, message, facts }: UpstreamFault, sent: boole
 
 const rpcDataLimits = { maxBytes: 8 * 1024, maxDepth: 10 }
 
-/** What a stranger said beside its error, when it is small. */
+/** The `data` of the upstream's JSON-RPC error, when it is small. Untrusted. */
 function rpcDataOf(data: unknown): JsonObject {
   return isJsonObject(data) && !jsonTooBig(data, rpcDataLimits) ? { rpcData: data } : {}
 }

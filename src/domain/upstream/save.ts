@@ -1,13 +1,14 @@
-/** Upstreams are saved and dropped with the tool that they belong to, in its own transaction. */
+/** Saves and deletes upstreams with the tool that they belong to, in its transaction. */
 import { eq, sql } from 'drizzle-orm'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { upstreamLogins, upstreams, upstreamTokens } from '../../store/db/tables/upstreams.ts'
 import type { UpstreamConfig } from './config.ts'
 
 /**
- * Writes the configuration, new or again; the same one again changes nothing. A changed one forgets status, verdict,
- * error, tokens and logins, is discovered at once, and makes every open connection one that nobody uses any more. The
- * list stays, marked as stale, while the URL is the same. Ring `{kind: 'work', table: 'upstreams'}` after the commit.
+ * Inserts or updates the configuration; an unchanged one writes nothing. A change resets status, protocol and error,
+ * refreshes the upstream at once, and retires every open connection. It deletes tokens and logins when the URL or
+ * `auth` changed. The catalog stays while the URL is the same. The caller publishes `{kind: 'work', table:
+ * 'upstreams'}` after the commit.
  */
 export async function saveUpstream(
   tx: Database,
@@ -15,18 +16,36 @@ export async function saveUpstream(
 ): Promise<void> {
   const changed = await query<{ version: number; sameAuth: boolean }>(
     tx,
-    sql`with old as (select config from upstreams where id = ${id})
+    sql`
+      with old as (
+        select config
+        from upstreams
+        where id = ${id}
+      )
       insert into upstreams as u (id, project_id, config, wake_at)
       values (${id}, ${projectId}, ${jsonb(config)}, now())
-      on conflict (id) do update set
-        config = excluded.config, config_version = u.config_version + 1, epoch = u.epoch + 1, wake_at = now(),
-        status = 'PENDING', verdict = null, verdict_at = null, error = null, failures = 0, retry_at = null,
+      on conflict (id) do update
+      set config = excluded.config,
+        config_version = u.config_version + 1,
+        epoch = u.epoch + 1,
+        wake_at = now(),
+        status = 'PENDING',
+        verdict = null,
+        verdict_at = null,
+        error = null,
+        failures = 0,
+        retry_at = null,
         catalog = case when u.config->>'url' = excluded.config->>'url' then u.catalog end,
         catalog_hash = case when u.config->>'url' = excluded.config->>'url' then u.catalog_hash end,
         updated_at = now()
       where u.config is distinct from excluded.config
-      returning config_version as version, coalesce((select old.config->>'url' = u.config->>'url'
-        and old.config->'auth' is not distinct from u.config->'auth' from old), false) as "sameAuth"`,
+      returning
+        config_version as version,
+        coalesce((
+          select old.config->>'url' = u.config->>'url'
+            and old.config->'auth' is not distinct from u.config->'auth'
+          from old
+        ), false) as "sameAuth"`,
   )
   if (changed[0] && changed[0].version > 1 && !changed[0].sameAuth) await forgetTokens(tx, id)
 }
@@ -37,13 +56,13 @@ export async function dropUpstream(tx: Database, id: string): Promise<void> {
   await tx.delete(upstreams).where(eq(upstreams.id, id))
 }
 
-/** Tokens were given for one address and one way to authorize. */
+/** Deletes tokens and logins: they belong to one URL and one way to authorize. */
 export async function forgetTokens(tx: Database, id: string): Promise<void> {
   await tx.delete(upstreamTokens).where(eq(upstreamTokens.upstreamId, id))
   await tx.delete(upstreamLogins).where(eq(upstreamLogins.upstreamId, id))
 }
 
-/** Has the upstream looked at again as soon as somebody can. Ring `work` after the commit. */
+/** Makes the upstream due for a refresh. The caller publishes `work` after the commit. */
 export async function wakeUpstream(db: Database, id: string): Promise<void> {
   await query(db, sql`update upstreams set wake_at = now() where id = ${id}`)
 }

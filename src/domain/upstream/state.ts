@@ -1,10 +1,10 @@
-/** Upstreams as they stand in the database: one statement for what is small, catalogs parsed once and kept. */
+/** Reads upstreams: small columns in one statement; catalogs are parsed once and cached in this process. */
 import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
 import { emptyCatalog, type Catalog } from './catalog.ts'
 import type { UpstreamConfig } from './config.ts'
 
-/** DEGRADED has a list that stands although the server does not answer; UNREACHABLE has never had one. */
+/** DEGRADED has a catalog although the server does not respond; UNREACHABLE has never had one. */
 export const upstreamStatuses = [
   'PENDING',
   'CONNECTED',
@@ -20,11 +20,11 @@ export type UpstreamTransport = 'streamable-http' | 'sse'
 export interface UpstreamState {
   id: string
   status: UpstreamStatus
-  /** When it answered last. */
+  /** When the server last responded. */
   lastSeenAt: Date | null
-  /** When its lists were read last. */
+  /** When its lists were last read. */
   refreshedAt: Date | null
-  /** What went wrong at the last look; null when it went well. */
+  /** The failure of the last refresh; null when it succeeded. */
   error: { code: string; message: string } | null
   /** Null before the first discovery. */
   catalogHash: string | null
@@ -32,29 +32,29 @@ export interface UpstreamState {
   transport: UpstreamTransport | null
 }
 
-/** How the server is spoken to, as it was found out. `discover` is the modern server's own description of itself. */
-export interface Verdict {
+/** The protocol that was negotiated with the server. `discover` is a modern server's `server/discover` result. */
+export interface NegotiatedProtocol {
   era: Era
   transport: UpstreamTransport
   discover?: unknown
 }
 
-/** Everything about an upstream but its catalog. */
+/** An upstream without its catalog. */
 export interface UpstreamRow {
   id: string
   projectId: string
   config: UpstreamConfig
   configVersion: number
   status: UpstreamStatus
-  /** Null also when it is older than a day: then it is found out again. */
-  verdict: Verdict | null
+  /** Null when it is older than a day: then it is negotiated again. */
+  protocol: NegotiatedProtocol | null
   era: Era | null
   transport: UpstreamTransport | null
   lastSeenMs: number | null
   refreshedMs: number | null
   error: { code: string; message: string } | null
   failures: number
-  /** Milliseconds until calls are let through again, by the database's clock; zero or less when they are. */
+  /** Milliseconds until calls are sent again, by the database's clock; zero or less when they are sent now. */
   closedForMs: number
   catalogHash: string | null
   listener: string | null
@@ -63,20 +63,30 @@ export interface UpstreamRow {
 const millis = (column: string) => sql.raw(`(extract(epoch from ${column}) * 1000)::float8`)
 
 /** The columns of an UpstreamRow, for a statement over `upstreams`. */
-export const rowColumns = sql`id, project_id as "projectId", config, config_version as "configVersion", status,
-  case when verdict_at > now() - interval '1 day' then verdict end as verdict,
-  verdict->>'era' as era, verdict->>'transport' as transport,
-  ${millis('last_seen_at')} as "lastSeenMs", ${millis('refreshed_at')} as "refreshedMs", error, failures,
+export const rowColumns = sql`
+  id,
+  project_id as "projectId",
+  config,
+  config_version as "configVersion",
+  status,
+  case when verdict_at > now() - interval '1 day' then verdict end as protocol,
+  verdict->>'era' as era,
+  verdict->>'transport' as transport,
+  ${millis('last_seen_at')} as "lastSeenMs",
+  ${millis('refreshed_at')} as "refreshedMs",
+  error,
+  failures,
   coalesce(${millis('retry_at')} - ${millis('now()')}, 0) as "closedForMs",
-  catalog_hash as "catalogHash", listener`
+  catalog_hash as "catalogHash",
+  listener`
 
-/** The rows of these ids, in no order. */
+/** Reads the rows with these ids, in no particular order. */
 export function loadRows(db: Database, ids: readonly string[]): Promise<UpstreamRow[]> {
   if (ids.length === 0) return Promise.resolve([])
   return query<UpstreamRow>(db, sql`select ${rowColumns} from upstreams where id in ${[...ids]}`)
 }
 
-/** A row as others may see it. */
+/** The public state of an upstream. */
 export function stateOf(row: UpstreamRow): UpstreamState {
   const { id, status, error, catalogHash, era, transport } = row
   return {
@@ -91,35 +101,35 @@ export function stateOf(row: UpstreamRow): UpstreamState {
   }
 }
 
-/** Parsed catalogs of this process by id and hash, the one unused for longest first. */
-const kept = new Map<string, { catalog: Catalog; bytes: number }>()
-let keptBytes = 0
-/** Bytes of JSON; the objects take some three times as much. */
-const maxKeptBytes = 64 * 1024 * 1024
+/** This process's cache of parsed catalogs by id and hash, least recently used first. */
+const cache = new Map<string, { catalog: Catalog; bytes: number }>()
+let cacheBytes = 0
+/** Bytes of JSON; the parsed objects take about three times as much. */
+const maxCacheBytes = 64 * 1024 * 1024
 
-function recall(id: string, hash: string): Catalog | null {
+function cachedCatalog(id: string, hash: string): Catalog | null {
   const key = `${id}@${hash}`
-  const known = kept.get(key)
+  const known = cache.get(key)
   if (!known) return null
-  kept.delete(key)
-  kept.set(key, known)
+  cache.delete(key)
+  cache.set(key, known)
   return known.catalog
 }
 
-/** Keeps a catalog for later readers of this process. Catalogs are shared: nobody may change one. */
-export function remember(id: string, catalog: Catalog, bytes: number): void {
+/** Caches a catalog for later readers of this process. Catalogs are shared and must not be changed. */
+export function cacheCatalog(id: string, catalog: Catalog, bytes: number): void {
   const key = `${id}@${catalog.hash}`
-  if (kept.has(key)) return
-  kept.set(key, { catalog, bytes })
-  keptBytes += bytes
-  for (const [oldest, { bytes: freed }] of kept) {
-    if (keptBytes <= maxKeptBytes || oldest === key) break
-    kept.delete(oldest)
-    keptBytes -= freed
+  if (cache.has(key)) return
+  cache.set(key, { catalog, bytes })
+  cacheBytes += bytes
+  for (const [oldest, { bytes: freed }] of cache) {
+    if (cacheBytes <= maxCacheBytes || oldest === key) break
+    cache.delete(oldest)
+    cacheBytes -= freed
   }
 }
 
-/** The catalogs of these rows; only those that this process does not know are read. Empty where there is none. */
+/** The catalogs of these rows, read from the database when they are not cached. An empty one where there is none. */
 export async function loadCatalogs(
   db: Database,
   rows: readonly Pick<UpstreamRow, 'id' | 'catalogHash'>[],
@@ -127,18 +137,22 @@ export async function loadCatalogs(
   const found = new Map<string, Catalog>()
   const missing: string[] = []
   for (const { id, catalogHash } of rows) {
-    const catalog = catalogHash === null ? emptyCatalog : recall(id, catalogHash)
+    const catalog = catalogHash === null ? emptyCatalog : cachedCatalog(id, catalogHash)
     if (catalog) found.set(id, catalog)
     else missing.push(id)
   }
   if (missing.length === 0) return found
   const texts = await query<{ id: string; catalog: string }>(
     db,
-    sql`select id, catalog from upstreams where id in ${missing} and catalog is not null`,
+    sql`
+      select id, catalog
+      from upstreams
+      where id in ${missing}
+        and catalog is not null`,
   )
   for (const { id, catalog: text } of texts) {
     const catalog = JSON.parse(text) as Catalog
-    remember(id, catalog, text.length)
+    cacheCatalog(id, catalog, text.length)
     found.set(id, catalog)
   }
   for (const id of missing) if (!found.has(id)) found.set(id, emptyCatalog)
@@ -146,8 +160,8 @@ export async function loadCatalogs(
 }
 
 /**
- * State and catalog of these upstreams, by id. Never waits for a server: a list that could not be read again stays, with
- * a status that says so. What does not exist is missing from the answer. Checks no permission.
+ * State and catalog of these upstreams, by id. Never waits for a server: a catalog that could not be refreshed is
+ * returned with a status that says so. Ids that do not exist are missing from the map. Checks no permission.
  */
 export async function loadUpstreams(
   db: Database,
@@ -158,7 +172,7 @@ export async function loadUpstreams(
   return new Map(
     rows.map((row) => {
       const catalog = catalogs.get(row.id)!
-      // Between the two reads a refresh may have written a newer list: the hash tells of the one that is given.
+      // A refresh may have written a newer catalog between the two reads: the hash must match the catalog returned.
       return [row.id, { ...stateOf(row), catalogHash: catalog.hash || null, catalog }]
     }),
   )

@@ -1,10 +1,10 @@
-/** The stream on which an older session is told things: whether a server has one, and whether it is lost. */
+/** Watches a legacy session's notification stream: whether the server has one, and whether its session is lost. */
 import { SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 
 /**
- * `fetch` sees whether the server ever opened the stream. `isLost` is true of an error that says that an open stream
- * cannot be had again, because its session is gone. A server that refuses the first one, with whatever status, just has
- * none.
+ * `fetch` notes whether the server ever opened the stream. `isLost` is true for an error that means an open stream
+ * cannot be reopened, because its session no longer exists. A server that refuses the first attempt, with any status,
+ * has no stream.
  */
 export function watchStream(fetch: typeof globalThis.fetch): {
   fetch: typeof globalThis.fetch

@@ -1,4 +1,4 @@
-/** Where an upstream is reached right now: its configuration with the secrets filled in. */
+/** Resolves where an upstream is reached now: its configuration with the secrets filled in. */
 import { hashJson } from '../../core/json.ts'
 import type { Services } from '../access/index.ts'
 import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
@@ -8,13 +8,13 @@ import { UpstreamFault } from './fault.ts'
 export interface Target {
   url: URL
   headers: Record<string, string>
-  /** The values of secrets in them. */
+  /** The secrets' values that the URL and the headers contain. */
   secrets: string[]
-  /** Tells targets apart: another value of a secret is another target. */
+  /** Identifies the target: it changes with the value of a secret. */
   key: string
 }
 
-/** Throws an UpstreamFault when a secret is missing, names other hosts, or fits in no URL or header. */
+/** Throws an UpstreamFault when a secret is missing, allows only other hosts, or does not fit in a URL or header. */
 export async function targetOf(
   services: Services,
   projectId: string,
@@ -37,12 +37,15 @@ export async function targetOf(
   }
   const address = fill(config.url)
   if (!URL.canParse(address) || new URL(address).origin !== new URL(withStandIns).origin)
-    throw new UpstreamFault('invalid_configuration', 'The URL is not valid with its secrets filled in.')
+    throw new UpstreamFault('invalid_configuration', 'The URL is not valid once its secrets are filled in.')
   const headers: Record<string, string> = {}
   for (const [name, template] of Object.entries(config.headers)) {
     headers[name] = fill(template)
     if (/[^\t\x20-\x7e]/.test(headers[name]))
-      throw new UpstreamFault('invalid_configuration', `The header ${name} holds what no header may hold.`)
+      throw new UpstreamFault(
+        'invalid_configuration',
+        `The header ${name} contains characters that no header may contain.`,
+      )
   }
   return { url: new URL(address), headers, secrets: [...values.values()], key: hashJson([address, headers]) }
 }

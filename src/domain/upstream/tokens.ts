@@ -1,50 +1,55 @@
-/** The tokens of an upstream: sealed in the database, renewed by one replica at a time. */
+/** The tokens of an upstream: encrypted in the database, renewed by one replica at a time. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
+import { upstreamTokens } from '../../store/db/tables/upstreams.ts'
+import { assignments, type Values } from '../../store/db/write.ts'
 import type { Services } from '../access/index.ts'
 import { seal, unseal } from '../secrets/index.ts'
 import { UpstreamFault } from './fault.ts'
 
-/** Tokens with the issuer that gave them: they are shown to no other. */
+/** Tokens with the issuer that issued them: they are sent to no other. */
 export type IssuedTokens = OAuthTokens & { issuer?: string }
 export type IssuedClient = OAuthClientInformationMixed & { issuer?: string }
 
-export interface Kept {
+export interface StoredTokens {
   tokens: IssuedTokens | null
-  /** What we are registered as. */
+  /** The client registration at the authorization server. */
   client: IssuedClient | null
-  /** Scopes that calls wanted and the tokens do not have: the next login asks for them too. */
+  /** Scopes that calls required and the tokens lack: the next login requests them too. */
   wanted: string[]
   metadataUrl: string | null
   /** Rises whenever the tokens change. */
   version: number
-  /** Milliseconds until the access token ends; null when the server did not say. */
+  /** Milliseconds until the access token expires; null when the server did not say. */
   leftMs: number | null
-  /** Milliseconds since the tokens came. */
+  /** Milliseconds since the tokens were stored. */
   ageMs: number
 }
 
-/** What is changed; what is left out stays. */
-export type Change = Partial<Pick<Kept, 'tokens' | 'client' | 'wanted' | 'metadataUrl'>>
+/** The fields to change; absent ones keep their value. */
+export type StoredChange = Partial<Pick<StoredTokens, 'tokens' | 'client' | 'wanted' | 'metadataUrl'>>
 
-/** Where tokens are kept: in the database, or for a trial in memory. */
-export interface Keeper {
-  read(): Promise<Kept>
-  /** Writes at once. Tokens that change raise the version. */
-  save(change: Change): Promise<void>
+/** Stores tokens: in the database, or in memory for a trial. */
+export interface TokenStore {
+  read(): Promise<StoredTokens>
+  /** Writes at once. A change of the tokens raises the version. */
+  save(change: StoredChange): Promise<void>
   /**
-   * Has `work` run by nobody else at the same time, unless the version is no longer `seen`: then somebody else has done
-   * it, and nothing runs. `save` of a keeper that lost its turn writes nothing.
+   * Runs `work` while no other process does, unless the version is no longer `seen`: then another process has done it
+   * and nothing runs. The `save` given to `work` writes nothing once another process has taken over.
    */
-  inTurn(seen: number, work: (kept: Kept, save: Keeper['save']) => Promise<void>): Promise<void>
+  exclusively(
+    seen: number,
+    work: (stored: StoredTokens, save: TokenStore['save']) => Promise<void>,
+  ): Promise<void>
 }
 
-/** Whoever asks for tokens has this long, in milliseconds; a process that died does not stop the others for longer. */
-const turnMs = 25_000
-const lookAgainMs = 50
-const nothing: Kept = {
+/** Time limit of one renewal, in milliseconds; a process that died blocks the others no longer than this. */
+const renewalMs = 25_000
+const pollMs = 50
+const nothing: StoredTokens = {
   tokens: null,
   client: null,
   wanted: [],
@@ -73,8 +78,8 @@ const columns = sql`sealed, client, metadata_url as "metadataUrl", version,
   (extract(epoch from now() - updated_at) * 1000)::float8 as "ageMs"`
 
 /**
- * Seals every upstream's tokens anew under another master key, in the caller's transaction; answers how many there were.
- * Logins under way are forgotten: people begin them again.
+ * Encrypts the tokens of all upstreams under another master key, in the caller's transaction. Returns how many there
+ * were. Deletes open logins: people start them again.
  */
 export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Promise<number> {
   await query(tx, sql`delete from upstream_logins`)
@@ -87,7 +92,10 @@ export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Prom
       text === null ? null : seal(to, unseal(from, text, contextOf(id)), contextOf(id))
     await query(
       tx,
-      sql`update upstream_tokens set sealed = ${anew(sealed)}::text, client = ${anew(client)}::text
+      sql`
+        update upstream_tokens
+        set sealed = ${anew(sealed)}::text,
+          client = ${anew(client)}::text
         where upstream_id = ${id}`,
     )
   }
@@ -98,11 +106,11 @@ function contextOf(id: string): string {
   return `upstream/${id}`
 }
 
-/** The keeper of a saved upstream. */
-export function databaseKeeper(services: Services, id: string, projectId: string): Keeper {
+/** Stores the tokens of a saved upstream. */
+export function databaseTokenStore(services: Services, id: string, projectId: string): TokenStore {
   const { db, masterKey } = services
   const context = contextOf(id)
-  const open = (row: TokenRow): Kept => ({
+  const open = (row: TokenRow): StoredTokens => ({
     ...nothing,
     ...(row.sealed ? (JSON.parse(unseal(masterKey, row.sealed, context)) as Sealed) : {}),
     client: row.client ? (JSON.parse(unseal(masterKey, row.client, context)) as IssuedClient) : null,
@@ -111,25 +119,30 @@ export function databaseKeeper(services: Services, id: string, projectId: string
     leftMs: row.leftMs,
     ageMs: row.ageMs,
   })
-  const read = async (): Promise<Kept> => {
+  const read = async (): Promise<StoredTokens> => {
     const [row] = await query<TokenRow>(
       db,
       sql`select ${columns} from upstream_tokens where upstream_id = ${id}`,
     )
     return row ? open(row) : nothing
   }
-  const save = async (change: Change, asker: number | null): Promise<void> => {
-    const kept = await read()
-    const { tokens, wanted, client, metadataUrl } = { ...kept, ...change }
+  const save = async (change: StoredChange, asker: number | null): Promise<void> => {
+    const stored = await read()
+    const { tokens, wanted, client, metadataUrl } = { ...stored, ...change }
     const sealed = seal(masterKey, JSON.stringify({ tokens, wanted } satisfies Sealed), context)
-    const given = 'tokens' in change
-    const lifeMs = given && tokens?.expires_in !== undefined ? tokens.expires_in * 1000 : null
+    const values: Values<typeof upstreamTokens> = {
+      sealed,
+      metadataUrl,
+      client: client ? seal(masterKey, JSON.stringify(client), context) : null,
+      ...('tokens' in change ? renewed(tokens) : {}),
+    }
     await query(
       db,
-      sql`update upstream_tokens set sealed = ${sealed}, metadata_url = ${metadataUrl},
-        client = ${client ? seal(masterKey, JSON.stringify(client), context) : null}
-        ${given ? sql`, version = version + 1, updated_at = now(), expires_at = ${lifeMs === null ? sql`null` : nowPlus(lifeMs)}` : sql``}
-        where upstream_id = ${id} ${asker === null ? sql`` : sql`and asker = ${asker}`}`,
+      sql`
+        update upstream_tokens
+        set ${assignments(upstreamTokens, values)}
+        where upstream_id = ${id}
+          ${asker === null ? sql`` : sql`and asker = ${asker}`}`,
     )
   }
   return {
@@ -138,40 +151,57 @@ export function databaseKeeper(services: Services, id: string, projectId: string
       await ensureRow(db, id, projectId)
       await save(change, null)
     },
-    async inTurn(seen, work) {
+    async exclusively(seen, work) {
       await ensureRow(db, id, projectId)
-      const taken = await takeTurn(db, id, seen)
+      const taken = await takeLock(db, id, seen)
       if (!taken) return
       try {
         await work(open(taken), (change) => save(change, taken.asker))
       } finally {
-        await query(
-          db,
-          sql`update upstream_tokens set asked_until = null where upstream_id = ${id} and asker = ${taken.asker}`,
-        )
+        await releaseLock(db, id, taken.asker)
       }
     },
+  }
+}
+
+/** The columns that change with the tokens; the server may not say when they expire. */
+function renewed(tokens: IssuedTokens | null): Values<typeof upstreamTokens> {
+  const seconds = tokens?.expires_in
+  return {
+    version: sql`version + 1`,
+    updatedAt: sql`now()`,
+    expiresAt: seconds === undefined ? null : nowPlus(seconds * 1000),
   }
 }
 
 async function ensureRow(db: Database, id: string, projectId: string): Promise<void> {
   await query(
     db,
-    sql`insert into upstream_tokens (upstream_id, project_id) values (${id}, ${projectId}) on conflict do nothing`,
+    sql`
+      insert into upstream_tokens (upstream_id, project_id)
+      values (${id}, ${projectId})
+      on conflict do nothing`,
   )
 }
 
-/** Waits for the turn; null when the tokens changed meanwhile. No lock is held while somebody asks over the network. */
-async function takeTurn(
+/**
+ * Waits until no other process renews; null when the tokens changed meanwhile. Holds no lock during network requests.
+ */
+async function takeLock(
   db: Database,
   id: string,
   seen: number,
 ): Promise<(TokenRow & { asker: number }) | null> {
-  for (const until = Date.now() + turnMs; Date.now() < until;) {
+  for (const until = Date.now() + renewalMs; Date.now() < until;) {
     const [taken] = await query<TokenRow & { asker: number }>(
       db,
-      sql`update upstream_tokens set asker = asker + 1, asked_until = ${nowPlus(turnMs)}
-        where upstream_id = ${id} and version = ${seen} and (asked_until is null or asked_until < now())
+      sql`
+        update upstream_tokens
+        set asker = asker + 1,
+          asked_until = ${nowPlus(renewalMs)}
+        where upstream_id = ${id}
+          and version = ${seen}
+          and (asked_until is null or asked_until < now())
         returning asker, ${columns}`,
     )
     if (taken) return taken
@@ -180,25 +210,36 @@ async function takeTurn(
       sql`select version from upstream_tokens where upstream_id = ${id}`,
     )
     if (now?.version !== seen) return null
-    await pause(lookAgainMs)
+    await pause(pollMs)
   }
   throw new UpstreamFault('timeout', 'The authorization server did not answer in time.')
 }
 
-/** For a trial of a configuration that is not saved: nothing outlives it. */
-export function memoryKeeper(): Keeper {
-  let kept = nothing
-  const save = async (change: Change) => {
+async function releaseLock(db: Database, id: string, asker: number): Promise<void> {
+  await query(
+    db,
+    sql`
+      update upstream_tokens
+      set asked_until = null
+      where upstream_id = ${id}
+        and asker = ${asker}`,
+  )
+}
+
+/** Stores the tokens of a trial in memory. */
+export function memoryTokenStore(): TokenStore {
+  let stored = nothing
+  const save = async (change: StoredChange) => {
     const given = 'tokens' in change
-    kept = {
-      ...kept,
+    stored = {
+      ...stored,
       ...change,
-      ...(given ? { version: kept.version + 1, leftMs: null, ageMs: 0 } : {}),
+      ...(given ? { version: stored.version + 1, leftMs: null, ageMs: 0 } : {}),
     }
   }
   return {
-    read: async () => kept,
+    read: async () => stored,
     save,
-    inTurn: (seen, work) => (kept.version === seen ? work(kept, save) : Promise.resolve()),
+    exclusively: (seen, work) => (stored.version === seen ? work(stored, save) : Promise.resolve()),
   }
 }

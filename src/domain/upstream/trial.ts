@@ -1,4 +1,4 @@
-/** Tries a configuration before it is saved. Writes nothing. */
+/** Tests a configuration before it is saved. Writes nothing. */
 import { newId } from '../../core/ids.ts'
 import type { Services } from '../access/index.ts'
 import { authFor } from './auth.ts'
@@ -9,7 +9,7 @@ import { faultOf } from './fault.ts'
 import { openLink } from './link.ts'
 import type { Era, UpstreamStatus, UpstreamTransport } from './state.ts'
 import { targetOf } from './target.ts'
-import { memoryKeeper } from './tokens.ts'
+import { memoryTokenStore } from './tokens.ts'
 
 export interface Trial {
   ok: boolean
@@ -17,15 +17,15 @@ export interface Trial {
   era: Era | null
   transport: UpstreamTransport | null
   server: { name: string; version: string } | null
-  /** Names of its tools, sorted; at most 1000. */
+  /** Names of the server's tools, sorted; at most 1000. */
   tools: string[]
   error: { code: string; message: string } | null
 }
 
-/** Time for the whole trial, in milliseconds. */
+/** Limit for the whole trial, in milliseconds. */
 const trialMs = 20_000
 
-/** Connects, lists and closes. Never throws for a server; tokens that it needs are asked for and forgotten. */
+/** Connects, lists and closes. A failure of the server is returned, not thrown; tokens it requires are not stored. */
 export async function testUpstream(
   services: Services,
   projectId: string,
@@ -35,8 +35,8 @@ export async function testUpstream(
   const nothing = { era: null, transport: null, server: null, tools: [] }
   try {
     const target = await targetOf(services, projectId, config)
-    const auth = authFor(services, { id: newId('tool'), projectId, config }, target, memoryKeeper())
-    const link = await openLink(services, target, { verdict: null, auth, timeoutMs: trialMs, signal: limit })
+    const auth = authFor(services, { id: newId('tool'), projectId, config }, target, memoryTokenStore())
+    const link = await openLink(services, target, { protocol: null, auth, timeoutMs: trialMs, signal: limit })
     try {
       const { catalog } = await discoverOver(link, emptyCatalog, limit)
       const { era, transport } = link

@@ -1,4 +1,4 @@
-/** Resources of upstreams that clients watch: one connection to each upstream, however many clients and resources. */
+/** Resource subscriptions: one connection to each upstream, however many clients and resources are watched. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { ProtocolError, type McpSubscription } from '@modelcontextprotocol/client'
 import { onAbort } from '../../core/abort.ts'
@@ -10,31 +10,32 @@ import { loadRows } from './state.ts'
 
 export interface ResourceWatches {
   /**
-   * Calls back with a URI, the resource's own or one below it, whenever the upstream says that it has changed. Once at
-   * the beginning, and once after each gap in the connection: what changed before was not heard. An upstream that cannot
-   * be reached is tried again, more slowly each time. The answer ends it. Checks no permission.
+   * Calls `updated` with a URI, the resource's own or one below it, whenever the upstream reports it as updated. Also
+   * calls it once at the beginning and once after each gap in the connection, because updates before that were not
+   * received. An unreachable upstream is tried again at growing intervals. Returns a function that ends the watch.
+   * Checks no permission.
    */
   watch(upstreamId: string, uri: string, updated: (uri: string) => void): () => void
   close(): void
 }
 
-/** Resources of one upstream that this process watches; more are not told. */
+/** The most resources of one upstream that this process watches; updates of further ones are not reported. */
 const maxUris = 1000
-/** How often it is checked that the upstream is still configured as it was, in milliseconds. */
+/** How often the configuration is checked for changes, in milliseconds. */
 const tidyMs = 30_000
-/** Before the upstream is tried again, twice as long each time, unless it was heard for long. Milliseconds. */
+/** Pause before the upstream is tried again; it doubles each time, unless the connection lasted long. Milliseconds. */
 const firstPauseMs = 250
 const longestPauseMs = 60_000
 const requestMs = 10_000
 
-/** One upstream: who wants to hear what, and the way to tell that this has become something else. */
+/** One upstream: its listeners by URI, and a signal for changes of that map. */
 interface Watched {
   listeners: Map<string, Set<(uri: string) => void>>
   stop: AbortController
-  /** Wakes whoever waits in `news`. */
+  /** Resolves the promise of `nextChange`. */
   changed(): void
-  /** Resolves when the resources are others, or the watch is over. */
-  news(): Promise<void>
+  /** Resolves when the set of watched resources changes, or the watch ends. */
+  nextChange(): Promise<void>
 }
 
 export function createResourceWatches(services: Services): ResourceWatches {
@@ -55,10 +56,13 @@ export function createResourceWatches(services: Services): ResourceWatches {
       const watched = open.get(id) ?? begin(id)
       const { listeners } = watched
       let over = false
-      const listener = calmed((changed) => over || updated(changed))
+      const listener = throttled((changed) => over || updated(changed))
       const known = listeners.get(uri)
       if (!known && listeners.size >= maxUris) {
-        services.log.warn({ id, maxUris }, 'too many resources of an upstream are watched; one more is not')
+        services.log.warn(
+          { id, maxUris },
+          'an upstream has too many watched resources; one more is not watched',
+        )
         return () => {}
       }
       if (known) {
@@ -93,7 +97,7 @@ function newWatched(): Watched {
       wake()
       next = new Promise<void>((resolve) => (wake = resolve))
     },
-    news: () => next,
+    nextChange: () => next,
   }
 }
 
@@ -103,7 +107,7 @@ async function keepWatching(services: Services, id: string, watched: Watched): P
   while (!signal.aborted) {
     const since = Date.now()
     await watchOnce(services, id, watched).catch((error: unknown) =>
-      services.log.debug({ err: error, id }, 'resources of an upstream cannot be watched; it is tried again'),
+      services.log.debug({ err: error, id }, 'could not watch resources of an upstream; it is tried again'),
     )
     if (Date.now() - since > longestPauseMs) pauseMs = firstPauseMs
     await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {})
@@ -111,25 +115,25 @@ async function keepWatching(services: Services, id: string, watched: Watched): P
   }
 }
 
-/** Until the connection, the configuration or the watch is no more. */
+/** Returns when the connection, the configuration or the watch has ended. */
 async function watchOnce(services: Services, id: string, watched: Watched): Promise<void> {
   const [row] = await loadRows(services.db, [id])
   if (!row || row.closedForMs > 0) return
-  const lease = await borrowLink(services, row, row.verdict)
-  const link = lease.thing
+  const lease = await borrowLink(services, row, row.protocol)
+  const link = lease.resource
   const down = new AbortController()
   link.onDown(() => down.abort())
-  const unsubscribe = link.onUpdated((uri) => tell(watched, uri))
+  const unsubscribe = link.onUpdated((uri) => notifyListeners(watched, uri))
   const subscriber = (link.era === 'modern' ? overListen : overSession)(link, watched)
   const over = Promise.race([ended(watched.stop.signal), ended(down.signal), subscriber.lost])
   const ends = over.then(() => 'over' as const)
   try {
     for (;;) {
-      const news = watched.news()
+      const nextChange = watched.nextChange()
       await subscriber.follow()
-      const heard = await Promise.race([ends, news, pause(tidyMs, 'tidy' as const, { ref: false })])
-      if (heard === 'over' || watched.stop.signal.aborted) return
-      if (heard !== 'tidy') continue
+      const woken = await Promise.race([ends, nextChange, pause(tidyMs, 'tidy' as const, { ref: false })])
+      if (woken === 'over' || watched.stop.signal.aborted) return
+      if (woken !== 'tidy') continue
       const [now] = await loadRows(services.db, [id])
       if (now?.configVersion !== row.configVersion) return
     }
@@ -143,16 +147,16 @@ async function watchOnce(services: Services, id: string, watched: Watched): Prom
   }
 }
 
-/** How the upstream is told what we want to hear. */
+/** Subscribes to resources, in the way of the connection's protocol. */
 interface Subscriber {
-  /** Makes it what is watched now, and tells those that begin. */
+  /** Subscribes to what is watched now, and calls the new listeners once. */
   follow(): Promise<void>
-  /** Resolves when nothing is heard any more although the connection stands. */
+  /** Resolves when the subscription ends although the connection is open. */
   lost: Promise<void>
   stop(): void
 }
 
-/** In a session of the old era each resource is subscribed to by itself. */
+/** A legacy session has one subscription for each resource. */
 function overSession({ client }: Link, watched: Watched): Subscriber {
   const options = { timeout: requestMs, signal: watched.stop.signal }
   const known = new Set<string>()
@@ -160,11 +164,11 @@ function overSession({ client }: Link, watched: Watched): Subscriber {
     async follow() {
       for (const uri of watched.listeners.keys()) {
         if (known.has(uri)) continue
-        // One that the server refuses is tried again with the next change, and stops none of the others.
+        // A refused subscription is tried again with the next change, and does not stop the others.
         const refused = await client.subscribeResource({ uri }, options).then(() => false, refusal)
         if (refused) continue
         known.add(uri)
-        tell(watched, uri)
+        notifyListeners(watched, uri)
       }
       for (const uri of known) {
         if (watched.listeners.has(uri)) continue
@@ -180,39 +184,39 @@ function overSession({ client }: Link, watched: Watched): Subscriber {
   }
 }
 
-/** In the newer protocol one stream hears of all; another list of resources is another stream. */
+/** In MCP 2026-07-28 one stream covers all resources; another list of resources needs another stream. */
 function overListen({ client }: Link, watched: Watched): Subscriber {
   let stream: McpSubscription | null = null
-  let heard = new Set<string>()
-  let lose = () => {}
-  const lost = new Promise<void>((resolve) => (lose = resolve))
+  let subscribed = new Set<string>()
+  let markLost = () => {}
+  const lost = new Promise<void>((resolve) => (markLost = resolve))
   return {
     async follow() {
       const wanted = new Set(watched.listeners.keys())
-      const begins = [...wanted].filter((uri) => !heard.has(uri))
-      if (wanted.size === 0 || (begins.length === 0 && wanted.size === heard.size)) return
+      const begins = [...wanted].filter((uri) => !subscribed.has(uri))
+      if (wanted.size === 0 || (begins.length === 0 && wanted.size === subscribed.size)) return
       const options = { timeout: requestMs, signal: watched.stop.signal }
       const next = await client.listen({ resourceSubscriptions: [...wanted] }, options)
       const older = stream
       stream = next
-      heard = wanted
+      subscribed = wanted
       void older?.close().catch(() => {})
-      // That of an older stream was our own wish.
-      void next.closed.then(() => stream === next && lose())
-      for (const uri of begins) tell(watched, uri)
+      // Ignore the close of the previous stream: this function closed it.
+      void next.closed.then(() => stream === next && markLost())
+      for (const uri of begins) notifyListeners(watched, uri)
     },
     lost,
     stop: () => void stream?.close().catch(() => {}),
   }
 }
 
-/** However often an upstream says that something has changed, it is told so often at most. Milliseconds. */
+/** The shortest interval between two reports about the same resource. Milliseconds. */
 const everyMs = 100
 
-/** The first word on a resource is told at once; those that come too soon after it are told as one, when its time has come. */
-function calmed(updated: (uri: string) => unknown): (uri: string) => void {
+/** Limits calls for each URI: the first passes at once; later ones within `everyMs` pass as one call at its end. */
+function throttled(updated: (uri: string) => unknown): (uri: string) => void {
   const waiting = new Map<string, { again: boolean }>()
-  const tellOne = (uri: string): void => {
+  const call = (uri: string): void => {
     const known = waiting.get(uri)
     if (known) return void (known.again = true)
     updated(uri)
@@ -220,21 +224,21 @@ function calmed(updated: (uri: string) => unknown): (uri: string) => void {
     waiting.set(uri, one)
     const due = () => {
       waiting.delete(uri)
-      if (one.again) tellOne(uri)
+      if (one.again) call(uri)
     }
     setTimeout(due, everyMs).unref()
   }
-  return tellOne
+  return call
 }
 
-/** True when the server itself says no; what else goes wrong is thrown. */
+/** True when the server itself refuses; rethrows any other error. */
 function refusal(error: unknown): true {
   if (error instanceof ProtocolError) return true
   throw error
 }
 
-/** A server may name a resource below the one that was subscribed to. */
-function tell({ listeners }: Watched, uri: string): void {
+/** A server may report a resource below the one that was subscribed to. */
+function notifyListeners({ listeners }: Watched, uri: string): void {
   for (const [watchedUri, all] of listeners) {
     const below = watchedUri.endsWith('/') ? watchedUri : `${watchedUri}/`
     if (uri === watchedUri || uri.startsWith(below)) for (const listener of all) listener(uri)

@@ -1,109 +1,122 @@
 /**
- * The fetch that upstreams are spoken to with: the guarded one of the house, with a limit on every message, and with
- * eyes: what a call sent, and whether the stream that should bring its answer has ended without one.
+ * The fetch for requests to upstreams: the guarded fetch with a size limit for each message. It also tracks, for one
+ * call, whether it was sent, and whether the stream that should carry its response ended without one.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { onAbort } from '../../core/abort.ts'
 import { EgressError, type Egress } from '../egress/index.ts'
 
-/** What is seen of one call's exchanges. */
-export interface Sight {
-  /** False only when the other side has surely not acted on the call: nothing left, or everything was refused (4xx). */
+/** What is known about the delivery of one call. */
+export interface Delivery {
+  /**
+   * False only when the upstream certainly did not act on the call: nothing was sent, or every request was refused
+   * (4xx).
+   */
   mayHaveRun: boolean
-  /** Asked before anything of the call leaves; with false nothing does. */
+  /** Called before anything of the call is sent; nothing is sent when it returns false. */
   mayStart?: (() => boolean) | undefined
 }
 
-interface Watch {
-  sight: Sight
-  /** Ends what is left of the call's exchanges. */
-  over: AbortSignal
-  began(): void
-  /** The stream that should bring the answer is gone. With `resumable` the transport may still fetch the rest. */
-  gone(resumable: boolean, reason: Error): void
+interface Tracker {
+  delivery: Delivery
+  /** Aborts requests of the call that are still open. */
+  finished: AbortSignal
+  requestStarted(): void
+  /** The stream that should carry the response ended. With `resumable` the transport may still fetch the rest. */
+  streamEnded(resumable: boolean, reason: Error): void
 }
 
-const watching = new AsyncLocalStorage<Watch | null>()
+const currentTracker = new AsyncLocalStorage<Tracker | null>()
 
-/** An answer may still be on its way through our own pipes when its stream has ended, in milliseconds. */
-const lastWordsMs = 300
-/** How long a stream with event ids may stay away before the call is given up, in milliseconds. */
+/** Time for a response that was received before its stream ended to reach the caller, in milliseconds. */
+const drainMs = 300
+/** Time for a stream with event ids to resume before the call fails, in milliseconds. */
 const resumeMs = 10_000
-/** What is left of a call's exchanges is cut off so long after it is over: the word of its end must still get out. */
-const leftOverMs = 1000
+/**
+ * Delay before open requests of a finished call are aborted, so that its cancellation notice is still sent.
+ * Milliseconds.
+ */
+const abortDelayMs = 1000
 
 /**
- * Runs one call and writes into `sight` what it does on the wire. The signal given to `work` fires when the caller gives
- * up, and when the stream of the answer is lost. Exchanges that are still open when the work is done are ended.
+ * Runs one call and records its delivery in `delivery`. The signal given to `work` fires when the caller aborts, and
+ * when the stream of the response is lost. Requests that are still open when the call ends are aborted.
  */
-export async function watched<Result>(
+export async function trackDelivery<Result>(
   caller: AbortSignal | null,
   work: (signal: AbortSignal) => Promise<Result>,
-  sight: Sight = { mayHaveRun: false },
+  delivery: Delivery = { mayHaveRun: false },
 ): Promise<Result> {
   const stop = new AbortController()
-  const over = new AbortController()
+  const finished = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let lost: Error | null = null
-  const watch: Watch = {
-    sight,
-    over: over.signal,
-    began: () => clearTimeout(timer),
-    gone(resumable, reason) {
-      if (over.signal.aborted) return
+  const tracker: Tracker = {
+    delivery,
+    finished: finished.signal,
+    requestStarted: () => clearTimeout(timer),
+    streamEnded(resumable, reason) {
+      if (finished.signal.aborted) return
       clearTimeout(timer)
       timer = setTimeout(
         () => {
           lost = reason
           stop.abort(reason)
         },
-        resumable ? resumeMs : lastWordsMs,
+        resumable ? resumeMs : drainMs,
       )
     },
   }
   const forget = onAbort(caller, () => stop.abort(new EgressError('ABORTED', 'The caller gave up.', true)))
   try {
-    return await watching.run(watch, () => work(stop.signal))
+    return await currentTracker.run(tracker, () => work(stop.signal))
   } catch (error) {
     throw lost ?? (caller?.aborted ? stop.signal.reason : error)
   } finally {
     clearTimeout(timer)
     forget()
-    setTimeout(() => over.abort(), leftOverMs).unref()
+    setTimeout(() => finished.abort(), abortDelayMs).unref()
   }
 }
 
-/** Runs what outlives the call that happens to cause it, as a connection that others will use, unseen by that call. */
-export function unwatched<Result>(work: () => Promise<Result>): Promise<Result> {
-  return watching.run(null, work)
+/**
+ * Runs work that outlives the call that starts it, such as opening a shared connection, without tracking it for that
+ * call.
+ */
+export function untracked<Result>(work: () => Promise<Result>): Promise<Result> {
+  return currentTracker.run(null, work)
 }
 
-/** A message larger than `maxBytes` fails with TOO_LARGE while it is read; a stream may go on for ever. */
+/** A message larger than `maxBytes` fails with TOO_LARGE while it is read; the length of a stream is not limited. */
 export function wireFetch(egress: Egress, maxBytes: number): typeof globalThis.fetch {
   return async (input, init) => {
-    const watch = watching.getStore() ?? null
+    const tracker = currentTracker.getStore() ?? null
     const isPost = init?.method === 'POST'
-    watch?.began()
-    const signals = [init?.signal, watch?.over].filter((signal) => signal !== undefined && signal !== null)
+    tracker?.requestStarted()
+    const signals = [init?.signal, tracker?.finished].filter(
+      (signal) => signal !== undefined && signal !== null,
+    )
     const signal = signals.length > 1 ? AbortSignal.any(signals) : (signals[0] ?? null)
     let response: Response
     try {
-      const mayStart = isPost && watch?.sight.mayHaveRun === false ? watch.sight.mayStart : undefined
+      const mayStart =
+        isPost && tracker?.delivery.mayHaveRun === false ? tracker.delivery.mayStart : undefined
       response = await egress.fetch(input, { ...init, signal, mayStart })
     } catch (error) {
       const sent = !(error instanceof EgressError) || error.sent
-      if (watch && isPost && sent) watch.sight.mayHaveRun = true
-      if (!isPost) watch?.gone(true, error as Error)
+      if (tracker && isPost && sent) tracker.delivery.mayHaveRun = true
+      if (!isPost) tracker?.streamEnded(true, error as Error)
       throw error
     }
-    // A request that was refused (4xx) or sent elsewhere (3xx) was not acted on; by a 408 a proxy says it gave up waiting.
+    // A refused (4xx) or redirected (3xx) request was not acted on; a 408 may come from a proxy that stopped waiting.
     const { status } = response
-    if (watch && isPost && (status < 300 || status >= 500 || status === 408)) watch.sight.mayHaveRun = true
-    return bounded(response, maxBytes, watch)
+    if (tracker && isPost && (status < 300 || status >= 500 || status === 408))
+      tracker.delivery.mayHaveRun = true
+    return bounded(response, maxBytes, tracker)
   }
 }
 
-function bounded(response: Response, maxBytes: number, watch: Watch | null): Response {
+function bounded(response: Response, maxBytes: number, tracker: Tracker | null): Response {
   if (!response.body) return response
   const isStream = (response.headers.get('content-type') ?? '').startsWith('text/event-stream')
   let size = 0
@@ -112,7 +125,7 @@ function bounded(response: Response, maxBytes: number, watch: Watch | null): Res
     transform(chunk, controller) {
       const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
       if (isStream) resumable ||= bytes.includes('\nid:') || bytes.subarray(0, 3).equals(idField)
-      // An empty line ends an event: what follows is another message.
+      // An empty line ends an event: what follows is the next message.
       const end = isStream ? Math.max(bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n')) : -1
       size = end < 0 ? size + bytes.length : bytes.length - end
       if (size > maxBytes) controller.error(tooLarge(maxBytes))
@@ -120,10 +133,10 @@ function bounded(response: Response, maxBytes: number, watch: Watch | null): Res
     },
   })
   const ended = (error?: unknown) => {
-    if (!watch || !isStream) return
+    if (!tracker || !isStream) return
     const large = error instanceof EgressError && error.code === 'TOO_LARGE'
     const reason = large ? error : new EgressError('NETWORK', 'The stream of the answer ended early.', true)
-    watch.gone(resumable && !large, reason)
+    tracker.streamEnded(resumable && !large, reason)
   }
   response.body.pipeTo(counted.writable).then(() => ended(), ended)
   const { status, statusText, headers } = response

@@ -1,4 +1,4 @@
-/** The worker of upstreams: looks at each when its time has come, in whichever process is free. */
+/** The worker that refreshes upstreams when they are due, in whichever process claims them. */
 import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
 import { claim } from '../../store/work/work.ts'
@@ -6,12 +6,14 @@ import { startWorker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
 import { setFollower } from './follower.ts'
 import { createFollower } from './listen.ts'
-import { look } from './refresh.ts'
+import { refreshHeld } from './refresh.ts'
 
-/** Upstreams that are looked at at once. */
+/** Upstreams refreshed at the same time. */
 const slots = 8
 
-/** Refreshes upstreams in the background and follows what they tell. `stop` waits a moment for looks under way. */
+/**
+ * Refreshes upstreams in the background and listens to their changes. `stop` waits up to 2 s for refreshes in flight.
+ */
 export function startUpstreams(
   services: Services,
   options: { sweepMs: number },
@@ -27,25 +29,30 @@ export function startUpstreams(
     leases: services.heartbeat.of('upstreams'),
     sweepMs: options.sweepMs,
     claim: (limits) => claim(services.leaseDb, 'upstreams', leaseMs, limits),
-    run: (held, { signal }) => look(services, held, signal),
+    run: (held, { signal }) => refreshHeld(services, held, signal),
     onError: (error, id) =>
-      services.log.error({ err: error, id }, 'an upstream could not be looked at; it is taken up again'),
+      services.log.error({ err: error, id }, 'could not refresh an upstream; it is claimed again later'),
   })
   return {
     async stop(graceMs) {
       setFollower(services, null)
       follower.stop()
       await worker.stop(Math.min(graceMs, 2000))
-      await giveUp(services, follower.name)
+      await releaseUpstreams(services, follower.name)
     },
   }
 }
 
-/** Another process looks at what this one followed, and follows it from then on. */
-async function giveUp(services: Services, listener: string): Promise<void> {
+/** Makes the upstreams of this process's follower due, so that another process refreshes and follows them. */
+async function releaseUpstreams(services: Services, listener: string): Promise<void> {
   const rows = await query(
     services.db,
-    sql`update upstreams set listener = null, wake_at = now() where listener = ${listener} returning id`,
+    sql`
+      update upstreams
+      set listener = null,
+        wake_at = now()
+      where listener = ${listener}
+      returning id`,
   ).catch(() => [])
   if (rows.length > 0) services.pubsub.publish([{ kind: 'work', table: 'upstreams' }])
 }

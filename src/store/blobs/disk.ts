@@ -1,37 +1,38 @@
-/** Blobs: bytes by key, on a disk that all replicas share. A blob is whole or it is not there. */
+/** Blobs: bytes by key, on a disk that all replicas share. A blob is complete or does not exist. */
 import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 
-/** Bytes that are on the disk and under no key yet. Whoever has it keeps it or drops it. */
+/** Bytes that were written to disk and have no key yet. The caller must call `keep` or `drop`. */
 export interface Draft {
   /** In bytes. */
   size: number
   /** Hex. */
   sha256: string
-  /** Puts it under a key at once, in place of what was there. */
+  /** Stores the bytes under a key atomically, and replaces an earlier blob. */
   keep(key: string): Promise<void>
-  /** Takes it away. Nothing when it was kept. */
+  /** Deletes the bytes. Has no effect after `keep`. */
   drop(): Promise<void>
 }
 
 export interface Blobs {
   /**
-   * Writes everything that the source gives, and answers what it was; null when that is more than `maxBytes`. Then, and
-   * when the source fails, nothing is left.
+   * Writes all bytes of the source to disk. Null when there are more than `maxBytes`; then, and when the source fails,
+   * nothing is left on the disk.
    */
   write(source: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Draft | null>
-  /** A stream of the bytes; null when there is no such blob. */
+  /** A stream of the bytes; null when there is no blob with this key. */
   read(key: string): Promise<{ stream: Readable; size: number } | null>
   remove(key: string): Promise<void>
 }
 
-/** Blobs under a folder, which is made at the first write. Keys are ids of ours: letters, digits and `_`. */
+/** Blobs in a folder, which is created by the first write. Keys have lower-case letters, digits and `_`. */
 export function diskBlobs(folder: string): Blobs {
   const pathOf = (key: string) => {
-    if (!/^[a-z0-9_]+$/.test(key)) throw new Error('A blob has a key of letters, digits and _.')
+    if (!/^[a-z0-9_]+$/.test(key))
+      throw new Error('The key of a blob has only lower-case letters, digits and _.')
     return join(folder, key.slice(-2), key)
   }
   return {
@@ -59,7 +60,7 @@ export function diskBlobs(folder: string): Blobs {
   }
 }
 
-/** Copies to a file and onto the disk itself, before anybody is told that it is there. */
+/** Copies the source to a new file and syncs it to the disk. */
 async function copy(
   source: AsyncIterable<Uint8Array>,
   path: string,

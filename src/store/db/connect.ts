@@ -11,12 +11,12 @@ import { openSession, type Session } from './postgres/session.ts'
 export interface Connection {
   db: Database
   /**
-   * The same database over connections of their own, for heartbeats, claims, outcomes and the readiness probe: however
-   * busy `db` is, they get through. On PGlite it is `db`.
+   * The same database over a pool of its own, for heartbeats, claims, outcomes and the readiness probe, which must not
+   * wait while `db` is busy. On PGlite it is `db`.
    */
   leaseDb: Database
   kind: 'pglite' | 'postgres'
-  /** Opens a connection beside the pools, for migrations; null on PGlite. */
+  /** Opens a connection outside the pools, for migrations; null on PGlite. */
   openSession: (() => Promise<Session>) | null
   close(): Promise<void>
 }
@@ -28,9 +28,9 @@ export type DatabaseAddress =
   | { kind: 'memory'; dump?: Blob }
 
 /**
- * Connects. For PGlite on a directory this takes the directory's lock, so that a second process is refused with a
- * clear error instead of corrupting it, and does the first initialisation in a child process, whose memory
- * (over 700 MB at its peak) is then given back.
+ * Connects. For PGlite on a directory this takes the directory's lock, so that a second process fails with
+ * DirectoryInUseError instead of corrupting it. A new directory is initialised in a child process, because that needs
+ * over 700 MB of memory at its peak.
  */
 export async function connect(address: DatabaseAddress): Promise<Connection> {
   if (address.kind === 'postgres') return connectPostgres(address)
@@ -61,29 +61,29 @@ function connectPglite(client: PGlite, unlock: () => Promise<void> = async () =>
 }
 
 /**
- * Server-side limits in milliseconds. A process that stands still in a transaction loses it, and with it its locks,
- * before anybody who waits for them gives up.
+ * Server-side limits in milliseconds. A transaction of a suspended process ends, and its locks with it, before the
+ * statements that wait for these locks time out.
  */
 const limits = {
   statement_timeout: '15000',
   lock_timeout: '8000',
   idle_in_transaction_session_timeout: '4000',
 }
-/** What the lease pool does is short, and late is as bad as never. */
+/** Statements of the lease pool are short, and a late result is of no use. */
 const leaseLimits = {
   statement_timeout: '6000',
   lock_timeout: '4000',
   idle_in_transaction_session_timeout: '4000',
 }
-/** A migration may build an index for long, but never makes others wait behind it for a lock. */
+/** A migration may take long to build an index, but never makes other statements wait for a lock behind it. */
 const migrationLimits = { statement_timeout: '0', lock_timeout: '2000' }
 
-/** Of all connections, those of the lease pool: a fifth, at most four. */
+/** The connections of the lease pool: a fifth of all, at most four. */
 const leaseConnections = (poolSize: number) => Math.min(4, Math.max(1, Math.floor(poolSize / 5)))
 const connectMs = 10_000
 /** How long a statement waits for a free connection, in milliseconds. */
 const waitMs = 10_000
-/** How long what is under way may take when everything is closed, in milliseconds. */
+/** How long running statements may take when everything is closed, in milliseconds. */
 const closingMs = 2000
 
 function connectPostgres({ url, poolSize }: { url: string; poolSize: number }): Connection {

@@ -1,10 +1,10 @@
-/** One process for each PGlite directory: two would corrupt it silently. */
+/** A lock that admits one process to a PGlite directory: two would corrupt it silently. */
 import { mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { clearPresence, isAlive, showPresence, type Owner } from './lock-owner.ts'
 
-/** A directory that another living process works in. The message says which and what to do. */
+/** The directory is in use by another running process. The message names the process and says what to do. */
 export class DirectoryInUseError extends Error {
   constructor(directory: string, pid: number) {
     super(
@@ -15,35 +15,39 @@ export class DirectoryInUseError extends Error {
   }
 }
 
-/** How long to wait before looking again at a lock that others are busy with, and how often, about ten seconds in all. */
+/**
+ * The pause between two tries while another process takes or clears the lock, and the most tries: about ten seconds.
+ */
 const pauseMs = 10
-const mostLooks = 1000
-/** A lock without an owner in it is being written; when it is older than this its writer is gone. */
+const mostTries = 1000
+/** A lock file without an owner is being written. When it is older than this, its writer has crashed. Milliseconds. */
 const writingMs = 2000
 
 /**
- * Takes the directory's lock or throws DirectoryInUseError, also for a process in another container that shares the
- * directory. A lock whose process is gone (kill -9) is taken over, by one of however many find it. Returns what gives
- * it back.
+ * Takes the lock of the directory, or throws DirectoryInUseError when another process holds it, also one in another
+ * container that shares the directory. The lock of a crashed process is taken over, by exactly one of the processes
+ * that try. Returns the function that releases the lock.
  */
 export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
   await mkdir(directory, { recursive: true })
   const path = join(directory, '..', `${basename(directory)}.lock`)
-  for (let looks = 0; looks < mostLooks; looks++) {
-    const give = await create(path)
-    if (give) return give
+  for (let tries = 0; tries < mostTries; tries++) {
+    const release = await create(path)
+    if (release) return release
     const owner = await ownerOf(path)
     if (owner && (await isAlive(path, owner))) throw new DirectoryInUseError(directory, owner.pid)
     if (!owner || !(await clear(path, owner))) await pause(pauseMs)
   }
-  throw new Error(`The lock ${path} could not be taken.`)
+  throw new Error(
+    `The lock ${path} could not be taken: other processes kept taking or clearing it for ten seconds.`,
+  )
 }
 
-/** Makes the file with us in it, and returns what removes it; null when there is one. */
+/** Creates the lock file with this process as owner and returns what removes it; null when the file exists. */
 async function create(path: string): Promise<(() => Promise<void>) | null> {
   try {
     const file = await open(path, 'wx')
-    // Whoever finds a lock without an owner waits; the owner can be asked for before it is named.
+    // Other processes wait while a lock has no owner. The owner listens before it is named in the file.
     const presence = await showPresence(path)
     await file.writeFile(JSON.stringify(presence.owner))
     await file.close()
@@ -57,10 +61,10 @@ async function create(path: string): Promise<(() => Promise<void>) | null> {
   }
 }
 
-/** An owner that can be no process, for what no process of ours has written. */
-const nobody: Owner = { pid: 0, boot: null, socket: null }
+/** An owner that no process can be, for a file that Gatehouse did not write. */
+const invalidOwner: Owner = { pid: 0, boot: null, socket: null }
 
-/** Who stands in the lock; null when the file is gone or still being written. */
+/** The owner in the lock file; null when the file does not exist or is still being written. */
 async function ownerOf(path: string): Promise<Owner | null> {
   const text = await readFile(path, 'utf8').catch(() => null)
   if (text === null) return null
@@ -69,22 +73,22 @@ async function ownerOf(path: string): Promise<Owner | null> {
     (found) => found.mtimeMs,
     () => Date.now(),
   )
-  return Date.now() - written > writingMs ? nobody : null
+  return Date.now() - written > writingMs ? invalidOwner : null
 }
 
-/** Earlier releases wrote their process id alone, and showed nothing else. */
+/** Earlier releases wrote only their process id. */
 function parse(text: string): Owner {
   try {
     const found = JSON.parse(text) as Owner | number
     return typeof found === 'number' ? { pid: found, boot: null, socket: null } : found
   } catch {
-    return nobody
+    return invalidOwner
   }
 }
 
 /**
- * Removes a lock whose owner is gone. One at a time, under a lock of its own: a second one would remove the fresh lock
- * that the first has made in its place. False when somebody else is at it.
+ * Removes the lock of a dead owner, under a lock of its own: two processes at once could remove the new lock that one
+ * of them has created. Returns false when another process is clearing it.
  */
 async function clear(path: string, dead: Owner): Promise<boolean> {
   const guard = `${path}.clearing`
@@ -96,7 +100,7 @@ async function clear(path: string, dead: Owner): Promise<boolean> {
   }
   try {
     const owner = await ownerOf(path)
-    // It was found dead before the guard was taken; in the meantime another may have made a lock of its own.
+    // Another process may have created a new lock since the owner was found dead.
     if (owner && owner.pid === dead.pid && owner.socket === dead.socket) {
       await rm(path, { force: true })
       await clearPresence(path, owner)

@@ -8,8 +8,8 @@ import { PGlite } from '@electric-sql/pglite'
 const ownPath = fileURLToPath(import.meta.url)
 
 /**
- * Makes a fresh cluster in an empty directory; does nothing when there is one. The cluster is made beside the
- * directory and moved in when complete, so a crash on the way leaves no half-made one behind.
+ * Creates a new cluster in an empty directory; does nothing when there is one. The cluster is created beside the
+ * directory and renamed when it is complete, so that a crash leaves no incomplete one.
  */
 export async function initialiseDirectory(directory: string): Promise<void> {
   if (await exists(join(directory, 'PG_VERSION'))) return
@@ -24,7 +24,7 @@ export async function initialiseDirectory(directory: string): Promise<void> {
 }
 
 async function makeCluster(directory: string): Promise<void> {
-  // From TypeScript sources (tests, dev) there is no file that a plain child process could run.
+  // TypeScript sources (tests, dev) cannot be run by a child process without a loader.
   if (ownPath.endsWith('.ts')) return initialise(directory)
   const child = fork(ownPath, [directory], { execArgv: [] })
   const code = await new Promise((resolve) => child.once('exit', resolve))

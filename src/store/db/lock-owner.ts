@@ -1,7 +1,7 @@
 /**
- * Whether the owner of a lock file lives. Process ids say nothing about processes of another container that shares the
- * directory, so the owner listens on a socket file beside its lock: the kernel knows whether somebody listens, in
- * whichever container, also while the owner stands still. For owners on another machine the lock's own time is watched.
+ * Whether the owner of a lock file is alive. Process ids are not comparable between containers that share a directory,
+ * so the owner listens on a socket file beside the lock: a connection attempt succeeds from any container of the
+ * machine, also while the owner is suspended. An owner on another machine is alive while it touches the lock file.
  */
 import { randomBytes } from 'node:crypto'
 import { open, readFile, rm, stat, utimes } from 'node:fs/promises'
@@ -10,19 +10,19 @@ import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** What stands in a lock file. */
+/** The content of a lock file. */
 export interface Owner {
   pid: number
-  /** The boot of the machine; null in locks of releases that wrote nothing but their process id. */
+  /** The boot id of the machine; null in locks of releases that wrote only their process id. */
   boot: string | null
-  /** The name of the socket file beside the lock; null where there can be none. */
+  /** The name of the socket file beside the lock; null where the file system supports none. */
   socket: string | null
 }
 
-/** How often an owner touches its lock, and how long an untouched one is watched, in milliseconds. */
+/** How often an owner touches its lock, and how long a lock is watched for a touch, in milliseconds. */
 const beatMs = 1500
 const watchMs = 4000
-/** Addresses of sockets are short. */
+/** The longest path that the system takes as the address of a socket, in bytes. */
 const maxPath = 100
 
 export interface Presence {
@@ -30,7 +30,7 @@ export interface Presence {
   end(): Promise<void>
 }
 
-/** Shows to everybody that this process owns the lock, until `end`. */
+/** Lets other processes see that this process owns the lock, until `end`. */
 export async function showPresence(lock: string): Promise<Presence> {
   const name = `${basename(lock)}.${randomBytes(4).toString('hex')}`
   const closeSocket = await listen(join(dirname(lock), name)).catch(() => null)
@@ -49,14 +49,14 @@ export async function showPresence(lock: string): Promise<Presence> {
 
 export async function isAlive(lock: string, owner: Owner): Promise<boolean> {
   if (owner.boot === null) return isProcess(owner.pid)
-  const listening = owner.socket ? await answers(join(dirname(lock), owner.socket)) : null
+  const listening = owner.socket ? await isListening(join(dirname(lock), owner.socket)) : null
   if (listening) return true
-  // On this machine nobody listens: the owner is gone, whatever process has its id now.
+  // On this machine no process listens: the owner is dead, even if another process has its id now.
   if (listening === false && owner.boot === (await bootId())) return false
   return isTouched(lock)
 }
 
-/** Removes what a dead owner left beside its lock. */
+/** Removes the socket file of a dead owner. */
 export async function clearPresence(lock: string, { socket }: Owner): Promise<void> {
   if (socket) await rm(join(dirname(lock), socket), { force: true })
 }
@@ -95,8 +95,8 @@ async function listen(path: string): Promise<() => Promise<void>> {
   }
 }
 
-/** Null when that cannot be found out. */
-async function answers(path: string): Promise<boolean | null> {
+/** Whether a process listens on the socket file; null when that cannot be determined. */
+async function isListening(path: string): Promise<boolean | null> {
   const { address, done } = await addressOf(path)
   try {
     return await new Promise<boolean | null>((resolve) => {
@@ -112,10 +112,13 @@ async function answers(path: string): Promise<boolean | null> {
   }
 }
 
-/** The path as an address that a socket takes: a long one goes by way of an open directory, where the system can. */
+/**
+ * The path as the address of a socket. On Linux a path that is too long goes through the file descriptor of its folder.
+ */
 async function addressOf(path: string): Promise<{ address: string; done(): Promise<void> }> {
   if (Buffer.byteLength(path) <= maxPath) return { address: path, done: async () => {} }
-  if (process.platform !== 'linux') throw new Error(`The path ${path} is too long for a socket.`)
+  if (process.platform !== 'linux')
+    throw new Error(`The path ${path} is too long for a socket: it may have ${maxPath} bytes.`)
   const folder = await open(dirname(path))
   return { address: `/proc/self/fd/${folder.fd}/${basename(path)}`, done: () => folder.close() }
 }

@@ -1,4 +1,4 @@
-/** Brings the tables up to date at start; safe when many replicas start at once. */
+/** Applies migrations at the start; safe when many replicas start at once. */
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,17 +13,17 @@ import { openLog } from '../events/incarnation.ts'
 import { query, sqlState, type Database } from './database.ts'
 import { databaseOn } from './postgres/client.ts'
 
-/** Any constant will do; it only has to be ours. */
+/** The key of the advisory lock: an arbitrary constant. */
 const lockNumber = 4_215_203_781
 
-/** How often a migration that has to wait for a lock steps back, so that others get through, and for how long. */
-const tries = 60
-const stepBackMs = 500
+/** How often a migration that could not get a lock is tried again, and the pause before, in milliseconds. */
+const maxRetries = 60
+const retryMs = 500
 
 /**
- * Applies the committed migrations that are missing, then opens the log of events in this cluster. On PostgreSQL
- * under an advisory lock on a connection of its own: without it three of four replicas that start together fail. A
- * migration waits at most two seconds for a lock, since everybody else would wait behind it, and then tries again.
+ * Applies the missing migrations, then opens the event log in this cluster. On PostgreSQL this holds an advisory lock
+ * on a connection of its own: without it, all but one of the replicas that start together fail. A migration waits at
+ * most two seconds for a lock, because other statements queue behind it, and then tries again.
  */
 export async function migrate(connection: Connection): Promise<void> {
   const options = { migrationsFolder: migrationsFolder() }
@@ -47,20 +47,20 @@ export async function migrate(connection: Connection): Promise<void> {
 }
 
 async function whenUnlocked(work: () => Promise<unknown>): Promise<void> {
-  for (let left = tries; ; left--) {
+  for (let left = maxRetries; ; left--) {
     try {
       await work()
       return
     } catch (error) {
       if (left === 0 || sqlState(error) !== '55P03') throw error
-      await pause(stepBackMs)
+      await pause(retryMs)
     }
   }
 }
 
 /**
- * Replicas of the release before order events by transaction id, and a database that was moved to another cluster starts its
- * ids anew. Here the shift grows so that new events come after all old ones.
+ * Replicas of the previous release order events by transaction id, and these ids start again in another cluster. Raises
+ * the shift so that new events sort after all old ones.
  */
 async function alignCommitOrder(db: Database): Promise<void> {
   await query(
@@ -77,12 +77,14 @@ async function alignCommitOrder(db: Database): Promise<void> {
   )
 }
 
-/** The folder lies beside src in a checkout and beside dist in an installation. */
+/** The folder is beside src in a checkout and beside dist in an installation. */
 function migrationsFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url))
   for (let up = 0; up < 6; up++, folder = dirname(folder)) {
     const candidate = join(folder, 'migrations')
     if (existsSync(join(candidate, 'meta', '_journal.json'))) return candidate
   }
-  throw new Error('The folder "migrations" was not found beside the program.')
+  throw new Error(
+    'The folder "migrations" was not found in the folder of the program or in one of its five parents.',
+  )
 }

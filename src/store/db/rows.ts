@@ -1,16 +1,16 @@
-/** Whole rows of a table, read by a statement whose list of columns is written once and not at every call. */
+/** Reads whole rows of a table; the list of columns is derived from the table. */
 import { getTableColumns, getTableName, sql, type SQL } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import { AppError } from '../../core/errors.ts'
 import { query, type Database } from './database.ts'
 
 interface Shape {
-  /** Each column under its name in TypeScript. */
+  /** Every column, selected under its name in TypeScript. */
   columns: SQL
   from: SQL
-  /** The bytes of a row in all columns that can be large. */
+  /** The bytes of all columns of a row that can be large. */
   weight: SQL
-  /** Columns that come as milliseconds and are moments. */
+  /** Names of timestamp columns, which are read as milliseconds. */
   moments: string[]
 }
 
@@ -18,8 +18,8 @@ const nothing = sql``
 const shapes = new WeakMap<PgTable, Shape>()
 
 /**
- * The rows of the table that the tail (`where … order by … limit …`) picks, as Drizzle would give them. The tail names
- * columns as the database does; `also` selects more (`, now() as …`).
+ * The rows of the table that the tail (`where … order by … limit …`) selects, as Drizzle would return them. The tail
+ * uses the column names of the database; `also` selects more (`, now() as …`).
  */
 export async function selectRows<Table extends PgTable, More extends object = object>(
   db: Database,
@@ -32,8 +32,8 @@ export async function selectRows<Table extends PgTable, More extends object = ob
 }
 
 /**
- * The same, of at most about `maxBytes` in all; RESPONSE_TOO_LARGE when the rows that the tail picks have more. The
- * database weighs them: what is too much does not come here.
+ * `selectRows` with a limit of about `maxBytes` for all rows together. Throws RESPONSE_TOO_LARGE when the selected rows
+ * have more. The database measures the rows and does not send those beyond the limit.
  */
 export async function selectRowsWithin<Table extends PgTable>(
   db: Database,
@@ -59,7 +59,7 @@ export async function selectRowsWithin<Table extends PgTable>(
   return rows
 }
 
-/** The rows of the relation `g` of a statement, which has all columns of the table: what a part of it has written. */
+/** Runs a statement of these parts and returns the rows of its relation `g`, which has all columns of the table. */
 export function writtenRows<Table extends PgTable>(
   db: Database,
   table: Table,
@@ -69,13 +69,15 @@ export function writtenRows<Table extends PgTable>(
   return readRows(db, table, sql`with ${sql.join([...parts], sql`, `)} select ${columns} from g`)
 }
 
-/** The rows that the tail picks, in its order, as one JSON value of a larger statement. Read it with `rowsOfJson`. */
+/**
+ * The rows that the tail selects, in its order, as one JSON value inside a larger statement. Read it with `rowsOfJson`.
+ */
 export function rowsAsJson(table: PgTable, tail: SQL): SQL {
   const { columns, from } = shapeOf(table)
   return sql`(select coalesce(json_agg(x), '[]'::json) from (select ${columns} ${from} ${tail}) as x)`
 }
 
-/** What `rowsAsJson` gave, as Drizzle would give it. */
+/** The rows of a JSON value of `rowsAsJson`, as Drizzle would return them. */
 export function rowsOfJson<Table extends PgTable>(
   table: Table,
   rows: readonly object[],
@@ -114,16 +116,18 @@ function shapeOf(table: PgTable): Shape {
   return made
 }
 
-/** Small values are as large as they are stored; a large one may be compressed, so its text is measured. */
+/** A small value counts with its stored size; a large one may be compressed, so its text is measured. */
 function weightOf(column: { name: string; columnType: string }): string[] {
   if (column.columnType !== 'PgJsonb' && column.columnType !== 'PgText') return []
   const own = `"${column.name}"`
   return [
-    `coalesce(case when pg_column_size(${own}) > 2000 then octet_length(${own}::text) else pg_column_size(${own}) end, 0)`,
+    `coalesce(case when pg_column_size(${own}) > 2000
+      then octet_length(${own}::text)
+      else pg_column_size(${own}) end, 0)`,
   ]
 }
 
-/** Drivers differ in moments and large numbers; both read a float8 alike, exact up to 2^53. */
+/** The drivers read timestamps and bigints differently; both read a float8 as a number, exact up to 2^53. */
 function valueOf(column: { name: string; columnType: string }): string {
   const own = `"${column.name}"`
   if (column.columnType === 'PgTimestamp') return `(extract(epoch from ${own}) * 1000)::float8`

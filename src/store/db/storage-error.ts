@@ -1,9 +1,9 @@
-/** What can go wrong between this process and its database. Such an error says nothing about the rows: only they do. */
+/** Errors between this process and its database. They do not tell what is in the rows: read the rows again. */
 import { DrizzleQueryError } from 'drizzle-orm'
 
 /**
- * The database could not be asked, or did not say what became of what was asked. Whoever gets it reads the rows again
- * before deciding anything.
+ * A statement could not be sent, or its outcome is not known. The caller must read the rows again before it decides
+ * anything.
  */
 export class StorageError extends Error {
   constructor(message: string, cause?: unknown) {
@@ -12,7 +12,7 @@ export class StorageError extends Error {
   }
 }
 
-/** The connection ended while a statement was under way, or before it was sent. A statement may have been carried out. */
+/** The connection was lost before or while a statement ran. The statement may have been executed. */
 export class ConnectionLostError extends StorageError {
   constructor(message = 'The connection to the database was lost.', cause?: unknown) {
     super(message, cause)
@@ -20,18 +20,18 @@ export class ConnectionLostError extends StorageError {
   }
 }
 
-/** The connection ended while COMMIT was under way: the transaction may have been committed. */
+/** The connection was lost during COMMIT: the transaction may have been committed. */
 export class CommitUnknownError extends ConnectionLostError {
   constructor(cause?: unknown) {
     super(
-      'The connection to the database was lost during COMMIT; it is not known whether it took place.',
+      'The connection to the database was lost during COMMIT; the transaction may have been committed.',
       cause,
     )
     this.name = 'CommitUnknownError'
   }
 }
 
-/** No connection could be had: the server is away, refuses, or all connections are busy for too long. */
+/** No connection was available: the server is down or refuses, or all connections were busy for too long. */
 export class NoConnectionError extends StorageError {
   constructor(message: string, cause?: unknown) {
     super(message, cause)
@@ -39,15 +39,15 @@ export class NoConnectionError extends StorageError {
   }
 }
 
-/** Whether the error comes from the database, its driver or the connection, and so tells nothing about the rows. */
+/** Whether the error comes from the database, its driver or the connection. */
 export function isStorageError(error: unknown): boolean {
   return error instanceof StorageError || error instanceof DrizzleQueryError
 }
 
-/** SQLSTATE classes and codes that tell of the server's state and not of the statement. */
+/** SQLSTATE classes and codes that concern the state of the server and not the statement. */
 const unavailable = /^(08|53|57P|58|55P03|57014|25P03)/
 
-/** Whether another try may succeed without anybody changing the request. */
+/** Whether a retry of the same request may succeed. */
 export function isUnavailable(error: unknown): boolean {
   for (let e = error as { code?: unknown; cause?: unknown } | undefined; e; e = e.cause as typeof e) {
     if (e instanceof StorageError) return true

@@ -1,14 +1,16 @@
-/** Parts of statements that write: their lists of columns are derived from the table, so that none is aligned by hand. */
+/** Parts of statements that write; their lists of columns are derived from the table. */
 import { getTableColumns, getTableName, sql, SQL } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import { jsonb } from './database.ts'
 
-/** Columns by their names in TypeScript; a value is an SQL expression, or plain JavaScript that is sent as a parameter. */
+/**
+ * Columns by their names in TypeScript; a value is an SQL expression, or plain JavaScript that is sent as a parameter.
+ */
 export type Values<Table extends PgTable> = { [Name in keyof Table['$inferInsert']]?: unknown }
 
 /**
- * `insert into <table> (<columns>) select <values> from <from>`. Every row of `from` becomes a row of the table; without
- * `from` it is one row.
+ * `insert into <table> (<columns>) select <values> from <from>`. Every row of `from` becomes a row of the table;
+ * without `from` it is one row.
  */
 export function insertSelect<Table extends PgTable>(table: Table, values: Values<Table>, from?: SQL): SQL {
   const entries = entriesOf(table, values)

@@ -1,4 +1,4 @@
-/** Shared buckets in Redis: a script takes a chunk, by the clock of Redis. */
+/** Shared token buckets in Redis: a script takes a chunk, by the clock of Redis. */
 import { Redis } from 'ioredis'
 import type { BucketStore } from './shared-buckets.ts'
 
@@ -18,7 +18,7 @@ redis.call('PEXPIRE', KEYS[1], math.ceil(capacity / perMs) + 1000)
 return { string.format('%.6f', granted), string.format('%.6f', tokens) }
 `
 
-/** `prefix` keeps installations that share a Redis apart. While Redis is away every take rejects at once. */
+/** `prefix` separates installations that share a Redis. While Redis is down, every `take` rejects at once. */
 export function redisBuckets(url: string, prefix: string): BucketStore {
   const redis = new Redis(url, {
     maxRetriesPerRequest: 1,
@@ -28,7 +28,7 @@ export function redisBuckets(url: string, prefix: string): BucketStore {
   redis.on('error', () => {})
   return {
     async take(name, { capacity, perMs }, needed, chunk) {
-      const answer = (await redis.eval(
+      const reply = (await redis.eval(
         script,
         1,
         `${prefix}:rate:${name}`,
@@ -37,7 +37,7 @@ export function redisBuckets(url: string, prefix: string): BucketStore {
         needed,
         chunk,
       )) as string[]
-      return { granted: Number(answer[0]), left: Number(answer[1]) }
+      return { granted: Number(reply[0]), left: Number(reply[1]) }
     },
     close: async () => redis.disconnect(),
   }

@@ -1,13 +1,16 @@
-/** Token buckets that all replicas share: each takes a chunk from the shared place, and the next requests from its chunk. */
+/**
+ * Token buckets that all replicas share: a replica takes a chunk of tokens from the store and serves requests from the
+ * chunk.
+ */
 import { createBuckets, type BucketRule } from '../../core/buckets.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 
-/** Where buckets are shared: one database, or one Redis. */
+/** The store of shared buckets: PostgreSQL or Redis. */
 export interface BucketStore {
   /**
-   * Takes at least `needed` tokens and at most `chunk` of them in one step; `granted` is 0 when there are not enough.
-   * `left` is what is there then.
+   * Atomically takes at least `needed` and at most `chunk` tokens; `granted` is 0 when there are too few. `left` is
+   * what remains in the store.
    */
   take(
     name: string,
@@ -19,34 +22,35 @@ export interface BucketStore {
 }
 
 export interface SharedBuckets {
-  /** Takes tokens and answers 0, or takes none and answers the milliseconds to wait. */
+  /** Takes the tokens and returns 0; when too few are left, takes none and returns the milliseconds to wait. */
   take(name: string, rule: BucketRule, tokens: number): number | Promise<number>
-  /** Puts back what was taken too much. */
+  /** Puts tokens back. */
   giveBack(name: string, rule: BucketRule, tokens: number): void
-  /** What is there as far as this replica knows. */
+  /** The tokens that are left, as of the last take of this replica. */
   left(name: string, rule: BucketRule): number
   close(): Promise<void>
 }
 
-/** The part of the capacity that a replica takes at once. */
+/** A chunk is this fraction of the capacity: 1/20. */
 const chunkPart = 20
-/** A chunk that was not used up is forgotten after so long, in milliseconds: nobody hoards. */
+/** The unused rest of a chunk expires after this time, in milliseconds. */
 const chunkMs = 10_000
 const maxChunks = 100_000
-/** How long the shared place may take to answer, in milliseconds; then the replica goes on by itself. */
-const answerMs = 500
+/** The time limit of the store, in milliseconds; after it the replica uses its own buckets. */
+const storeMs = 500
 
 interface Chunk {
   tokens: number
   at: number
-  /** What was left in the shared place. */
+  /** The tokens that were left in the store. */
   shared: number
-  asking: Promise<void> | null
-  /** Until then nothing is there, by the answer of the shared place. */
+  /** The take from the store that is running. */
+  fetching: Promise<void> | null
+  /** Until then the bucket is empty, as the store returned. */
   emptyUntil: number
 }
 
-/** Without a store the buckets are this process's own. A store that does not answer never refuses anybody. */
+/** Without a store the buckets are those of this process, which also serve while the store does not respond. */
 export function createSharedBuckets(clock: Clock, log: Log, store: BucketStore | null): SharedBuckets {
   const own = createBuckets(maxChunks)
   if (!store)
@@ -80,7 +84,7 @@ export function createSharedBuckets(clock: Clock, log: Log, store: BucketStore |
 /** Fills a chunk with at least what is needed and returns 0, or returns the milliseconds to wait. */
 type FetchChunk = (name: string, rule: BucketRule, needed: number, chunk: Chunk) => Promise<number>
 
-/** Takes chunks from the store; while it does not answer, from this process's own buckets. */
+/** Takes chunks from the store, or from the buckets of this process while the store does not respond. */
 function chunkFetcher(
   clock: Clock,
   log: Log,
@@ -99,7 +103,7 @@ function chunkFetcher(
       chunk.emptyUntil = clock.now() + waitMs
       return waitMs
     } catch (error) {
-      log.debug({ err: error }, 'shared limits could not be read; this replica counts by itself')
+      log.debug({ err: error }, 'the store of rate limits did not respond; this replica uses its own')
       const waitMs = own.take(name, rule, needed, clock.now())
       if (waitMs === 0) chunk.tokens += needed
       return waitMs
@@ -107,14 +111,14 @@ function chunkFetcher(
   }
 }
 
-/** The chunks of this replica. Those who need more of a chunk at the same time wait for one fetch. */
+/** The chunks of this replica. Concurrent takes that need more tokens of one bucket wait for one fetch. */
 function createChunks(clock: Clock, fetchChunk: FetchChunk) {
   const chunks = new Map<string, Chunk>()
   const of = (name: string): Chunk => {
     const now = clock.now()
     const known = chunks.get(name)
     if (known && now - known.at > chunkMs) known.tokens = 0
-    const chunk = known ?? { tokens: 0, at: now, shared: 0, asking: null, emptyUntil: 0 }
+    const chunk = known ?? { tokens: 0, at: now, shared: 0, fetching: null, emptyUntil: 0 }
     chunks.delete(name)
     chunks.set(name, chunk)
     if (chunks.size > maxChunks) chunks.delete(chunks.keys().next().value!)
@@ -128,29 +132,29 @@ function createChunks(clock: Clock, fetchChunk: FetchChunk) {
         return 0
       }
       if (chunk.emptyUntil > clock.now()) return chunk.emptyUntil - clock.now()
-      if (chunk.asking) {
-        await chunk.asking
+      if (chunk.fetching) {
+        await chunk.fetching
         continue
       }
       let waitMs = 0
-      chunk.asking = fetchChunk(name, rule, tokens - chunk.tokens, chunk).then((ms) => {
+      chunk.fetching = fetchChunk(name, rule, tokens - chunk.tokens, chunk).then((ms) => {
         waitMs = ms
-        chunk.asking = null
+        chunk.fetching = null
       })
-      await chunk.asking
+      await chunk.fetching
       if (waitMs > 0) return waitMs
     }
   }
   return { of, take, known: (name: string) => chunks.get(name) }
 }
 
-async function inTime<T>(answer: Promise<T>): Promise<T> {
+async function inTime<T>(response: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer in time')), answerMs)
+    timer = setTimeout(() => reject(new Error(`no response within ${storeMs} ms`)), storeMs)
   })
   try {
-    return await Promise.race([answer, late])
+    return await Promise.race([response, late])
   } finally {
     clearTimeout(timer)
   }

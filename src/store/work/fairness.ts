@@ -3,17 +3,18 @@
 /** What one claim may take. */
 export interface Allowance {
   limit: number
-  /** Projects that have their share, and take nothing this time. */
+  /** Projects that have their share already: their rows are not claimed. */
   crowded: string[]
 }
 
-/** For so many slots there is one more, for projects that have less than their share. */
+/** One spare slot for this many slots, for projects with less than their share. */
 const slotsPerSpare = 8
 
 /**
- * Whoever has work takes any slot. When all are taken there is an eighth more (at least one), given one by one to projects
- * that hold less than an equal share: a project that holds no row never waits for the whole queue of another, and a project
- * that is alone loses no slot. `held`: the project of each row that is being worked on. Null when nothing may be taken.
+ * How many rows the next claim may take. A project may use any free slot. When all are used, there is an eighth more
+ * (at least one), given one by one to projects with less than an equal share: a project without rows in work never
+ * waits for the whole queue of another, and a single project can use every slot. `held` is the project of each row in
+ * work. Null when nothing may be claimed.
  */
 export function allowanceOf(slots: number, held: readonly string[]): Allowance | null {
   if (held.length < slots) return { limit: slots - held.length, crowded: [] }

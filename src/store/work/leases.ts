@@ -1,51 +1,58 @@
-/** The leases that this process holds: renewed by one heartbeat, and known to be over before another process can claim the row. */
+/**
+ * The leases of this process: one heartbeat renews them, and they end here before another process can claim the row.
+ */
 import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Database } from '../db/database.ts'
 import { heartbeat, LeaseLostError, refence, release, type Held, type WorkTable } from './work.ts'
 
-/** The part of a lease in which its holder acts on it; the rest is for statements and clocks that differ. */
+/** The share of a lease in which the holder relies on it. The rest allows for slow statements and clock differences. */
 const sureShare = 0.8
-/** Beats come three times in a lease, and sooner after one that failed or met a locked row. */
+/** The interval of heartbeats as a share of a lease; shorter after one that failed or found a locked row. */
 const beatShare = 1 / 3
 const hurryShare = 1 / 15
 
 /** A row that this process holds. */
 export interface Lease {
   readonly held: Held
-  /** Fires when another worker has the row. */
+  /** Aborts when another worker has the row. */
   readonly signal: AbortSignal
-  /** Whether surely nobody else can have taken the row: nothing is sent when not. */
+  /** Whether no other worker can have claimed the row. When false, the holder must send nothing. */
   isSure(): boolean
-  /** Renews the lease when it is not sure. LeaseLostError when another worker has the row. */
+  /** Renews the lease when it is not sure. Throws LeaseLostError when another worker has the row. */
   confirm(): Promise<void>
   /**
-   * Claims the row again under a higher epoch, so that no statement which this process sent before and whose response was
-   * lost can still take effect. Does nothing when that has happened since `epoch`. LeaseLostError when the row is, or
-   * may be, another worker's.
+   * Claims the row again under a higher epoch, so that no statement which this process sent before and whose response
+   * was lost can still take effect. Does nothing when the epoch is higher than `epoch` already. Throws LeaseLostError
+   * when another worker has, or may have, the row.
    */
   refence(epoch: number): Promise<void>
-  /** The row is not kept any more. Idempotent. */
+  /** Ends the lease in this process: it is not renewed any more. Idempotent. */
   end(): void
 }
 
 /** The leases of a process on the rows of one table. */
 export interface Leases {
-  /** Keeps a row that was taken by a statement sent at `since`. A row that is kept already is kept under the new epoch. */
+  /**
+   * Renews the lease of a row from now on, claimed by a statement sent at `since`. A row that is kept gets the new
+   * epoch.
+   */
   keep(held: Held, since: Moment): Lease
-  /** Renews before anything is claimed, when some lease may be over: this process may have been suspended. */
+  /**
+   * Renews the leases when one may have ended, because this process may have been suspended. Call it before a claim.
+   */
   beatIfUnsure(): Promise<void>
-  /** Rows that are kept although their lease may be over: they must not be claimed by their own holder. */
+  /** Rows in work whose lease may have ended: this process must not claim them again. */
   unsure(): string[]
-  /** Resolves when nothing is kept any more. */
+  /** Resolves when no lease is left. */
   idle(): Promise<void>
-  /** Gives everything back that is still kept: the next worker that polls continues it. */
+  /** Releases all rows: the next worker that polls claims them. */
   giveUp(): Promise<void>
 }
 
 /** All leases of a process. */
 export interface Heartbeat {
   of(table: WorkTable): Leases
-  /** Renews nothing any more. */
+  /** Stops renewing leases. */
   stop(): void
 }
 
@@ -66,7 +73,7 @@ interface Entry {
   lostResponses: number
 }
 
-/** The rows that a process keeps. */
+/** The leases of a process. */
 function createEntries(leaseMs: number) {
   const entries = new Map<string, Entry>()
   const waiters = new Map<WorkTable, (() => void)[]>()
@@ -91,7 +98,7 @@ function createEntries(leaseMs: number) {
       remove(entry)
       entry.lost.abort()
     },
-    /** Removes all of a table without a word to those who wait for its end. */
+    /** Removes all entries of a table without resolving `idle`. Returns their rows. */
     take(table: WorkTable): Held[] {
       const rest = of(table)
       for (const entry of rest) entries.delete(keyOf(entry))
@@ -106,7 +113,7 @@ function createEntries(leaseMs: number) {
 
 type Entries = ReturnType<typeof createEntries>
 
-/** Renews the rows that are kept: at once when asked, and else by a timer while there are any. */
+/** Renews the leases: at once with `beat`, and by a timer while there are any. */
 function createBeats({ db, leaseMs, onError }: HeartbeatOptions, entries: Entries) {
   let timer: NodeJS.Timeout | null = null
   let beating: Promise<boolean> | null = null
@@ -124,7 +131,7 @@ function createBeats({ db, leaseMs, onError }: HeartbeatOptions, entries: Entrie
       const { id, epoch } = entry.held
       if (entry.refencing !== null || epochs.get(entry) !== epoch) continue
       if (renewed.has(id)) entry.since = since
-      // Somebody has locked the row; its epoch is still ours.
+      // A locked row still has the epoch of this process.
       else if (!locked.has(id)) entries.lose(entry)
     }
     return locked.size === 0
@@ -153,8 +160,8 @@ function createBeats({ db, leaseMs, onError }: HeartbeatOptions, entries: Entrie
   return { beat, schedule: () => schedule(), stop }
 }
 
-/** Takes the row under a higher epoch. LeaseLostError when it is, or may be, another worker's. */
-async function takeAnew({ db, leaseMs }: HeartbeatOptions, entries: Entries, entry: Entry): Promise<void> {
+/** Claims the row again under a higher epoch. Throws LeaseLostError when another worker has, or may have, the row. */
+async function reclaim({ db, leaseMs }: HeartbeatOptions, entries: Entries, entry: Entry): Promise<void> {
   const { table, held } = entry
   if (!entries.isSure(entry)) throw new LeaseLostError(held.id)
   const since = momentNow()
@@ -170,7 +177,7 @@ async function takeAnew({ db, leaseMs }: HeartbeatOptions, entries: Entries, ent
   entry.lostResponses = 0
 }
 
-/** Starts the heartbeat of a process. While it keeps no row it sends nothing. */
+/** Starts the heartbeat of a process. Without leases it sends nothing. */
 export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   const entries = createEntries(options.leaseMs)
   const { isSure } = entries
@@ -193,7 +200,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       async refence(epoch) {
         if (entry.refencing) await entry.refencing.catch(() => {})
         if (held.epoch > epoch) return
-        entry.refencing = takeAnew(options, entries, entry).finally(() => (entry.refencing = null))
+        entry.refencing = reclaim(options, entries, entry).finally(() => (entry.refencing = null))
         await entry.refencing
       },
       end: () => entries.remove(entry),

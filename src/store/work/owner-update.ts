@@ -5,7 +5,10 @@ import { insertGenerationEvents, insertProjectEvents, type NewEvent } from '../e
 import type { Hint } from '../events/pubsub.ts'
 import type { Owner } from './owner.ts'
 
-/** An update of an owner, to be put into a statement. Its relation `g` is one row `(id, seq, status)`, `id` null outside a generation. */
+/**
+ * An update of an owner, to be put into a statement. Its relation `g` is one row `(id, seq, status)`, `id` null outside
+ * a generation.
+ */
 export interface OwnerUpdate {
   owner: Owner
   /** `g as (…), e as (…)`, for a `with`. */
@@ -24,52 +27,66 @@ export interface UpdatedOwner {
 
 export interface OwnerChange {
   events: readonly NewEvent[]
-  /** What the root of a generation gets in its own log. */
+  /** Events that are copied to the log of the root of the generation. */
   copies: readonly NewEvent[]
-  /** When a parked owner is woken: now, at an SQL moment, or not at all. A worker that holds it keeps its lease. */
+  /**
+   * When a WAITING owner is woken: now, at an SQL timestamp, or (null) not at all. A worker that holds it keeps its
+   * lease.
+   */
   wake: 'now' | SQL | null
   /** A relation of at most one row: when it is empty, nothing is written and no row is returned. */
   when: SQL | null
 }
 
 /**
- * The update of an owner. A call outside any generation is its own owner: whoever changes its row sets its wake, and it has
- * no root. The owner and its root must be locked.
+ * The update of an owner, which appends events to its log and wakes it. A call outside a generation is its own owner:
+ * it has no root, and the statement that changes its row sets `wake_at`. The owner and its root must be locked.
  */
 export function ownerUpdate(owner: Owner, { events, copies, wake, when }: OwnerChange): OwnerUpdate {
   const only = when ? sql`exists (select 1 from ${when})` : sql`true`
   if (owner.table === 'tool_calls')
     return {
       owner,
-      parts: sql`g as (select null::text as id, null::int as seq, null::text as status where ${only}),
+      parts: sql`g as (
+          select null::text as id, null::int as seq, null::text as status
+          where ${only}
+        ),
         e as (${insertProjectEvents(owner.projectId, events, sql`g`)})`,
       result: sql`select seq, status, null::text as "rootId", null::int as "rootSeq" from g`,
     }
   return {
     owner,
-    parts: sql`g as (update generations set last_seq = last_seq + ${events.length}::int ${wakeWhenParked(wake)}
-        where id = ${owner.id} and ${only} returning id, project_id, root_id, last_seq, last_seq as seq, status),
+    parts: sql`g as (
+        update generations set last_seq = last_seq + ${events.length}::int ${wakeWhenWaiting(wake)}
+        where id = ${owner.id} and ${only}
+        returning id, project_id, root_id, last_seq, last_seq as seq, status
+      ),
       e as (${insertGenerationEvents(events)}), ${insertRootCopies(copies)}`,
-    result: sql`select g.seq, g.status, r.id as "rootId", r.last_seq as "rootSeq" from g left join r on true`,
+    result: sql`select g.seq, g.status, r.id as "rootId", r.last_seq as "rootSeq"
+      from g
+      left join r on true`,
   }
 }
 
-function wakeWhenParked(wake: 'now' | SQL | null): SQL {
-  const parked = sql`status = 'WAITING'`
+function wakeWhenWaiting(wake: 'now' | SQL | null): SQL {
+  const waits = sql`status = 'WAITING'`
   if (wake === 'now')
-    return sql`, wake_at = case when ${parked} then now() else wake_at end,
-      status = case when ${parked} then 'QUEUED' else status end`
-  return wake ? sql`, wake_at = case when ${parked} then ${wake} else wake_at end` : sql``
+    return sql`, wake_at = case when ${waits} then now() else wake_at end,
+      status = case when ${waits} then 'QUEUED' else status end`
+  return wake ? sql`, wake_at = case when ${waits} then ${wake} else wake_at end` : sql``
 }
 
 /**
- * Parts of a statement over the relation `g(root_id)`, one row: `r as (…), re as (…)` append the copies to the log of its
- * root. `r` is empty when `g` has no root, or one that has ended. The root must be locked after the row of `g`.
+ * Parts of a statement over the relation `g(root_id)`, one row: `r as (…), re as (…)` append the copies to the log of
+ * its root. `r` is empty when `g` has no root, or one that has ended. The root must be locked after the row of `g`.
  */
 export function insertRootCopies(copies: readonly NewEvent[]): SQL {
-  return sql`r as (update generations as root set last_seq = root.last_seq + ${copies.length}::int from g
+  return sql`r as (
+      update generations as root set last_seq = root.last_seq + ${copies.length}::int
+      from g
       where root.id = g.root_id and root.finished_at is null
-      returning root.id, root.project_id, root.last_seq),
+      returning root.id, root.project_id, root.last_seq
+    ),
     re as (${insertGenerationEvents(copies, sql`r`)})`
 }
 

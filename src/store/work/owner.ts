@@ -1,6 +1,7 @@
 /**
- * The row that owns a tool call and its approval: a generation, or the call itself outside any. Whoever changes them locks it
- * before everything else, so that decisions, deadlines and the worker follow each other and never deadlock.
+ * The row that owns a tool call and its approval: a generation, or the call itself outside one. Every transaction that
+ * changes them locks the owner first, so that decisions, deadlines and the worker run one after another without
+ * deadlock.
  */
 import { sql } from 'drizzle-orm'
 import { query, type Database } from '../db/database.ts'
@@ -21,8 +22,8 @@ export function ownerOf(call: { id: string; generationId: string | null; project
 }
 
 /**
- * Locks the rows in one order for everybody: generations from the bottom of their chains up, each root with its descendants
- * (its log gets copies of their events), then calls. Call it first in the transaction.
+ * Locks the owners in the one order that every transaction uses: generations from the deepest descendants up to their
+ * roots (whose logs get copies of their events), then calls. Call it first in the transaction.
  */
 export async function lockOwners(tx: Database, owners: readonly Owner[]): Promise<void> {
   const idsOf = (table: WorkTable) => [

@@ -1,14 +1,14 @@
-/** Finding out what became of a statement whose response was lost, before it is sent again. */
+/** Finds out whether a statement whose response was lost took effect, before it is sent again. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStorageError } from '../db/storage-error.ts'
 import type { Lease } from './leases.ts'
 
-/** Between tries while the database is away, in milliseconds. */
+/** The pause between tries while the database is unavailable, in milliseconds. */
 const backoff = (failures: number) => Math.min(1000, 20 * 2 ** failures)
 
 /**
- * Waits until the database responds, claims the row again, and reads: nothing that was sent under `epoch` can take effect
- * afterwards, so what is read is final. LeaseLostError when the row is, or may be, another worker's.
+ * Waits until the database responds, claims the row again, and reads: nothing that was sent under `epoch` can take
+ * effect afterwards, so what is read is final. Throws LeaseLostError when another worker has, or may have, the row.
  */
 export async function readBack<T>(lease: Lease, epoch: number, read: () => Promise<T>): Promise<T> {
   return whenAnswered(async () => {
@@ -18,8 +18,8 @@ export async function readBack<T>(lease: Lease, epoch: number, read: () => Promi
 }
 
 /**
- * Repeats what is safe to repeat until the database responds, at most for `maxMs`; then throws its last error. Waits a
- * moment before the first try when `atOnce` is false.
+ * Repeats work, which must be safe to repeat, until the database responds, for at most `maxMs`; then throws the last
+ * error. Unless `atOnce`, waits 20 ms before the first try.
  */
 export async function whenAnswered<T>(work: () => Promise<T>, maxMs = Infinity, atOnce = false): Promise<T> {
   const start = performance.now()

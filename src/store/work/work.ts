@@ -1,6 +1,6 @@
 /**
- * Rows that need a worker: claim, lease and fence. A work row has `wake_at` (when a worker must claim it) and `epoch` (its
- * fencing token: who may write it); the table is its own queue and timer. Only the database's clock counts.
+ * Rows that need a worker: claim, lease and fence. A work row has `wake_at` (when a worker must claim it) and `epoch`
+ * (its fencing token: who may write it); the table is its own queue and timer. Only the database's clock counts.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import { nowPlus, query, type Database, jsonb } from '../db/database.ts'
@@ -8,18 +8,18 @@ import { nowPlus, query, type Database, jsonb } from '../db/database.ts'
 /** Tables with the columns id, wake_at and epoch. */
 export type WorkTable = 'generations' | 'tool_calls' | 'upstreams'
 
-/** A row that this process works on. Every write proves `epoch`; a failed proof means that another worker has it. */
+/** A row that this process works on. Every write checks `epoch`; when it differs, another worker has the row. */
 export interface Held {
   id: string
   epoch: number
 }
 
-/** A claimed row, and whose it is. */
+/** A claimed row and its project. */
 export interface Claimed extends Held {
   projectId: string
 }
 
-/** Another worker owns the row now: stop, write nothing more. */
+/** Another worker has the row: the work must stop and write nothing more. */
 export class LeaseLostError extends Error {
   constructor(id: string) {
     super(`Another worker has taken ${id}.`)
@@ -28,8 +28,9 @@ export class LeaseLostError extends Error {
 }
 
 /**
- * Takes at most `limit` due rows of projects that are not crowded, oldest first, each for `leaseMs`. Safe from any number of processes at once: a row
- * goes to one of them. The epoch is raised, so the writes of an earlier holder fail from now on.
+ * Claims at most `limit` due rows of projects that are not crowded, oldest first, each for `leaseMs` milliseconds. Any
+ * number of processes may claim at once: a row goes to one of them. Raises the epoch, so that writes of an earlier
+ * holder fail.
  */
 export function claim<Row extends Claimed = Claimed>(
   db: Database,
@@ -46,45 +47,58 @@ export function claim<Row extends Claimed = Claimed>(
   ])
   return query<Row>(
     db,
-    sql`with due as (select ${columns} from ${t} where wake_at <= now() ${others}
-        order by wake_at limit ${limit} for update skip locked),
-      g as (update ${t} as t set epoch = t.epoch + 1, wake_at = ${nowPlus(leaseMs)}
-        ${also.set ? sql`, ${also.set}` : sql``} from due where t.id = due.id
-        returning t.*, due.status as was)
+    sql`with due as (
+        select ${columns}
+        from ${t}
+        where wake_at <= now() ${others}
+        order by wake_at
+        limit ${limit}
+        for update skip locked
+      ),
+      g as (
+        update ${t} as t set
+          epoch = t.epoch + 1,
+          wake_at = ${nowPlus(leaseMs)}
+          ${also.set ? sql`, ${also.set}` : sql``}
+        from due
+        where t.id = due.id
+        returning t.*, due.status as was
+      )
       ${also.after ? sql`, done as (${also.after})` : sql``}
-      select id, epoch, project_id as "projectId", was ${also.select ? sql`, ${also.select}` : sql``} from g`,
+      select id, epoch, project_id as "projectId", was ${also.select ? sql`, ${also.select}` : sql``}
+      from g`,
   )
 }
 
 export interface ClaimLimits {
   limit: number
-  /** Rows that are left alone: this process holds them, although their lease may be over. */
+  /** Rows that are not claimed: this process holds them, although their lease may have ended. */
   except: readonly string[]
-  /** Projects whose rows wait for another time. */
+  /** Projects whose rows are not claimed this time. */
   crowded?: readonly string[]
 }
 
-/** What a claim does in the same statement. `due` holds the rows as they were, `g` as they are now. */
+/** More parts of the statement of a claim. `due` has the rows before the update, `g` after it. */
 export interface ClaimAlso {
   /** Columns of `due` beside id and status. */
   keep?: string[]
   /** Assignments to `t`, which may read `due`. */
   set?: SQL
-  /** A statement over `g`, which has all columns of the table and the earlier status as `was`. */
+  /** A statement over `g`, which has all columns of the table, and the previous status as `was`. */
   after?: SQL
-  /** More columns of the answer. */
+  /** More columns of the result. */
   select?: SQL
 }
 
-/** What a heartbeat has found: rows whose lease runs anew, and rows that are ours and that somebody has locked now. */
+/** The result of a heartbeat: rows whose lease was renewed, and held rows that another transaction has locked. */
 export interface Beat {
   renewed: Set<string>
   locked: Set<string>
 }
 
 /**
- * Renews the leases of all held rows in one statement. It never waits: a row that somebody has locked keeps its lease as
- * it is, and is told apart from one that another worker has taken, which is in neither set.
+ * Renews the leases of all held rows in one statement. It never waits: the lease of a locked row is not renewed. A row
+ * that another worker has taken is in neither set.
  */
 export async function heartbeat(
   db: Database,
@@ -97,10 +111,21 @@ export async function heartbeat(
   const rows = await query<{ id: string; renewed: boolean }>(
     db,
     sql`with h as (select * from ${heldRows(held)}),
-      mine as (select t.id from ${t} as t join h on t.id = h.id and t.epoch = h.epoch for update of t skip locked),
-      done as (update ${t} as t set wake_at = ${nowPlus(leaseMs)} from mine where t.id = mine.id returning t.id)
+      mine as (
+        select t.id
+        from ${t} as t
+        join h on t.id = h.id and t.epoch = h.epoch
+        for update of t skip locked
+      ),
+      done as (
+        update ${t} as t set wake_at = ${nowPlus(leaseMs)}
+        from mine
+        where t.id = mine.id
+        returning t.id
+      )
       select t.id, t.id in (select id from done) as renewed
-      from ${t} as t join h on t.id = h.id and t.epoch = h.epoch`,
+      from ${t} as t
+      join h on t.id = h.id and t.epoch = h.epoch`,
   )
   const idsOf = (renewed: boolean) =>
     new Set(rows.filter((row) => row.renewed === renewed).map((row) => row.id))
@@ -108,9 +133,9 @@ export async function heartbeat(
 }
 
 /**
- * Raises the epoch of a row that surely nobody else can have claimed, and renews its lease. `lostResponses`: how often this
- * was tried since the epoch was known, without a response. Returns the new epoch; null when the row is
- * another worker's, or nobody's.
+ * Raises the epoch of a row that no other worker can have claimed, and renews its lease. `lostResponses`: how often
+ * this was sent without a response since the epoch was known. Returns the new epoch; null when another worker or no
+ * worker has the row.
  */
 export async function refence(
   db: Database,
@@ -121,28 +146,39 @@ export async function refence(
 ): Promise<number | null> {
   const rows = await query<{ epoch: number }>(
     db,
-    sql`update ${sql.raw(table)} set epoch = epoch + 1, wake_at = ${nowPlus(leaseMs)}
-      where id = ${id} and epoch between ${epoch}::int and ${epoch + lostResponses}::int and wake_at is not null
+    sql`update ${sql.raw(table)} set
+        epoch = epoch + 1,
+        wake_at = ${nowPlus(leaseMs)}
+      where id = ${id}
+        and epoch between ${epoch}::int and ${epoch + lostResponses}::int
+        and wake_at is not null
       returning epoch`,
   )
   return rows[0]?.epoch ?? null
 }
 
-/** Gives rows back at once, for a process that stops: the next worker that polls continues them. */
+/** Makes rows due at once, for a process that stops: the next worker that polls claims them. */
 export async function release(db: Database, table: WorkTable, held: Held[]): Promise<void> {
   if (held.length === 0) return
   await query(
     db,
     sql`with mine as (${lockHeld(table, held)})
-      update ${sql.raw(table)} as t set wake_at = now(), epoch = t.epoch + 1 from mine where t.id = mine.id`,
+      update ${sql.raw(table)} as t set
+        wake_at = now(),
+        epoch = t.epoch + 1
+      from mine
+      where t.id = mine.id`,
   )
 }
 
-/** Locks what is still ours in the order in which everybody locks several rows: see lockOwners. */
+/** Locks the rows that are still held, in the order of lockOwners. */
 function lockHeld(table: WorkTable, held: Held[]): SQL {
   const order = table === 'generations' ? sql`t.depth desc, t.id` : sql`t.id`
-  return sql`select t.id from ${sql.raw(table)} as t join ${heldRows(held)} on t.id = h.id and t.epoch = h.epoch
-    order by ${order} for update of t`
+  return sql`select t.id
+    from ${sql.raw(table)} as t
+    join ${heldRows(held)} on t.id = h.id and t.epoch = h.epoch
+    order by ${order}
+    for update of t`
 }
 
 function heldRows(held: Held[]): SQL {

@@ -1,4 +1,6 @@
-/** Runs due rows of one table in this process: claims after hints and on a sweep, keeps the leases, stops cleanly. */
+/**
+ * Runs the due rows of one table in this process: claims after hints and periodically, keeps the leases, stops cleanly.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import { onAbort } from '../../core/abort.ts'
 import type { PubSub } from '../events/pubsub.ts'
@@ -12,51 +14,51 @@ export interface WorkerOptions<Row extends Claimed> {
   db: Database
   pubsub: PubSub
   table: WorkTable
-  /** Rows worked on at once, and an eighth more for projects that have less than their share of them. */
+  /** The most rows in work, and an eighth more for projects with less than their share. */
   slots: number
-  /** The leases of that table, which others of this process may share. */
+  /** The leases of this table, shared with other holders in this process. */
   leases: Leases
   /** How often to poll without a hint, in milliseconds. */
   sweepMs: number
-  /** Takes due rows. */
+  /** Claims due rows. */
   claim(limits: ClaimLimits): Promise<Row[]>
   /**
-   * Works on one row. The signal fires when the row was lost or the process stops, and with the reason `interrupted`
-   * when what is under way should be cut off but the row stays ours.
+   * Works on one row. The signal aborts when the lease is lost or the process stops, and with the reason `interrupted`
+   * when the current step must be aborted but this process keeps the row.
    */
   run(held: Row, control: WorkControl): Promise<void>
-  /** An error that `run` did not expect. The row is claimed again when its lease ends. */
+  /** An error of `run` or, with id null, of a claim. The row is claimed again when its lease ends. */
   onError(error: unknown, id: string | null): void
 }
 
-/** The reason of an abort that does not end the work. */
+/** The reason of an abort after which the process keeps the row. */
 export const interrupted = 'interrupt'
 
-/** What the work on a row is controlled by. */
+/** Controls the work on a row. */
 export interface WorkControl {
   signal: AbortSignal
   recheck: Recheck
   lease: Lease
-  /** Whether the process stops: what was begun is ended, and nothing new is begun. */
+  /** Whether the process stops: the work finishes what is running and starts nothing new. */
   isDraining(): boolean
 }
 
-/** Asks the work to read its row again without cutting anything off. */
+/** Asks the work to read its row again, without aborting anything. */
 export interface Recheck {
-  /** Resolves at the next request from now on. */
+  /** Resolves at the next request. */
   next(): Promise<void>
 }
 
 export interface Worker {
   /** Asks the work on a row, if it is in this process, to read the row again. */
   recheck(id: string): void
-  /** Aborts the work on a row, if it is in this process; the row stays ours. */
+  /** Aborts the current step of a row in this process, which keeps the row. */
   interrupt(id: string): void
-  /** Rows that are being worked on. */
+  /** The number of rows in work. */
   busy(): number
-  /** Claims nothing more; the work begins nothing new. */
+  /** Claims no more rows; running work starts nothing new. */
   drain(): void
-  /** Drains, lets the work end for `graceMs`, then gives the rest back. */
+  /** Drains, waits at most `graceMs` for running work, then releases the remaining rows. */
   stop(graceMs: number): Promise<void>
 }
 
@@ -80,9 +82,9 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     tasks.get(held.id)?.abort.abort()
     tasks.set(held.id, task)
     void task.done.then(() => {
-      // A row can be back here with a new epoch before the old task has unwound.
+      // The row may have been claimed again by this process before the old task has ended.
       if (tasks.get(held.id) === task) tasks.delete(held.id)
-      // What was left because all slots were taken may be taken now.
+      // Rows that were not claimed because all slots were in use can be claimed now.
       if (again || tasks.size >= options.slots - 1) void poll()
     })
   }
@@ -130,7 +132,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
     async stop(graceMs) {
       drain()
       await endTasks([...tasks.values()], graceMs)
-      const held = await cutOff([...tasks.values()])
+      const held = await abortTasks([...tasks.values()])
       await release(db, table, held).catch(() => {})
     },
   }
@@ -162,10 +164,10 @@ async function claimRows<Row extends Claimed>(
   return { rows: await claim({ ...allowance, except: leases.unsure() }), since }
 }
 
-/** How long work that was cut off may take to unwind, in milliseconds. */
+/** How long aborted work may take to end, in milliseconds. */
 const unwindMs = 500
 
-/** Waits for the end of the work, but not for longer than this. */
+/** Waits for the tasks to end, at most this long. */
 async function endTasks(tasks: Task[], milliseconds: number): Promise<void> {
   await Promise.race([
     Promise.all(tasks.map((task) => task.done)),
@@ -173,15 +175,15 @@ async function endTasks(tasks: Task[], milliseconds: number): Promise<void> {
   ])
 }
 
-/** Ends the rest of the work. Returns its rows, whose leases have ended. */
-async function cutOff(tasks: Task[]): Promise<Claimed[]> {
+/** Aborts the remaining tasks and ends their leases. Returns their rows. */
+async function abortTasks(tasks: Task[]): Promise<Claimed[]> {
   for (const task of tasks) task.abort.abort()
   await endTasks(tasks, unwindMs)
   for (const task of tasks) task.lease.end()
   return tasks.map((task) => task.held)
 }
 
-/** Begins the work on a row. */
+/** Starts the work on a row. */
 function runTask<Row extends Claimed>(
   { leases, run, onError }: WorkerOptions<Row>,
   held: Row,
@@ -191,13 +193,13 @@ function runTask<Row extends Claimed>(
   const abort = new AbortController()
   const recheck = makeRecheck()
   const lease = leases.keep(held, since)
-  const forget = onAbort(lease.signal, () => abort.abort())
+  const removeListener = onAbort(lease.signal, () => abort.abort())
   const done = run(held, { signal: abort.signal, recheck, lease, isDraining })
     .catch((error: unknown) => {
       if (!(error instanceof LeaseLostError) && !abort.signal.aborted) onError(error, held.id)
     })
     .finally(() => {
-      forget()
+      removeListener()
       lease.end()
     })
   return { held, lease, abort, done, recheck: recheck.fire }

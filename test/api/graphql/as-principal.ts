@@ -1,11 +1,11 @@
-/** A root field answered in this process, as a platform tool would: for keys that GraphQL refuses before anything is looked at. */
+/** Executes a root field in this process, as a platform tool does: for keys that the HTTP route would refuse. */
 import { execute, parse, subscribe, type ExecutionResult } from 'graphql'
 import { makeContext } from '../../../src/api/graphql/context.ts'
 import type { App } from '../../../src/app.ts'
 import { principalById } from '../../../src/domain/access/index.ts'
 import { documentOf, schema, type RootField } from './minimal-input.ts'
 
-/** The answer to the key of that id; of a stream whether it opens. */
+/** The result for the key with this id; for a subscription, whether its stream opens. */
 export async function answerAs(
   { services, models, ctxOf }: App,
   keyId: string,

@@ -1,4 +1,4 @@
-/** The audits of GraphQL over HTTP, run against the server as it stands in production, with introspection on. */
+/** The audits of the graphql-http package (GraphQL over HTTP), run against the production configuration. */
 import { serverAudits } from 'graphql-http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'

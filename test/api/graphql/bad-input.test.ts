@@ -1,4 +1,4 @@
-/** Faulty inputs for every mutation: each is told by its path and without its value, and nothing is half-written. */
+/** Invalid inputs of every mutation: each error names the path and never the value, and nothing is written in part. */
 import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
@@ -30,19 +30,19 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-// One test that fails leaves rows; the others are still right.
+// A test that fails leaves rows behind; the others still pass.
 afterEach(async () => {
   before = await rows()
 })
 
 const mutations = rootFields.filter((root) => root.kind === 'mutation')
-/** What takes a thing away that others still need; createProject is the operator's alone. */
+/** Mutations that remove what other tests need; createProject is for an operator's key only. */
 const isFinal = ({ name }: RootField) =>
   /^(delete|revoke|cancel|submit|decide|resolve|createProject)/.test(name)
 const byName = (name: string) => mutations.find((root) => root.name === name)!
 const own = (project = home) => ({ ids: project.ids, extras: extrasOf(project) })
 
-/** How many rows every table has: whatever was refused must not have left one. */
+/** The number of rows of every table: a refused mutation must not leave one. */
 async function rows(): Promise<string> {
   const { db } = h.app.services
   const tables = await query<{ name: string }>(
@@ -64,12 +64,12 @@ interface Answered {
   text: string
 }
 
-/** What a mutation answered, whether as a union member or as a refusal of the whole operation. */
+/** The outcome of a mutation, whether a union member or a refusal of the whole operation. */
 async function send(root: RootField, variables: object, nested = '', key = home.key): Promise<Answered> {
   const response = await fetch(`${h.url}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
-    // Too deep for JSON.stringify: it goes in as text.
+    // Too deep for JSON.stringify, so it is inserted as text.
     body: JSON.stringify({ query: documentOf(root), variables }).replace('"NESTED"', nested),
   })
   const { data, errors } = (await response.json()) as any
@@ -84,7 +84,7 @@ async function send(root: RootField, variables: object, nested = '', key = home.
   return { code: shown, paths: issues.map((issue: any) => issue.path.join('.')), text }
 }
 
-/** What every scalar can be faulty with; the words must not come back. */
+/** Invalid values of each scalar; their text must not be repeated. */
 const wrong: Record<string, unknown[]> = {
   ID: [{ a: 'ECHOED' }, ['ECHOED', 'x'], true, 1.5],
   String: [{ a: 'ECHOED' }, 424242, true],
@@ -101,14 +101,14 @@ const places = (scalars: string[]) =>
     placesOf(root, scalars).map((path) => [`${root.name}(${path.join('.')})`, root, path] as const),
   )
 
-test('the smallest input of every mutation is right, so that only the fault decides below', async () => {
+test('the smallest input of every mutation is valid, so that only the fault is refused below', async () => {
   for (const root of mutations) {
-    // The server behind the mcp tool knows no authorization server: the input is right, and the login cannot begin.
+    // The server behind the mcp tool has no authorization server: the input is valid, and the login cannot begin.
     const right = root.name === 'connectUpstream' ? /^UPSTREAM$/ : /Payload$/
     if (!isFinal(root))
       expect((await send(root, minimalArguments(root, own()))).code, root.name).toMatch(right)
   }
-  // The run that was started ends before rows are counted.
+  // The started generation ends before rows are counted.
   const started = await h.gql('{ generations(first: 10) { nodes { id status } } }', {}, home.key)
   for (const { id, status } of started.data['generations'].nodes)
     if (status !== 'REQUIRES_ACTION') await h.until(id, ['COMPLETED', 'REQUIRES_ACTION', 'FAILED'])
@@ -128,8 +128,8 @@ describe.each(Object.keys(wrong))('a value that is no %s', (scalar) => {
 })
 
 describe('an id that nothing has', () => {
-  test.each(places(['ID']))('is told in %s', async (_name, root, path) => {
-    // At a submission these are a hint for the next step only, which is judged when that begins.
+  test.each(places(['ID']))('is refused with its path in %s', async (_name, root, path) => {
+    // In submitToolOutputs these are for the next step only, and are validated when it begins.
     if (root.name === 'submitToolOutputs' && path.includes('activeToolIds')) return
     for (const id of ['tool_000000000000000000000000', 'nothing']) {
       const { code } = await send(root, argumentsWith(root, own(), path, id))
@@ -381,7 +381,7 @@ describe('other inputs', () => {
     expect(await rows()).toBe(before)
   })
 
-  test('arguments that do not fit are told by their paths, and nothing is sent', async () => {
+  test('arguments that do not match the schema are refused with their paths, and nothing is sent', async () => {
     const asked = upstream.seen.length
     const input = { toolId: home.ids['tool_'], arguments: { a: 7 } }
     expect(await send(byName('callTool'), { input })).toMatchObject({
@@ -397,7 +397,7 @@ describe('other inputs', () => {
     expect(await rows()).toBe(before)
   })
 
-  test('an unknown field, a missing one and a null where none may stand are told without a suggestion', async () => {
+  test('an unknown field, a missing one and a null for a non-null type are refused without a suggestion', async () => {
     for (const input of [
       { nmae: 'ECHOED', value: 'v' },
       { name: 'S' },

@@ -1,6 +1,6 @@
 /**
- * A project with one of everything: a key, tools, an agent, a generation that waits for its client, an approval, a
- * grant, a call of unknown outcome, a change of a gate that waits, a file, a provider, a secret.
+ * A project with one object of each type: a key, tools, an agent, a generation that waits for its client, an approval,
+ * a grant, a call with status UNKNOWN, a pending gate change, a file, a provider, a secret.
  */
 import { sql } from 'drizzle-orm'
 import { query } from '../../../src/store/db/database.ts'
@@ -16,11 +16,11 @@ export interface FurnishedProject {
    * pending, and `unknown` is a call whose outcome nobody knows.
    */
   ids: Record<string, string>
-  /** Stands in every name and text of the project. */
+  /** A text that is part of every name and text of the project. */
   marker: string
 }
 
-/** Makes it with the operator's key; `upstream` is where its http tool goes. */
+/** Creates it with the operator's key; `upstream` is the URL of its http tool. */
 export async function furnish(h: Harness, marker: string, upstream: string): Promise<FurnishedProject> {
   const { project } = await h.mutate('createProject', { name: `${marker} project` }, 'project { id }')
   const owner = await h.mutate(
@@ -55,7 +55,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
     { name: `${marker}_mcp`, config: { mcp: { url: `${upstream}/mcp` } } },
     'tool { id }',
   )
-  // Nobody looks at it by the clock, so that what the project holds stays as it is.
+  // No timer changes it, so that the contents of the project stay the same.
   await query(
     h.app.services.db,
     sql`update upstreams set wake_at = null, epoch = epoch + 1 where id = ${mcp['tool'].id}`,
@@ -115,7 +115,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
 
 type Mutate = (name: string, input: object, fields: string) => Promise<Record<string, any>>
 
-/** What the gate leaves: a grant that is still good, a call of unknown outcome, and an approval that is pending. */
+/** Objects of the gate: an active grant, a call with status UNKNOWN, and a pending approval. */
 async function furnishGate(h: Harness, marker: string, upstream: string, mutate: Mutate) {
   const inputSchema = { type: 'object', properties: { a: { type: 'string' } } }
   const { tool } = await mutate(
@@ -136,14 +136,14 @@ async function furnishGate(h: Harness, marker: string, upstream: string, mutate:
     { approvalId: asked.approval.id, verdict: 'APPROVE', grant },
     'approval { id }',
   )
-  // Passes by the grant.
+  // The grant lets it pass the gate.
   const passed = (await call(marker))['toolCall']
   await leaveBehind(h, passed.id)
   const pending = (await call(`${marker} waits`))['toolCall']
   return { unknown: passed.id, grt_: passed.grant.id, apr_: pending.approval.id }
 }
 
-/** A file whose bytes are there. */
+/** A file whose bytes are uploaded. */
 async function furnishFile(marker: string, mutate: Mutate): Promise<string> {
   const input = { filename: `${marker}.txt`, contentType: 'text/plain' }
   const { file, uploadUrl } = await mutate('presignUpload', input, 'file { id } uploadUrl')
@@ -151,7 +151,7 @@ async function furnishFile(marker: string, mutate: Mutate): Promise<string> {
   return file.id
 }
 
-/** What an input of this project needs beyond what the schema requires. */
+/** Fields that inputs need in this project, in addition to those that the schema requires. */
 export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string, object> {
   return {
     CreateApiKeyInput: { role: 'VIEWER' },

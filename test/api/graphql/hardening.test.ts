@@ -1,4 +1,4 @@
-/** What strangers try on the HTTP face: other content types, other origins, huge, deep and costly documents, no key. */
+/** Untrusted HTTP requests: other content types and origins, huge, deep and costly documents, no key. */
 import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { getIntrospectionQuery } from 'graphql'
@@ -145,7 +145,7 @@ describe('documents are bounded', () => {
     const query = 'query($n: Int) { generations(first: $n) { nodes { steps { toolCalls { id } } } } }'
     expect(await messages(query, { n: 5 })).toEqual([])
     expect((await messages(query, { n: 100 }))[0]).toMatch(/complexity of \d+/)
-    // Asked again: what was judged once with a small number must not be remembered for the large one.
+    // Sent again: a cost computed with a small number must not be cached for the large one.
     expect(await messages(query, { n: 5 })).toEqual([])
   })
 
@@ -157,7 +157,7 @@ describe('documents are bounded', () => {
     expect(await small.json()).toMatchObject({ data: { viewer: {} } })
   })
 
-  test('fragments that double themselves a hundred times are judged at once', async () => {
+  test('fragments that double themselves a hundred times are counted at once', async () => {
     const fragments = Array.from(
       { length: 100 },
       (_, i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`,
@@ -193,13 +193,13 @@ describe('documents are bounded', () => {
 describe('bodies are bounded', () => {
   const big = JSON.stringify({ query: '{ viewer { name } }', variables: { x: 'x'.repeat(1024 * 1024) } })
 
-  test('one beyond 1 MiB is refused with 413, and one just below is taken', async () => {
+  test('one beyond 1 MiB is refused with 413, and one just below is accepted', async () => {
     expect((await post(big)).status).toBe(413)
     const rest = 1024 * 1024 - Buffer.byteLength(viewer)
     expect((await post(viewer + ' '.repeat(rest))).status).toBe(200)
   })
 
-  test('one beyond 1 MiB that comes in chunks without a length is refused with 413', async () => {
+  test('one beyond 1 MiB that is sent in chunks without a length is refused with 413', async () => {
     const answered = new Promise<{ status: number; body: string }>((resolve, reject) => {
       const request = httpRequest(
         `${h.url}/graphql`,
@@ -251,7 +251,7 @@ describe('bodies are bounded', () => {
 })
 
 describe('errors tell no internals', () => {
-  test('an unexpected error is masked over HTTP, SSE and sockets, with a number that stands in the log', async () => {
+  test('an unexpected error is masked over HTTP, SSE and sockets, with a number that is also in the log', async () => {
     const logged: { errorId?: string; err?: unknown }[] = []
     const log: Log = { debug() {}, info() {}, warn() {}, error: (fields) => void logged.push(fields) }
     const broken = await openHarness({}, { log })
@@ -316,7 +316,7 @@ describe('errors tell no internals', () => {
     }
   })
 
-  test('a faulty variable is told by its path and what should stand there', async () => {
+  test('an invalid variable is refused with its path and the expected type', async () => {
     const query = 'mutation($i: CreateToolInput!) { createTool(input: $i) { __typename } }'
     const result = await h.gql(query, {
       i: { name: 7, config: { http: { url: 'u', method: 'PSOT', inputSchema: 1 } } },
@@ -338,7 +338,7 @@ describe('errors tell no internals', () => {
 })
 
 describe('who is asking', () => {
-  test('a missing, malformed, wrong, expired and revoked key get 401 in the same words', async () => {
+  test('a missing, malformed, wrong, expired and revoked key get 401 with the same message', async () => {
     const soon = new Date(Date.now() + 400).toISOString()
     const make = async (input: object) =>
       (await h.mutate('createApiKey', { name: 'k', role: 'VIEWER', ...input }, 'secret apiKey { id }')) as any
@@ -373,7 +373,7 @@ describe('who is asking', () => {
     expect(answers.size).toBe(1)
   })
 
-  test('without a key every root field is refused, introspection too, and only __typename answers', async () => {
+  test('without a key every root field is refused, introspection too, except __typename', async () => {
     const { data } = await h.gql('{ __typename }', {}, '')
     expect(data['__typename']).toBe('Query')
     for (const query of [
@@ -388,7 +388,7 @@ describe('who is asking', () => {
     }
   })
 
-  test('a key that asks too often gets 429 and when to come back', async () => {
+  test('a key that sends too many requests gets 429 and the time of the next try', async () => {
     const slow = await openHarness({ requestsPerMinute: 2 })
     await slow.gql('{ __typename }')
     await slow.gql('{ __typename }')
@@ -408,7 +408,7 @@ describe('characters that cannot be stored', () => {
     'the second half of a pair': '\udc00',
   }
 
-  test.each(Object.entries(texts))('%s in any input gives a typed answer', async (_what, text) => {
+  test.each(Object.entries(texts))('%s in any input gives a typed result', async (_what, text) => {
     const schema = { type: 'object', properties: { [text]: { type: 'string', description: text } } }
     const attempts: [string, object][] = [
       ['createProject', { name: text }],
@@ -456,7 +456,7 @@ describe('characters that cannot be stored', () => {
 })
 
 describe('headers', () => {
-  test('every answer forbids browsers to guess its type', async () => {
+  test('every response forbids browsers to guess its type', async () => {
     for (const path of ['/graphql?query={__typename}', '/healthz', '/readyz', '/nothing', '/metrics']) {
       const response = await fetch(h.url + path)
       expect(response.headers.get('x-content-type-options'), path).toBe('nosniff')
@@ -464,7 +464,7 @@ describe('headers', () => {
     expect((await post(viewer)).headers.get('x-content-type-options')).toBe('nosniff')
   })
 
-  test('a stream of events tells proxies not to gather it', async () => {
+  test('an event stream tells proxies not to buffer it', async () => {
     const stop = new AbortController()
     const response = await fetch(`${h.url}/graphql`, {
       method: 'POST',

@@ -1,4 +1,4 @@
-/** Operations made from the schema itself, so that a test that walks it covers tomorrow's fields too. */
+/** Operations derived from the schema, so that tests that iterate over it cover fields that are added later. */
 import {
   getNamedType,
   getNullableType,
@@ -38,8 +38,8 @@ export const rootFields: RootField[] = (
 )
 
 /**
- * A document that calls the field with all its arguments as variables and selects two levels of the answer. Into one kind
- * of thing it goes once on each path and once from each place; the others of that kind show their ids.
+ * A document that calls the field with all its arguments as variables and selects two levels of the result. A type is
+ * expanded once on each path and once in each selection; further fields of that type select their id only.
  */
 export function documentOf({ kind, field }: RootField): string {
   const declared = field.args
@@ -64,7 +64,7 @@ function selection(type: GraphQLNamedType, depth: number, from: readonly GraphQL
     const named = getNamedType(field.type)
     if (isLeafType(named)) return [field.name]
     if (depth === 0) return []
-    // A list in a list costs what it can hold, so only a few are asked for.
+    // A list in a list costs its maximum, so request only a few entries.
     const few = field.args.some((arg) => arg.name === 'first') ? '(first: 3)' : ''
     if (known.has(named) && hasId(named)) return [`${field.name}${few} { __typename id }`]
     known.add(named)
@@ -74,7 +74,7 @@ function selection(type: GraphQLNamedType, depth: number, from: readonly GraphQL
   return `{ __typename ${fields.join(' ')} }`
 }
 
-/** Whether there is anything to see of it without going deeper. */
+/** Whether the type has a field of a scalar or enum type. */
 function hasLeaf(type: GraphQLNamedType): boolean {
   const fields = isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : []
   return fields.some((field) => isLeafType(getNamedType(field.type)))
@@ -84,17 +84,17 @@ function hasId(type: GraphQLNamedType): boolean {
   return (isObjectType(type) || isInterfaceType(type)) && 'id' in type.getFields()
 }
 
-/** What stands where the schema asks for something: our own ids by prefix, and what no schema can tell. */
+/** Values for the arguments: ids of existing objects by prefix, and fields that the schema does not require. */
 export interface Own {
   /** By prefix, such as `tool_`. */
   ids: Record<string, string>
-  /** What an input type needs although the schema does not say so. */
+  /** Fields by input type that the server needs and the schema does not require. */
   extras: Record<string, object>
 }
 
 let count = 0
 
-/** The smallest arguments of the field that can succeed. */
+/** The smallest arguments with which the field can succeed. */
 export function minimalArguments({ field }: RootField, own: Own): Record<string, unknown> {
   return Object.fromEntries(
     field.args.filter((arg) => isNonNullType(arg.type)).map((arg) => [arg.name, minimal(arg, arg.type, own)]),
@@ -126,14 +126,14 @@ function minimal(at: GraphQLArgument | GraphQLInputField, type: GraphQLInputType
   return values[name]
 }
 
-/** Descriptions of ids say "Begins with tool_." */
+/** The prefix of an id, from its description: "The id of the tool; it begins with tool_." */
 function prefixOf(at: { description?: string | null | undefined }): string | null {
-  return /Begins with (\w+_)/.exec(at.description ?? '')?.[1] ?? null
+  return /\bbegins with (\w+_)/.exec(at.description ?? '')?.[1] ?? null
 }
 
 type Step = string | 0
 
-/** The paths of every place of that scalar in the field's arguments, those in optional inputs too. */
+/** The paths of all values of these scalars in the arguments of the field, those in optional inputs too. */
 export function placesOf({ field }: RootField, scalars: string[]): Step[][] {
   const found: Step[][] = []
   const walk = (type: GraphQLInputType, path: Step[]): void => {
@@ -148,7 +148,7 @@ export function placesOf({ field }: RootField, scalars: string[]): Step[][] {
   return found
 }
 
-/** The smallest arguments with that value in that place; inputs on the way are made as small as they can be. */
+/** The smallest arguments with this value at this path; inputs along the path are as small as possible. */
 export function argumentsWith(
   root: RootField,
   own: Own,
@@ -165,7 +165,7 @@ export function argumentsWith(
   path.forEach((key, i) => {
     type = key === 0 ? (getNullableType(type!) as any).ofType : fields[key]!.type
     const open = getNullableType(type!) as GraphQLInputType
-    // Exactly one member may stand in such an input.
+    // A @oneOf input has exactly one member.
     if (owner.isOneOf) for (const other of Object.keys(at)) if (other !== key) delete at[other]
     if (i === path.length - 1) at[key] = value
     else {

@@ -1,4 +1,4 @@
-/** Lists by keyset: every entry once in both directions, whatever happens between two pages. */
+/** Keyset paging: each entry is returned once in both directions, even when the list changes between two pages. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
@@ -33,7 +33,7 @@ describe.each([
       h = await openHarness({ databaseUrl: database.url })
     } else h = await openHarness()
     for (let i = 0; i < total; i++) await h.mutate('createAgent', { name: `agent ${i}` }, 'agent { id }')
-    // Two moments only, so that most neighbours have equal times and the id alone decides.
+    // Only two creation times, so that most neighbours have the same time and the id decides the order.
     await query(
       h.app.services.db,
       sql`update agents set created_at = case when name < 'agent 2' then timestamptz '2026-01-01 00:00:00.001Z'
@@ -72,7 +72,7 @@ describe.each([
   }
 
   test.skipIf(!answers).each([1, 4, 22, 23, 24, 100])(
-    'pages of %i give every entry once, in both directions',
+    'pages of %i return every entry once, in both directions',
     async (size) => {
       expect(await walk(size, false)).toEqual(newestFirst)
       expect(await walk(size, true)).toEqual(newestFirst)
@@ -96,7 +96,7 @@ describe.each([
     const { agent } = await h.mutate('createAgent', { name: 'in between' }, 'agent { id }')
     const second = await page({ first: 5, after: first.pageInfo.endCursor })
     expect([...ids(first), ...ids(second)]).toEqual(newestFirst.slice(0, 10))
-    // The entry of the cursor itself may be gone: its place is still known.
+    // The entry of the cursor may have been deleted: the cursor still has its position.
     const cursorOfGone = (await page({ first: 1 })).pageInfo.endCursor
     await h.mutate('deleteAgent', { id: agent.id }, 'agent { id }')
     expect(ids(await page({ first: 3, after: cursorOfGone }))).toEqual(newestFirst.slice(0, 3))

@@ -1,4 +1,4 @@
-/** Who may do what: every root field names its action, the roles, and keys that make keys. */
+/** Permissions: the action that every root field requires, the roles, and API keys that create API keys. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ExecutionResult } from 'graphql'
@@ -30,7 +30,7 @@ interface Refusal {
   extensions: { code: string; action?: string }
 }
 
-/** The first error of an answer, or null. Of a stream only the first event is read. */
+/** The first error of a response, or null. Of a stream, only the first event is read. */
 async function refusalOf(root: RootField, variables: object, key: string): Promise<Refusal | null> {
   const streams = root.kind === 'subscription'
   const response = await fetch(`${h.url}/graphql`, {
@@ -75,6 +75,12 @@ async function secretOf(input: object, by = home.key): Promise<string> {
 
 const ownerOf = (project: FurnishedProject) => ({ ids: project.ids, extras: extrasOf(project) })
 
+/** The actions that the description of the field names: "Permission: tools:Get, and toolCalls:List." */
+function permissionsOf({ field }: RootField): string[] {
+  const [, named = ''] = /Permission: (.*)\.$/.exec(field.description ?? '') ?? []
+  return named.match(/\b[a-zA-Z]+:[A-Z][a-zA-Z]+/g) ?? []
+}
+
 describe('a key that may only see its project', () => {
   let weak: string
   beforeAll(async () => {
@@ -91,6 +97,7 @@ describe('a key that may only see its project', () => {
         extensions: { code: 'FORBIDDEN', action: expect.stringMatching(/^[a-zA-Z]+:[A-Z][a-zA-Z]+$/) },
       })
       expect(refusal!.extensions.action).not.toBe('projects:Get')
+      expect(permissionsOf(root)).toContain(refusal!.extensions.action)
     },
   )
 
@@ -141,27 +148,30 @@ describe('a key that may only see its project', () => {
 })
 
 describe('the roles', () => {
-  test('every root field has a line in the matrix, and no line is of a field that is gone', () => {
+  test('every root field has a line in the matrix, and every line belongs to a field', () => {
     for (const { name } of rootFields) lineOf(name)
     const names = rootFields.map((root) => root.name)
     expect(Object.keys(matrix).filter((name) => !names.includes(name))).toEqual([])
     expect(() => lineOf('aFieldOfTomorrow')).toThrow(/add "aFieldOfTomorrow: line\(/)
   })
 
-  /** What takes things away comes last, so that they are there for the others. */
+  /** Fields that delete are called last, so that the others find their objects. */
   const ordered = rootFields.toSorted((a, b) => Number(destroys(a)) - Number(destroys(b)))
 
-  test.each(roles.map((role) => [role]))('%s may do exactly what is said of it', async (role) => {
-    const project = await furnish(h, `for_${role}`, upstream.url)
-    const key = await secretOf({ role: role.toUpperCase() }, project.key)
-    const refused: string[] = []
-    for (const root of ordered) {
-      const refusal = await refusalOf(root, minimalArguments(root, ownerOf(project)), key)
-      if (refusal) expect([root.name, refusal.extensions.code]).toEqual([root.name, 'FORBIDDEN'])
-      if (refusal) refused.push(root.name)
-    }
-    expect(refused.toSorted()).toEqual(refusedTo(role).toSorted())
-  })
+  test.each(roles.map((role) => [role]))(
+    '%s may call exactly the fields that the matrix says',
+    async (role) => {
+      const project = await furnish(h, `for_${role}`, upstream.url)
+      const key = await secretOf({ role: role.toUpperCase() }, project.key)
+      const refused: string[] = []
+      for (const root of ordered) {
+        const refusal = await refusalOf(root, minimalArguments(root, ownerOf(project)), key)
+        if (refusal) expect([root.name, refusal.extensions.code]).toEqual([root.name, 'FORBIDDEN'])
+        if (refusal) refused.push(root.name)
+      }
+      expect(refused.toSorted()).toEqual(refusedTo(role).toSorted())
+    },
+  )
 
   function destroys({ name }: RootField): boolean {
     return /^(delete|revoke|cancel)/.test(name)
@@ -181,7 +191,7 @@ describe('a key that is bound to an agent, with the rights of an admin', () => {
   const asBound = (root: RootField, variables: Record<string, unknown>) =>
     answerAs(h.app, bound.id, root, variables)
 
-  /** The code with which the field itself was refused; null when it was answered, whatever was refused further inside. */
+  /** The code with which the root field was refused; null when it succeeded, even if a nested field was refused. */
   function codeOf(root: RootField, { data, errors = [] }: ExecutionResult): string | null {
     const answer = data?.[root.name] as { __typename?: string } | null | undefined
     if (answer?.__typename?.endsWith('Error')) return answer.__typename
@@ -190,7 +200,7 @@ describe('a key that is bound to an agent, with the rights of an admin', () => {
   }
 
   test.each(rootFields.map((root) => [root.name, root] as const))(
-    'is refused by %s whatever others asked for',
+    'is refused by %s for objects that others requested',
     async (_name, root) => {
       const variables = minimalArguments(root, ownerOf(project))
       const code = codeOf(root, await asBound(root, variables))
@@ -198,7 +208,7 @@ describe('a key that is bound to an agent, with the rights of an admin', () => {
     },
   )
 
-  test('reaches what it asked for itself, by every field that says so', async () => {
+  test('reaches what it requested itself, by every field of the matrix that allows it', async () => {
     const find = (name: string) => rootFields.find((root) => root.name === name)!
     const name = `${project.marker}_client`
     const started = await asBound(find('startGeneration'), {
@@ -213,7 +223,7 @@ describe('a key that is bound to an agent, with the rights of an admin', () => {
       sql`update approvals set requested_by = ${bound.id} where id = ${gated.data['approvals'].nodes[0].id}`,
     )
     const mine = { ids, extras: extrasOf({ ids }) }
-    // What ends the run comes last.
+    // The fields that end the generation are called last.
     const fields = rootFields
       .filter((root) => lineOf(root.name).bound === 'OWN')
       .toSorted((a, b) => Number(a.name.startsWith('cancel')) - Number(b.name.startsWith('cancel')))
@@ -265,7 +275,7 @@ describe('a key that makes keys', () => {
     await expect(makeKey(input, secret)).rejects.toThrow(/FORBIDDEN.*keys:Create/)
   })
 
-  test('can hand out what it has and less', async () => {
+  test('can give a new key its own permissions or fewer', async () => {
     const secret = await maker()
     const less = await secretOf(
       { policy: { statement: [statement('Allow', ['tools:Get'], [`tool/${home.ids['tool_']}`])] } },
@@ -275,7 +285,7 @@ describe('a key that makes keys', () => {
     expect(seen.data['tool'].id).toBe(home.ids['tool_'])
   })
 
-  test('is bound by its denials, and so are the keys that it makes and that those make', async () => {
+  test('is bound by its Deny statements, and so are the keys that it creates and that those create', async () => {
     const policy = { statement: [statement('Allow', ['*']), statement('Deny', ['secrets:*', 'tools:Get'])] }
     const first = await secretOf({ policy })
     const second = await secretOf({ role: 'ADMIN' }, first)
@@ -287,7 +297,7 @@ describe('a key that makes keys', () => {
     }
   })
 
-  test('a denial wins in whatever order it stands, and only where it is said', async () => {
+  test('a Deny statement wins in any order, and only for what it names', async () => {
     const other = home.ids['tool_']
     const policy = {
       statement: [statement('Deny', ['tools:Get'], [`tool/${other}`]), statement('Allow', ['tools:*'])],
@@ -303,7 +313,7 @@ describe('a key that makes keys', () => {
     expect(data['tools'].nodes.length).toBe(4)
   })
 
-  test('belongs to one project and cannot make keys for another, and nobody but the operator makes operators', async () => {
+  test('belongs to one project and cannot create keys for another; only an operator creates operators', async () => {
     const elsewhere = await h.mutate('createProject', { name: 'elsewhere' }, 'project { id }')
     const refused = await makeKey({ role: 'VIEWER', projectId: elsewhere['project'].id })
     expect(refused['__typename']).toBe('NotFoundError')

@@ -1,4 +1,4 @@
-/** docs/platform-actions.md is written from the schema, as the actions themselves are. */
+/** docs/platform-actions.md is generated from the schema, as the actions are. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -12,8 +12,8 @@ const actions = makeActions(() => {
 
 const head = `# Platform actions
 
-Operations of Gatehouse that MCP clients find at \`/mcp\` and that a platform tool offers to models as \`{name}_{action}\`.
-Each runs in this process with the rights of whoever asked for the call. Written by \`npm run schema\` from the schema.
+Operations of Gatehouse that MCP clients can call at \`/mcp\`, and that a platform tool offers to models as
+\`{name}_{action}\`. Each runs in process with the permissions of the caller. Generated from the schema by \`npm run schema\`.
 `
 
 function sectionOf({ name, description, inputSchema, annotations }: PlatformAction): string {
@@ -22,9 +22,9 @@ function sectionOf({ name, description, inputSchema, annotations }: PlatformActi
   )
   const required = (inputSchema['required'] ?? []) as string[]
   const kind = annotations.readOnlyHint
-    ? 'Reads.'
+    ? 'Reads only.'
     : annotations.destructiveHint
-      ? 'Destroys: the gate stops it unless the tool says otherwise.'
+      ? 'Destructive: the gate stops the call unless the tool has another gate.'
       : 'Writes.'
   const lines = properties.map(
     ([argument, schema]) =>
@@ -33,13 +33,13 @@ function sectionOf({ name, description, inputSchema, annotations }: PlatformActi
   return [`## ${name}`, '', `${description} ${kind}`, '', ...lines, ''].join('\n')
 }
 
-test('docs/platform-actions.md names every action with its arguments; "npm run schema" writes it anew', async () => {
+test('docs/platform-actions.md lists every action with its arguments; "npm run schema" writes it', async () => {
   const printed = [head, ...actions.list().map(sectionOf)].join('\n')
   if (process.env['UPDATE']) await writeFile(file, printed)
   expect(await readFile(file, 'utf8')).toBe(printed)
 })
 
-test('the hash of an action is its own and stays the same', () => {
+test('each action has a hash of its own, which is the same each time', () => {
   const again = makeActions(() => {
     throw new Error('nothing runs here')
   })

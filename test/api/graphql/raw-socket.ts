@@ -1,13 +1,13 @@
-/** A socket as bare as the wire: frames go in as they are, frames come out, and the code it was closed with. */
+/** A plain WebSocket client: sends frames unchanged, and returns the received frames and the close code. */
 import { WebSocket } from 'ws'
 
 export interface RawSocket {
   ws: WebSocket
-  /** Text goes out as it is, an object as JSON. */
+  /** Sends a text unchanged and an object as JSON. */
   send(message: string | object): void
-  /** The first frame, also one that came before, for which `fits` is true; each frame is given once. */
+  /** The first frame for which `fits` is true, received before or later; each frame is returned once. */
   next(fits?: (message: any) => boolean): Promise<any>
-  /** How the other side closed it. */
+  /** The code and reason with which the server closed the socket. */
   closed: Promise<{ code: number; reason: string }>
 }
 
@@ -48,7 +48,7 @@ export async function openRaw(
   }
 }
 
-/** A socket that has been acknowledged with that key. */
+/** A socket that was acknowledged with this key. */
 export async function openAcknowledged(url: string, key: string): Promise<RawSocket> {
   const socket = await openRaw(url)
   socket.send({ type: 'connection_init', payload: { authorization: `Bearer ${key}` } })

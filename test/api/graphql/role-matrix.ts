@@ -1,19 +1,19 @@
-/** Who may call which root field: one line for each, and none left out. The walks over the schema read it. */
+/** Which roles may call which root field, one line for each. The tests that iterate over the schema read it. */
 import type { Role } from '../../../src/domain/access/index.ts'
 import { rootFields } from './minimal-input.ts'
 
 export interface Line {
-  /** The roles whose keys may; `operator`: only an operator's key. */
+  /** The roles whose keys may call the field; `operator`: only an operator's key. */
   roles: readonly Role[] | 'operator'
   /**
-   * What a key that is bound to an agent may: OPEN for its agent, OWN for what it asked for itself, CLOSED for nothing.
-   * Whatever the line says, it reaches nothing that others asked for.
+   * What a key that is bound to an agent may do: OPEN: anything of its agent; OWN: what it requested itself; CLOSED:
+   * nothing. It never reaches what others requested.
    */
   bound: 'OPEN' | 'OWN' | 'CLOSED'
 }
 
 const everyone = ['admin', 'developer', 'approver', 'caller', 'viewer'] as const
-/** All that read everything; a caller reads what it needs. */
+/** The roles that read everything; a caller reads only what it needs. */
 const readers = ['admin', 'developer', 'approver', 'viewer'] as const
 const builders = ['admin', 'developer'] as const
 const callers = ['admin', 'developer', 'caller'] as const
@@ -90,7 +90,7 @@ export const matrix: Record<string, Line> = {
   projectEvents: line(everyone),
 }
 
-/** The line of a root field. Throws, in a sentence that says what to add, for one that has none. */
+/** The line of a root field. Throws an error that says what to add for a field without one. */
 export function lineOf(name: string): Line {
   const found = matrix[name]
   if (found) return found
@@ -100,7 +100,7 @@ export function lineOf(name: string): Line {
   )
 }
 
-/** The root fields that this role is refused. */
+/** The root fields that refuse this role. */
 export function refusedTo(role: Role): string[] {
   return rootFields
     .map((root) => root.name)

@@ -1,4 +1,4 @@
-/** The schema as a contract: the committed file is what the server serves, and its conventions hold everywhere. */
+/** The schema as a contract: the committed file is the schema of the server, and its conventions hold everywhere. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -27,7 +27,7 @@ const mutations = Object.values(schema.getMutationType()!.getFields())
 const errorType = schema.getType('Error')
 if (!isInterfaceType(errorType)) throw new Error('Error is no interface')
 
-test('docs/schema.graphql is the schema that is served; "npm run schema" writes it anew', async () => {
+test('docs/schema.graphql is the schema of the server; "npm run schema" writes it', async () => {
   const printed = `${printSchema(lexicographicSortSchema(schema))}\n`
   if (process.env['UPDATE']) await writeFile(file, printed)
   expect(await readFile(file, 'utf8')).toBe(printed)
@@ -35,17 +35,17 @@ test('docs/schema.graphql is the schema that is served; "npm run schema" writes 
 
 test('every type, field, argument, input field and enum value is described', () => {
   const silent: string[] = []
-  const look = (path: string, { description }: { description?: string | null | undefined }) => {
+  const check = (path: string, { description }: { description?: string | null | undefined }) => {
     if (!description?.trim()) silent.push(path)
   }
   for (const type of types) {
-    look(type.name, type)
-    if (isEnumType(type)) type.getValues().forEach((value) => look(`${type.name}.${value.name}`, value))
+    check(type.name, type)
+    if (isEnumType(type)) type.getValues().forEach((value) => check(`${type.name}.${value.name}`, value))
     if (!isObjectType(type) && !isInterfaceType(type) && !isInputObjectType(type)) continue
     for (const field of Object.values(type.getFields())) {
-      look(`${type.name}.${field.name}`, field)
+      check(`${type.name}.${field.name}`, field)
       if ('args' in field)
-        field.args.forEach((arg: GraphQLArgument) => look(`${type.name}.${field.name}(${arg.name}:)`, arg))
+        field.args.forEach((arg: GraphQLArgument) => check(`${type.name}.${field.name}(${arg.name}:)`, arg))
     }
   }
   expect(silent).toEqual([])
@@ -59,12 +59,12 @@ test('every mutation takes exactly one input, which is required and named after 
   }
 })
 
-test('every mutation answers a union of its payload and errors, ValidationError always among them', () => {
+test('every mutation returns a union of its payload and errors, with ValidationError always among them', () => {
   for (const { name, type } of mutations) {
     const pascal = name[0]!.toUpperCase() + name.slice(1)
     const union = getNamedType(type)
     expect(isNonNullType(type), name).toBe(true)
-    if (!isUnionType(union)) throw new Error(`${name} answers no union`)
+    if (!isUnionType(union)) throw new Error(`${name} returns no union`)
     expect(union.name).toBe(`${pascal}Result`)
     const errors = union.getTypes().filter((member) => member.getInterfaces().includes(errorType))
     const others = union.getTypes().filter((member) => !errors.includes(member))
@@ -73,7 +73,7 @@ test('every mutation answers a union of its payload and errors, ValidationError 
   }
 })
 
-test('whatever is called an error of a mutation implements Error', () => {
+test('every type that is named an error of a mutation implements Error', () => {
   const named = types
     .filter(isObjectType)
     .filter((type) => /(?:Error|Conflict)$/.test(type.name) && type.name !== 'GenerationError')

@@ -1,4 +1,4 @@
-/** GraphQL over WebSocket, probed on the wire: close codes, and what one client can do to another. */
+/** GraphQL over WebSocket, tested with raw frames: close codes, and the isolation of clients from each other. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
 import { openAcknowledged, openRaw, upgradeStatus } from './raw-socket.ts'
@@ -31,7 +31,7 @@ async function newKey(input: object = {}): Promise<{ id: string; secret: string 
 }
 
 describe('a socket is closed with the code of the protocol', () => {
-  test('4406 when it speaks no subprotocol that we know', async () => {
+  test('4406 when it offers no supported subprotocol', async () => {
     const socket = await openRaw(h.url, { protocol: null })
     expect(await socket.closed).toMatchObject({ code: 4406 })
   })
@@ -61,18 +61,18 @@ describe('a socket is closed with the code of the protocol', () => {
     expect(await socket.closed).toMatchObject({ code: 4401 })
   })
 
-  test('4408 when it says nothing for too long', async () => {
+  test('4408 when it sends no connection_init in time', async () => {
     const socket = await openRaw(h.url)
     expect(await socket.closed).toMatchObject({ code: 4408 })
   })
 
-  test('4429 when it introduces itself twice', async () => {
+  test('4429 when it sends connection_init twice', async () => {
     const socket = await openAcknowledged(h.url, adminKey)
     socket.send(init)
     expect(await socket.closed).toMatchObject({ code: 4429 })
   })
 
-  test('4409 when an id is used twice at once', async () => {
+  test('4409 when an id is used twice at the same time', async () => {
     const socket = await openAcknowledged(h.url, adminKey)
     socket.send(subscribe('1', feed))
     socket.send(subscribe('1', feed))
@@ -103,7 +103,7 @@ describe('a socket is closed with the code of the protocol', () => {
     }
   })
 
-  test('1001 when the server stops, for every socket and also for one that does not answer', async () => {
+  test('1001 when the server stops, for every socket, also one that does not respond', async () => {
     const other = await openHarness()
     const [quiet, busy, dead] = await Promise.all([
       openAcknowledged(other.url, adminKey),
@@ -121,14 +121,14 @@ describe('a socket is closed with the code of the protocol', () => {
 })
 
 describe('an acknowledged socket', () => {
-  test('answers a ping with a pong and its payload', async () => {
+  test('responds to a ping with a pong and its payload', async () => {
     const socket = await openRaw(h.url)
     socket.send({ type: 'ping', payload: { n: 1 } })
     expect(await socket.next()).toEqual({ type: 'pong', payload: { n: 1 } })
     socket.ws.close()
   })
 
-  test('may be opened with the header of the upgrade', async () => {
+  test('can be authenticated with the header of the upgrade', async () => {
     const socket = await openRaw(h.url, { headers: { authorization: `Bearer ${adminKey}` } })
     socket.send({ type: 'connection_init' })
     expect(await socket.next()).toEqual({ type: 'connection_ack' })
@@ -153,7 +153,7 @@ describe('an acknowledged socket', () => {
     socket.ws.close()
   })
 
-  test('keeps its other operations when one is faulty in any way', async () => {
+  test('keeps its other operations when one is invalid in any way', async () => {
     const socket = await openAcknowledged(h.url, adminKey)
     socket.send(subscribe('live', feed))
     const faulty = {
@@ -179,7 +179,7 @@ describe('an acknowledged socket', () => {
     socket.ws.close()
   })
 
-  test('runs only so many operations at once, and more again when some have ended', async () => {
+  test('runs a limited number of operations at the same time, and more when some have ended', async () => {
     const socket = await openAcknowledged(h.url, adminKey)
     for (const id of ['1', '2', '3', '4']) socket.send(subscribe(id, feed))
     const refused = await socket.next((m) => m.type === 'error')
@@ -190,7 +190,7 @@ describe('an acknowledged socket', () => {
     socket.ws.close()
   })
 
-  test('leaves no stream behind when it completes an operation before that has begun, or goes away', async () => {
+  test('leaves no stream behind when it completes an operation that has not begun, or disconnects', async () => {
     const socket = await openAcknowledged(h.url, adminKey)
     for (const id of ['1', '2', '3']) {
       socket.send(subscribe(id, feed))
@@ -218,7 +218,7 @@ describe('the key decides how long a socket lives', () => {
     other.ws.close()
   })
 
-  test('an expiring key closes its sockets with 4403 at that moment', async () => {
+  test('a key that expires closes its sockets with 4403 at that time', async () => {
     const key = await newKey({ expiresAt: new Date(Date.now() + 1200).toISOString() })
     const socket = await openAcknowledged(h.url, key.secret)
     expect(await socket.closed).toEqual({ code: 4403, reason: 'Forbidden' })
@@ -232,7 +232,7 @@ describe('the key decides how long a socket lives', () => {
     socket.ws.close()
   })
 
-  test('a key that asks too often is told to try again later, not that it is forbidden', async () => {
+  test('a key that sends too many requests is closed with "try again later", not "forbidden"', async () => {
     const slow = await openHarness({ requestsPerMinute: 1 })
     const first = await openAcknowledged(slow.url, adminKey)
     first.send(subscribe('1', '{ __typename }'))
@@ -248,12 +248,12 @@ describe('the key decides how long a socket lives', () => {
 })
 
 describe('the upgrade', () => {
-  test('is refused for a foreign origin and for one that is no address', async () => {
+  test('is refused for a foreign origin and for one that is no URL', async () => {
     for (const origin of ['https://evil.example', 'null', 'https://app.example.evil.example'])
       expect(await upgradeStatus(h.url, { origin })).toBe(403)
   })
 
-  test('is open for our own origin, for one that is configured, and for programs without any', async () => {
+  test('is accepted for the own origin, for a configured one, and for programs without an origin', async () => {
     for (const headers of [{ origin: h.url }, { origin: 'https://app.example' }, {}])
       expect(await upgradeStatus(h.url, headers as Record<string, string>)).toBe(101)
   })

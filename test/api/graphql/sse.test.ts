@@ -1,4 +1,4 @@
-/** Subscriptions over SSE: they resume after a cursor, and a client that goes away frees its stream. */
+/** Subscriptions over SSE: they resume after a cursor, and a client that disconnects frees its stream. */
 import { createClient, type Client } from 'graphql-sse'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
@@ -31,7 +31,7 @@ interface Seen {
   cursor: string
 }
 
-/** Follows a generation until it ends, or until so many events have come. */
+/** Follows a generation until it ends, or until this many events were received. */
 async function follow(
   client: Client,
   generationId: string,
@@ -59,7 +59,7 @@ async function start(prompt: string): Promise<string> {
 
 const streams = () => h.app.services.live.topicCount()
 
-test('a stream that is cut at any event goes on after its cursor without gap or double', async () => {
+test('a stream that is cut at any event resumes after its cursor without gap or duplicate', async () => {
   const id = await start('hello\nthen\nagain')
   await h.until(id, ['COMPLETED'])
   const whole = await follow(sse(), id, null)
@@ -72,7 +72,7 @@ test('a stream that is cut at any event goes on after its cursor without gap or 
   await expect.poll(streams).toBe(0)
 })
 
-test('a client that comes back while the generation waits gets what it missed and then the rest live', async () => {
+test('a client that reconnects while the generation waits receives what it missed and then the rest live', async () => {
   const id = await start('call look {}')
   const head = await follow(sse(), id, null, 2)
   const waiting = await h.until(id, ['REQUIRES_ACTION'])
@@ -84,7 +84,7 @@ test('a client that comes back while the generation waits gets what it missed an
   expect(whole).toEqual(await follow(sse(), id, null))
 })
 
-test('the call of an event is shown as it stands, not as an earlier event of the stream saw it', async () => {
+test('the call of an event is loaded anew, not cached from an earlier event of the stream', async () => {
   const id = await start('call look {}')
   const statuses: string[] = []
   const events = sse().iterate<any>({
@@ -104,7 +104,7 @@ test('the call of an event is shown as it stands, not as an earlier event of the
   expect(statuses).toEqual(['AWAITING_CLIENT', 'SUCCEEDED'])
 })
 
-test('a client that disconnects frees its stream, one that is quiet and one that has just begun alike', async () => {
+test('a client that disconnects frees its stream, whether the stream is quiet or has just begun', async () => {
   const id = await start('call look {}')
   await h.until(id, ['REQUIRES_ACTION'])
   await expect.poll(streams).toBe(0)
@@ -122,7 +122,7 @@ test('a client that disconnects frees its stream, one that is quiet and one that
   await expect.poll(streams).toBe(0)
 })
 
-test('a connection that is cut without a word frees its stream', async () => {
+test('a connection that is cut without a close frees its stream', async () => {
   const stop = new AbortController()
   const response = await fetch(`${h.url}/graphql`, {
     method: 'POST',
@@ -140,14 +140,14 @@ test('a connection that is cut without a word frees its stream', async () => {
   await expect.poll(streams).toBe(0)
 })
 
-test('a refused subscription is told as an event and leaves no stream', async () => {
+test('a refused subscription returns an event with the error and leaves no stream', async () => {
   await expect(follow(sse(), 'gen_none', null)).rejects.toThrow(/NOT_FOUND/)
   const id = await start('hello')
   await expect(follow(sse(), id, 'garbage')).rejects.toThrow(/BAD_CURSOR/)
   await expect.poll(streams).toBe(0)
 })
 
-/** Follows the project's feed with a key of its own; resolves with how it ended. */
+/** Follows the events of the project with a new key; resolves with how the stream ended. */
 async function followFeed(input: object): Promise<{ keyId: string; ended: Promise<unknown> }> {
   const made = await h.mutate(
     'createApiKey',
@@ -169,7 +169,7 @@ const refused = [
   expect.objectContaining({ extensions: expect.objectContaining({ code: 'UNAUTHENTICATED' }) }),
 ]
 
-test('a stream ends with an error when its key is revoked, and not as if all were told', async () => {
+test('a stream ends with an error when its key is revoked, and not as if it were complete', async () => {
   const { keyId, ended } = await followFeed({})
   await h.mutate('revokeApiKey', { id: keyId }, 'apiKey { id }')
   expect(await ended).toEqual(refused)

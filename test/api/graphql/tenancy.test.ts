@@ -1,4 +1,4 @@
-/** Another project's things do not exist: every id in every place of the schema, answered as if it were missing. */
+/** Objects of another project do not exist: a foreign id at any path of the schema gives the result of a missing one. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isInterfaceType } from 'graphql'
@@ -27,7 +27,7 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-/** The whole answer as text, over SSE for subscriptions, which end here because they are refused. */
+/** The whole response as text, over SSE for subscriptions, which end because they are refused. */
 async function answer(root: RootField, variables: object): Promise<string> {
   const stream = root.kind === 'subscription'
   const response = await fetch(`${h.url}/graphql`, {
@@ -43,15 +43,15 @@ async function answer(root: RootField, variables: object): Promise<string> {
   return `${response.status} ${await response.text()}`
 }
 
-/** An id of the same shape that nothing has. */
+/** An id of the same form that no object has. */
 function missing(id: string): string {
   return id.slice(0, -6) + id.slice(-6).replace(/./g, (char) => (char === '0' ? '1' : '0'))
 }
 
-/** Everything that the foreign project has in any table. */
+/** All rows of the foreign project in any table. */
 async function holdings(): Promise<string> {
   const { db, pubsub } = h.app.services
-  // Events get their positions in the background.
+  // Events receive their positions in the background.
   await numberAll(db, pubsub)
   const tables = await query<{ name: string }>(
     db,
@@ -75,20 +75,20 @@ const places = rootFields.flatMap((root) =>
   placesOf(root, ['ID']).map((path) => [`${root.name}(${path.join('.')})`, root, path] as const),
 )
 
-test('the schema has ids in many places, so that this file passes on something', () => {
+test('the schema has many paths with ids, so that this file cannot pass on nothing', () => {
   expect(places.length).toBeGreaterThan(35)
 })
 
 describe('a foreign id is answered word for word like a missing one, and nothing is written', () => {
   test.each(places)('in %s', async (_name, root, path) => {
     const before = await holdings()
-    // An output for a call that is not there changes nothing, so that the same question has the same answer twice.
+    // An output for a missing call changes nothing, so that the same request has the same response twice.
     const nothing = { toolCallId: missing(own.ids['call_']!), output: 'o' }
     const arguments_ = { ids: own.ids, extras: { ...extrasOf(own), ToolOutputInput: nothing } }
     for (const id of Object.values(foreign.ids)) {
       const theirs = await answer(root, argumentsWith(root, arguments_, path, id))
       const nobodys = await answer(root, argumentsWith(root, arguments_, path, missing(id)))
-      // What the key has left refills with time.
+      // The remaining points of the key refill with time.
       const plain = (text: string) =>
         text.replace(/\bn\d+\b/g, 'n').replace(/"currentlyAvailable":\d+/, '"currentlyAvailable":n')
       expect(plain(theirs.replaceAll(id, '<id>')), id).toBe(plain(nobodys.replaceAll(missing(id), '<id>')))
@@ -97,7 +97,7 @@ describe('a foreign id is answered word for word like a missing one, and nothing
     expect(await holdings()).toBe(before)
   })
 
-  test('the own id in the same place is seen, so that the answers above mean something', async () => {
+  test('the own id at the same path is found, so that the results above mean something', async () => {
     const query_ = rootFields.filter((root) => root.kind === 'query' && root.name !== 'nodes')
     for (const root of query_.filter(
       (one) =>
@@ -118,7 +118,7 @@ describe('a foreign id is answered word for word like a missing one, and nothing
 })
 
 function prefixIn(root: RootField): string {
-  return /Begins with (\w+_)/.exec(root.field.args[0]!.description!)![1]!
+  return /\bbegins with (\w+_)/.exec(root.field.args[0]!.description!)![1]!
 }
 
 function nodeIds({ ids }: FurnishedProject): string[] {
@@ -127,7 +127,7 @@ function nodeIds({ ids }: FurnishedProject): string[] {
   )
 }
 
-test('every kind of node is among the ids that are tried', () => {
+test('every type of node is among the ids that are tried', () => {
   const node = schema.getType('Node')
   if (!isInterfaceType(node)) throw new Error('Node is no interface')
   const kinds = schema.getPossibleTypes(node).length
@@ -137,19 +137,19 @@ test('every kind of node is among the ids that are tried', () => {
     expect(foreign.ids[`${prefix}_`], prefix).toEqual(expect.any(String))
 })
 
-test('lists hold only what is our own, whatever is asked', async () => {
+test('lists have only objects of the own project, for any arguments', async () => {
   const lists = rootFields.filter((root) => root.field.args.some((arg) => arg.name === 'first'))
   expect(lists.length).toBeGreaterThan(5)
   for (const root of lists) {
     const page = await answer(root, { first: 20 })
-    // What holds lists in lists has smaller pages.
+    // Lists with nested lists need smaller pages.
     const text = page.includes('complexity') ? await answer(root, { first: 2 }) : page
     expect(text, root.name).toContain('mine')
     expect(text, root.name).not.toContain('theirs')
   }
 })
 
-test('a cursor of a foreign stream is BAD_CURSOR, and one of a foreign list leads nowhere foreign', async () => {
+test('a cursor of a foreign stream is BAD_CURSOR, and one of a foreign list returns nothing foreign', async () => {
   const theirs = await h.gql(
     `{ generation(id: "${foreign.ids['gen_']}") { events { endCursor } } tools { pageInfo { endCursor startCursor } } }`,
     {},
@@ -169,7 +169,7 @@ test('a cursor of a foreign stream is BAD_CURSOR, and one of a foreign list lead
   expect(JSON.stringify(page)).not.toContain('theirs')
 })
 
-// In this process, and last: the connections of the tests above would idle away meanwhile.
+// In process, and last: the connections of the tests above would time out meanwhile.
 describe('a foreign id shows nothing to a key that is bound to an agent, and does nothing for it', () => {
   let bound: string
   let before: string
@@ -187,7 +187,7 @@ describe('a foreign id shows nothing to a key that is bound to an agent, and doe
     }
   })
 
-  test('and the foreign project holds what it held', async () => {
+  test('and the foreign project is unchanged', async () => {
     expect(await holdings()).toBe(before)
   })
 })

@@ -84,7 +84,7 @@ describe('credentials', () => {
       status: 401,
       challenge: `Bearer resource_metadata="${metadata}", error="invalid_token"`,
       type: 'unauthenticated',
-      message: expect.stringContaining('A valid API key is needed'),
+      message: expect.stringContaining('A valid API key is required'),
     })
   })
 
@@ -200,7 +200,7 @@ describe('tokens of the identity provider', () => {
     ['that never expires', () => provider.token({ exp: null })],
     ['that is not good yet', () => provider.token({ nbf: Math.floor(Date.now() / 1000) + 600 })],
     ['of another issuer', () => provider.token({ iss: 'https://evil.example.com' })],
-    ['signed with an unknown key', () => provider.token({}, provider.strangersKey)],
+    ['signed with an unknown key', () => provider.token({}, provider.unpublishedKey)],
     ['without a subject', () => provider.token({ sub: null })],
     ['without a project', () => provider.token({ gatehouse_project: null })],
     ['of a project that does not exist', () => provider.token({ gatehouse_project: 'proj_none' })],

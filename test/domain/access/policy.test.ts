@@ -14,7 +14,7 @@ const policy = (...statement: Policy['statement']): Policy => ({ statement })
 const allow = (action: string[], resource = ['*']) => ({ effect: 'Allow' as const, action, resource })
 const deny = (action: string[], resource = ['*']) => ({ effect: 'Deny' as const, action, resource })
 
-test('silence is a no, and an explicit deny wins over any allowance and order', () => {
+test('without an Allow it is denied, and a Deny wins over every Allow in any order', () => {
   expect(allows(policy(), 'tools:Call', 'tool/a')).toBe(false)
   for (const both of [
     policy(allow(['*']), deny(['tools:*'], ['tool/a'])),
@@ -25,7 +25,7 @@ test('silence is a no, and an explicit deny wins over any allowance and order', 
   }
 })
 
-test('a star stands for any run of characters at any place, and nothing else is special', () => {
+test('a star matches any text at any position, and no other character is special', () => {
   expect(allows(policy(allow(['*:Get'])), 'tools:Get', 'tool/a')).toBe(true)
   expect(allows(policy(allow(['*:Get'])), 'tools:List', 'tool/a')).toBe(false)
   expect(allows(policy(allow(['tools:Call'], ['tool/*a'])), 'tools:Call', 'tool/xa')).toBe(true)
@@ -33,14 +33,14 @@ test('a star stands for any run of characters at any place, and nothing else is 
   expect(allows(policy(allow(['tools:Call'], ['ab*ba'])), 'tools:Call', 'aba')).toBe(false)
 })
 
-test('a pattern of a stranger cannot make the judgement slow', () => {
+test('an untrusted pattern cannot make the evaluation slow', () => {
   const pattern = `${'a*'.repeat(99)}b`
   const started = process.hrtime.bigint()
   expect(allows(policy(allow(['tools:Call'], [pattern])), 'tools:Call', 'a'.repeat(100_000))).toBe(false)
   expect(Number(process.hrtime.bigint() - started) / 1e6).toBeLessThan(1000)
 })
 
-test('a policy with an action that fits nothing is refused by path', () => {
+test('a policy with an unknown action is refused with its path', () => {
   expect(() => checkPolicy(policy(allow(['tools:Cal'])), ['input', 'policy'])).toThrow(
     'input.policy.statement.0.action.0',
   )
@@ -48,7 +48,7 @@ test('a policy with an action that fits nothing is refused by path', () => {
   expect(checkPolicy(policy(allow(['tools:*'])), ['p'])).toEqual(policy(allow(['tools:*'])))
 })
 
-test('a key never hands out more than it has, and its denials travel along', () => {
+test('a key never grants more than it has, and its Deny statements are copied', () => {
   const creator = policy(allow(['tools:*', 'keys:Create']), deny(['tools:Delete']))
   expect(within(creator, policy(allow(['tools:Call'], ['tool/a'])))).toEqual(
     policy(deny(['tools:Delete']), allow(['tools:Call'], ['tool/a'])),
@@ -57,7 +57,7 @@ test('a key never hands out more than it has, and its denials travel along', () 
   expect(within(policy(allow(['tools:*'], ['tool/a'])), policy(allow(['tools:Call'])))).toBeNull()
 })
 
-test('whatever a key hands out, the new key may do nothing that it may not do itself', () => {
+test('whatever a key grants, the new key may do nothing that the key itself may not do', () => {
   const action = fc.constantFrom('*', 'tools:*', '*:Get', ...actions)
   const resource = fc.constantFrom('*', 'tool/*', 'tool/a', 'agent/b')
   const statement = fc.record({
@@ -81,7 +81,7 @@ test('whatever a key hands out, the new key may do nothing that it may not do it
   )
 })
 
-test('every role allows something, only admin makes keys', () => {
+test('every role allows something, and only admin creates keys', () => {
   for (const role of roles) {
     expect(actions.some((action) => allows(policyOfRole(role), action, 'x/y'))).toBe(true)
     expect(allows(policyOfRole(role), 'keys:Create', 'key/*')).toBe(role === 'admin')

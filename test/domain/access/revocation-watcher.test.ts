@@ -1,4 +1,4 @@
-/** What stays open ends with its key: told by a bell, found without one, or by the time. */
+/** Streams end with their key: after a hint, without a hint, or when the key expires. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
@@ -12,8 +12,8 @@ let h: Harness
 beforeAll(async () => void (h = await openHarness()))
 afterAll(() => h.stop())
 
-/** Stays on a bell of their own: what the operation rings does not reach them. */
-function openStays() {
+/** A watcher with a PubSub of its own: hints of operations do not reach it. */
+function openWatcher() {
   const pubsub = localPubSub()
   const revocations = createRevocationWatcher({
     db: h.app.services.db,
@@ -31,19 +31,19 @@ async function newKey(): Promise<string> {
 
 const principal = (id: string, expiresAt: Date | null = null) => ({ id, projectId: 'proj_1', expiresAt })
 
-test('everything of a key ends once when it is revoked, and nothing of another', () => {
-  using open = openStays()
+test('every stream of a key ends once when it is revoked, and none of another key', () => {
+  using open = openWatcher()
   const ended: string[] = []
   open.revocations.onRevoked(principal('key_1'), () => ended.push('first'))
   open.revocations.onRevoked(principal('key_1'), () => ended.push('second'))
-  open.revocations.onRevoked(principal('key_1'), () => ended.push('forgotten'))()
+  open.revocations.onRevoked(principal('key_1'), () => ended.push('removed'))()
   open.revocations.onRevoked(principal('key_2'), () => ended.push('other'))
   for (let i = 0; i < 2; i++) open.pubsub.publish([{ kind: 'signal', name: 'revoked', id: 'key_1' }])
   expect(ended).toEqual(['first', 'second'])
 })
 
-test('a revocation that no bell told of is found when the bell is back', async () => {
-  using open = openStays()
+test('a revocation whose hint was lost is found after a reconnect', async () => {
+  using open = openWatcher()
   const [revoked, sound] = [await newKey(), await newKey()]
   const ended = new Promise((resolve) =>
     open.revocations.onRevoked(principal(revoked), () => resolve('revoked')),
@@ -54,10 +54,10 @@ test('a revocation that no bell told of is found when the bell is back', async (
   expect(await ended).toBe('revoked')
 })
 
-test('and is found by looking when it never comes back', async () => {
+test('and is found by polling without a reconnect', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   try {
-    using open = openStays()
+    using open = openWatcher()
     const id = await newKey()
     const ended = new Promise((resolve) =>
       open.revocations.onRevoked(principal(id), () => resolve('revoked')),
@@ -70,15 +70,15 @@ test('and is found by looking when it never comes back', async () => {
   }
 })
 
-test('ends when the time of a key or token is over, however far that is', () => {
+test('ends when the key or token expires, however far in the future', () => {
   vi.useFakeTimers()
   try {
-    using open = openStays()
+    using open = openWatcher()
     const ended: string[] = []
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
     open.revocations.onRevoked(principal('usr_1', inDays(1)), () => ended.push('a day'))
     open.revocations.onRevoked(principal('usr_1', inDays(60)), () => ended.push('two months'))
-    open.revocations.onRevoked(principal('usr_1', inDays(60)), () => ended.push('forgotten'))()
+    open.revocations.onRevoked(principal('usr_1', inDays(60)), () => ended.push('removed'))()
     vi.advanceTimersByTime(86_400_000 - 1)
     expect(ended).toEqual([])
     vi.advanceTimersByTime(1)

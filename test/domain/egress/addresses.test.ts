@@ -246,7 +246,7 @@ describe('the allow-list', () => {
     '::1:80',
     'u@host:80',
     '',
-  ])('refuses the entry %j when the house is opened', (entry) => {
+  ])('refuses the entry %j at the start', (entry) => {
     expect(() => createEgress({ allowPrivate: false, allowList: [entry] })).toThrow('host:port')
   })
 })

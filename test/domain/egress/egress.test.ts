@@ -124,7 +124,7 @@ describe('whether a request was sent', () => {
     expect(outcome).toMatchObject({ ok: false, error: { code: 'CONNECT', sent: false } })
   })
 
-  it('says sent when the other side hangs up without an answer', async () => {
+  it('says sent when the server closes the connection without a response', async () => {
     const site = await server((_request, response) => response.destroy())
     const outcome = await egressWith({ allowList: [site.address] }).request({
       method: 'POST',
@@ -347,7 +347,7 @@ describe('bounds', () => {
     expect(outcome).toMatchObject({ ok: false, error: { code: 'NETWORK', sent: true } })
   })
 
-  it('keeps the headers of the connection out of the hands of callers', async () => {
+  it('does not let callers set headers of the connection', async () => {
     const site = await server(plain)
     const headers = {
       Host: 'evil.test',

@@ -5,7 +5,7 @@ import { seal, unseal } from '../../../src/domain/secrets/sealing.ts'
 
 const key = randomBytes(32)
 
-test('any text comes back, and no two seals of it are alike', () => {
+test('every text is decrypted unchanged, and no two encryptions of it are equal', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
       const sealed = seal(key, text, 'proj_a/NAME')
@@ -15,7 +15,7 @@ test('any text comes back, and no two seals of it are alike', () => {
   )
 })
 
-test('another key, another place or a changed byte opens nothing', () => {
+test('another key, another context or a changed byte decrypts nothing', () => {
   const sealed = seal(key, 'value', 'proj_a/NAME')
   expect(() => unseal(randomBytes(32), sealed, 'proj_a/NAME')).toThrow()
   expect(() => unseal(key, sealed, 'proj_b/NAME')).toThrow()

@@ -1,4 +1,4 @@
-/** The strictest of all policies that stop a call: whatever is added, it never gets laxer. */
+/** The strictest of all policies that stop a call: adding one never makes the result laxer. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { roles } from '../../../src/domain/access/policy.ts'
@@ -27,11 +27,11 @@ const policy: fc.Arbitrary<GatePolicy> = fc.record({
 })
 const merged = fc.record({ amount: fc.integer({ min: 0, max: 200 }) })
 
-/** Which roles can decide: they are in every list. */
+/** The roles that can decide: those in every list. */
 const mayDecide = ({ approvers }: Requirement) =>
   roles.filter((role) => approvers.every((list) => list.includes(role)))
 
-test('one more policy never lets a call pass that was stopped, and makes no part of it laxer', () => {
+test('one more policy never lets a stopped call pass, and makes no part of it laxer', () => {
   fc.assert(
     fc.property(fc.array(policy, { maxLength: 4 }), policy, merged, (policies, more, args) => {
       const before = judgeGate(policies, args)
@@ -42,14 +42,14 @@ test('one more policy never lets a call pass that was stopped, and makes no part
       expect(after!.quorum).toBeGreaterThanOrEqual(before.quorum)
       if (before.excludeRequester) expect(after!.excludeRequester).toBe(true)
       for (const role of mayDecide(after!)) expect(mayDecide(before)).toContain(role)
-      // It may be lost only to a deadline that comes before it.
+      // An escalation is dropped only for an earlier deadline.
       if (before.escalateAfterSeconds !== null)
         expect(after!.escalateAfterSeconds ?? 0).toBeLessThanOrEqual(before.escalateAfterSeconds)
     }),
   )
 })
 
-test('the order of the policies does not matter, nor that one stands there twice', () => {
+test('neither the order of the policies nor a repeated one matters', () => {
   const plain = (made: Requirement | null) =>
     made && {
       ...made,
@@ -85,12 +85,12 @@ test('a call is stopped exactly when a policy says ALWAYS, or WHEN and its argum
   )
 })
 
-test('a rule that cannot be read stops everything', () => {
+test('a policy whose schema does not compile stops every call', () => {
   for (const when of [null, { type: 'nonsense' }])
     expect(judgeGate([{ ...gateDefaults, mode: 'WHEN', when }], {})).not.toBeNull()
 })
 
-test('what changed arguments ask for is added to what was asked, and takes nothing away', () => {
+test('the requirement of edited arguments is added to the original one, and removes nothing', () => {
   fc.assert(
     fc.property(policy, policy, (a, b) => {
       const always = (one: GatePolicy) => judgeGate([{ ...one, mode: 'ALWAYS' }], {})!
@@ -101,7 +101,7 @@ test('what changed arguments ask for is added to what was asked, and takes nothi
       expect(mayDecide(both)).toEqual(
         roles.filter((role) => mayDecide(asked).includes(role) && mayDecide(more).includes(role)),
       )
-      // The deadline runs already.
+      // The deadline has already started.
       expect(both.timeoutSeconds).toBe(asked.timeoutSeconds)
       expect(stricter(asked, null)).toEqual(asked)
       expect(stricter(both, more)).toEqual(both)
@@ -109,7 +109,7 @@ test('what changed arguments ask for is added to what was asked, and takes nothi
   )
 })
 
-test('whoever met a requirement has met each that is no stricter, and itself', () => {
+test('approvals that meet a requirement meet each that is no stricter, and itself', () => {
   fc.assert(
     fc.property(policy, policy, (a, b) => {
       const always = (one: GatePolicy) => judgeGate([{ ...one, mode: 'ALWAYS' }], {})!
@@ -123,8 +123,8 @@ test('whoever met a requirement has met each that is no stricter, and itself', (
   )
 })
 
-describe('a policy as it is read', () => {
-  test('is a legal input again that means the same', () => {
+describe('a stored policy', () => {
+  test('is valid input again with the same meaning', () => {
     const given = fc.record({
       mode: fc.constantFrom(...gateModes),
       timeoutSeconds: fc.integer({ min: 5, max: 604_800 }),

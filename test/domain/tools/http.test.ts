@@ -1,4 +1,4 @@
-/** http tools: what is asked for when saving, what exactly is sent, and what comes back; against real servers. */
+/** http tools: what saving checks, the exact request, and the result; against real servers. */
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../../src/core/json.ts'
@@ -31,7 +31,7 @@ function build(url: string, method: HttpToolConfig['method'], args: JsonObject):
   return built
 }
 
-/** The tools of S4, as they stand there. */
+/** The example tools of the product's brief. */
 const deletePost: HttpToolConfig = {
   url: 'https://api.example.com/users/{user_id}/posts/{post_id}',
   method: 'DELETE',
@@ -43,7 +43,7 @@ const getWeather: HttpToolConfig = {
   headers: {},
 }
 
-describe('the request of S4', () => {
+describe('the example requests', () => {
   it('for delete-post is exactly DELETE /users/123/posts/456, without body or query', async () => {
     expect(buildHttpRequest(deletePost, { user_id: '123', post_id: '456' })).toEqual({
       url: 'https://api.example.com/users/123/posts/456',
@@ -65,7 +65,7 @@ describe('the request of S4', () => {
     expect(site.seen[0]!.headers['content-type']).toBeUndefined()
   })
 
-  it('for get-weather asks for São Paulo in percent-encoding', () => {
+  it('for get-weather percent-encodes São Paulo', () => {
     expect(buildHttpRequest(getWeather, { city: 'São Paulo' })).toMatchObject({
       url: 'https://api.weather.example/v1/current?city=S%C3%A3o%20Paulo',
       method: 'GET',
@@ -141,7 +141,7 @@ describe('buildHttpRequest', () => {
     expect(buildHttpRequest(config(`https://h.test${path}`), args)).toEqual({ missing: [], refused: ['id'] })
   })
 
-  it('keeps text that only looks like a step, encoded', () => {
+  it('keeps text that only looks like a dot segment, encoded', () => {
     expect(build('https://h.test/a/{id}/b', 'GET', { id: '%2e%2e' }).url).toBe(
       'https://h.test/a/%252e%252e/b',
     )
@@ -152,7 +152,7 @@ describe('buildHttpRequest', () => {
     )
   })
 
-  it('sends JSON with a content type, and lets own headers win over the defaults', () => {
+  it('sends JSON with a content type; own headers win over the defaults', () => {
     const own = { 'User-Agent': 'mine', 'Content-Type': 'application/vnd.x+json', 'X-A': 'b' }
     expect(buildHttpRequest(config('https://h.test/', 'POST', own), {})).toMatchObject({
       headers: { 'user-agent': 'mine', 'content-type': 'application/vnd.x+json', 'x-a': 'b' },
@@ -197,7 +197,7 @@ describe('for every argument', () => {
   )
   const value = fc.oneof(nasty, fc.jsonValue({ maxDepth: 2 })) as fc.Arbitrary<JsonObject[string]>
 
-  it('host, path segments and their neighbours stay what the template says', () => {
+  it('host, path segments and their neighbours stay as in the template', () => {
     const paths = fc.constantFrom(
       '/a/{id}/b/{other}',
       '/a/x{id}y/b/.{other}',
@@ -244,7 +244,7 @@ describe('for every argument', () => {
     )
   })
 
-  it('nothing that is sent changes a preset in the path or in the body', () => {
+  it('no argument changes a preset in the path or in the body', () => {
     const given = fc.dictionary(
       fc.constantFrom('id', 'note', '__proto__', 'x'),
       value,
@@ -314,9 +314,9 @@ describe('checkHttpConfig', () => {
     expect(checkHttpConfig(config(url), open)).toEqual([{ path: ['url'], message: expect.any(String) }])
   })
 
-  it('refuses a placeholder that a closed schema can never let in', () => {
+  it('refuses a placeholder that a closed schema never allows', () => {
     expect(checkHttpConfig(config('https://h.test/{id}/{nope}'), closed)).toEqual([
-      { path: ['url'], message: 'has the placeholder {nope}, which is no property of inputSchema' },
+      { path: ['url'], message: 'has the placeholder {nope}, which is not a property of inputSchema' },
     ])
     expect(checkHttpConfig(config('https://h.test/{constructor}'), closed)).toHaveLength(1)
     expect(
@@ -346,7 +346,7 @@ describe('checkHttpConfig', () => {
     ])
   })
 
-  it('refuses a header that is given twice and a method that is none, all at once', () => {
+  it('refuses a duplicate header and an unknown method, all at once', () => {
     const bad = { ...config('nope', 'POST', { 'X-A': '1', 'x-a': '2' }), method: 'TRACE' as never }
     expect(checkHttpConfig(bad, open).map((issue) => issue.path)).toEqual([
       ['url'],
@@ -392,7 +392,7 @@ describe('runHttpTool', () => {
     expect(site.seen.map((request) => request.headers['idempotency-key'])).toEqual(Array(6).fill('call_1'))
   })
 
-  it('gives JSON as text and as structured content', async () => {
+  it('returns JSON as text and as structured content', async () => {
     const { result } = await answered(
       { 'content-type': 'application/problem+json; charset=UTF-8' },
       '\ufeff{"a":[1]}',
@@ -404,7 +404,7 @@ describe('runHttpTool', () => {
     })
   })
 
-  it('gives JSON that is none as text', async () => {
+  it('returns invalid JSON as text', async () => {
     const { result } = await answered({ 'content-type': 'application/json' }, '{oops')
     expect(result).toEqual({ content: [{ type: 'text', text: '{oops' }], isError: false })
   })
@@ -421,7 +421,7 @@ describe('runHttpTool', () => {
     expect(result).toEqual({ content: [{ type: 'text', text }], isError: false })
   })
 
-  it('gives images and audio as base64 and other bytes as a resource', async () => {
+  it('returns images and audio as base64 and other bytes as a resource', async () => {
     const bytes = Buffer.from([0, 255, 1, 2])
     const data = bytes.toString('base64')
     expect((await answered({ 'content-type': 'IMAGE/png; x=y' }, bytes)).result.content).toEqual([
@@ -440,7 +440,7 @@ describe('runHttpTool', () => {
       ])
   })
 
-  it('says so when the answer is empty', async () => {
+  it('reports an empty response', async () => {
     for (const [status, body] of [
       [204, ''],
       [200, ''],
@@ -470,7 +470,7 @@ describe('runHttpTool', () => {
     ).toMatchObject({ error: { code: 'http_503' } })
   })
 
-  it('refuses an answer over the limit instead of showing half of it', async () => {
+  it('refuses a response over the limit instead of returning a part of it', async () => {
     const { result, sent } = await answered({ 'content-type': 'text/plain' }, 'x'.repeat(10_001))
     expect(result).toMatchObject({
       isError: true,
@@ -479,7 +479,7 @@ describe('runHttpTool', () => {
     expect(sent).toBe(true)
   })
 
-  it('gives up in time, and says that the request was sent', async () => {
+  it('times out, and reports that the request was sent', async () => {
     const site = await server(() => {})
     expect(await run(site, config(site.url, 'POST'), {}, { timeoutMs: 40 })).toEqual({
       result: expect.objectContaining({
@@ -502,7 +502,7 @@ describe('runHttpTool', () => {
     expect((await running).result.structuredContent).toMatchObject({ error: { code: 'cancelled' } })
   })
 
-  it('says for every failure before the first byte that nothing was sent, and never which address it was', async () => {
+  it('reports for every failure before the first byte that nothing was sent, and never the address', async () => {
     const site = await server((_request, response) => response.end())
     const gone = { ...site, url: 'http://10.11.12.13:81' }
     const blocked = await run(gone, config('http://10.11.12.13:81/'))
@@ -555,7 +555,7 @@ describe('runHttpTool', () => {
 })
 
 describe('the demo upstream', () => {
-  it('answers tools, and executes a repeated POST once', async () => {
+  it('serves tools, and executes a repeated POST once', async () => {
     const demo = keep(await startDemoUpstream({ port: 0 }))
     const egress = keep(createEgress({ allowPrivate: false, allowList: [new URL(demo.url).host] }))
     const call = (tool: HttpToolConfig, args: JsonObject, idempotencyKey: string) =>
@@ -606,7 +606,7 @@ describe('the demo upstream', () => {
     expect(demo.journal.entries[3]!.body).toEqual({ order_id: 'o1', amount: 5 })
   })
 
-  it('refuses what it cannot read and bodies that are too large', async () => {
+  it('refuses invalid and too large bodies', async () => {
     const demo = keep(await startDemoUpstream({ port: 0 }))
     const status = async (path: string, body?: string) =>
       (await fetch(demo.url + path, body === undefined ? {} : { method: 'POST', body })).status

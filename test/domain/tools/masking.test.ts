@@ -1,4 +1,4 @@
-/** Masking: what a schema marks is shown nowhere, however it is written down. */
+/** Masking: what a schema marks is never shown, however the schema is written. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../src/core/json.ts'
@@ -102,7 +102,7 @@ describe('a marked property is masked', () => {
   })
 })
 
-test('what is not marked is shown, and a schema that refers to itself ends', () => {
+test('what is not marked is shown, and a schema that refers to itself terminates', () => {
   const tree = object(
     { pin: { $ref: '#/$defs/a' } },
     { $defs: { a: { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#' }] } } },
@@ -119,7 +119,7 @@ test('what is not marked is shown, and a schema that refers to itself ends', () 
   }
 })
 
-test('a marked argument with a name of JavaScript is an ordinary one', () => {
+test('a marked argument named like a member of Object is an ordinary one', () => {
   const schema = JSON.parse(
     '{"properties": {"__proto__": {"writeOnly": true}, "constructor": {"writeOnly": true}}}',
   )
@@ -127,7 +127,7 @@ test('a marked argument with a name of JavaScript is an ordinary one', () => {
   expect(JSON.stringify(shown(schema, args))).toBe('{"__proto__":"[masked]","constructor":"[masked]","a":1}')
 })
 
-test('a secret is never shown, wherever it is put among the arguments', () => {
+test('a secret is never shown, wherever it is among the arguments', () => {
   const name = fc.constantFrom('a', 'b', 'pin')
   const { value } = fc.letrec((tie) => ({
     value: fc.oneof(
@@ -147,7 +147,7 @@ test('a secret is never shown, wherever it is put among the arguments', () => {
   )
 })
 
-test('what the model wrote and nobody could use is masked as text', () => {
+test('text of a model that is not valid JSON is masked as text', () => {
   const schema = object({ pin: secret })
   expect(maskedText(schema, '{"pin": "x", "n": "seven"}')).toBe('{"pin":"[masked]","n":"seven"}')
   expect(maskedText(schema, '[{"pin": "x"}]')).toBe('[{"pin":"[masked]"}]')

@@ -1,4 +1,4 @@
-/** Names of tools: legal, stable, distinct. */
+/** Names of tools: valid, stable, distinct. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { collisions, isToolName, runtimeName } from '../../../src/domain/tools/names.ts'
@@ -13,12 +13,12 @@ describe('names of tools', () => {
 })
 
 describe('runtime names', () => {
-  it('join the name and the part with an underscore, as S4 says', () => {
+  it('join the name and the part with an underscore', () => {
     expect(runtimeName(['search'])).toBe('search')
     expect(runtimeName(['github', 'create_issue'])).toBe('github_create_issue')
     expect(runtimeName(['public_doc', 'update-document'])).toBe('public_doc_update-document')
   })
-  it('are cut at 64 characters with a suffix that is the same for ever', () => {
+  it('are cut at 64 characters with a suffix that never changes', () => {
     const name = runtimeName(['platform', 'x'.repeat(80)])
     expect(name).toBe(`platform_${'x'.repeat(46)}_4ec326a3`)
     expect(name).toHaveLength(64)
@@ -29,7 +29,7 @@ describe('runtime names', () => {
     expect(names[0]).toMatch(/^up_a_b_[0-9a-f]{8}$/)
     expect(names.every(isToolName)).toBe(true)
   })
-  it('are legal for every list of parts', () => {
+  it('are valid for every list of parts', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme' })), (parts) => isToolName(runtimeName(parts))),
     )
@@ -47,7 +47,7 @@ describe('runtime names', () => {
 })
 
 describe('collisions', () => {
-  it('tells every repeated name once', () => {
+  it('lists every repeated name once', () => {
     expect(collisions(['a', 'b', 'a', 'c', 'b', 'a'])).toEqual(['a', 'b'])
     expect(collisions(new Set(['a', 'b']))).toEqual([])
   })

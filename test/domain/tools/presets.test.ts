@@ -1,4 +1,6 @@
-/** Presets: nobody sees them, nobody changes them, and the schema shown still means the same for everything else. */
+/**
+ * Presets are hidden and cannot be changed, and the schema without them still means the same for all other arguments.
+ */
 // oxlint-disable unicorn/no-thenable -- JSON Schema has a keyword of that name
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -6,7 +8,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../src/core/json
 import { compileSchema } from '../../../src/core/json-schema.ts'
 import { hidePresets as hide, mergePresets } from '../../../src/domain/tools/presets.ts'
 
-/** Places where a key stands as a property of the arguments object, or is spoken of as one. */
+/** Places where a key is a property of the arguments object, or is named as one. */
 function speaksOf(key: string, schema: Json): boolean {
   if (!isJsonObject(schema)) return false
   const { properties, required, dependentRequired, dependentSchemas, dependencies, patternProperties } =
@@ -43,12 +45,12 @@ const text = { type: 'string' }
 const presets = { id: 'doc_1' }
 
 describe('hidePresets', () => {
-  it('gives the schema back as it is when there are no presets', () => {
+  it('returns the same schema when there are no presets', () => {
     const schema = { type: 'object', properties: { id: text } }
     expect(hidePresets(schema, {})).toBe(schema)
   })
 
-  it("hides the id of S4's update-document and leaves the content", () => {
+  it('hides the preset id of update-document and keeps content', () => {
     const schema = { type: 'object', properties: { id: text, content: text }, required: ['id', 'content'] }
     expect(hidePresets(schema, { id: 'doc_abc123' })).toEqual({
       type: 'object',
@@ -263,13 +265,13 @@ describe('hidePresets', () => {
     expect(valid(shown, { id: 'x' })).toBe(false)
   })
 
-  it('shows something even when the presets contradict the whole schema', () => {
+  it('returns a schema even when the presets contradict the whole schema', () => {
     const schema = { properties: { id: { const: 'x' }, a: text }, anyOf: [{ properties: { id: false } }] }
     expect(hidePresets(schema, presets)).toEqual({ properties: { a: text }, anyOf: [{ properties: {} }] })
     expect(hidePresets({ not: {}, maxProperties: 0 }, presets)).toEqual({ maxProperties: 0 })
   })
 
-  it('leaves references that mean nothing and names that are no names alone', () => {
+  it('keeps references without a target and names that are not strings', () => {
     const schema = {
       $ref: '#/$defs/None',
       properties: { id: text },
@@ -370,7 +372,7 @@ describe('for every schema, every preset and all arguments', () => {
     )
   }, 30_000)
 
-  it('what fits the full schema with the presets in place fits the schema shown without them', () => {
+  it('arguments that fit the full schema with the presets fit the shown schema without them', () => {
     let fitting = 0
     fc.assert(
       fc.property(rootSchema, somePresets, map(scalar), (schema, fixed, given) => {
@@ -385,7 +387,7 @@ describe('for every schema, every preset and all arguments', () => {
     expect(fitting).toBeGreaterThan(20)
   }, 30_000)
 
-  it('nothing that is sent, nested or not, changes what a preset fixes', () => {
+  it('no argument, nested or not, changes a preset', () => {
     fc.assert(
       fc.property(someArgs, someArgs, (given, fixed) => {
         const before = JSON.stringify([given, fixed])
@@ -406,12 +408,12 @@ describe('for every schema, every preset and all arguments', () => {
 })
 
 describe('mergePresets', () => {
-  it('replaces a preset as a whole, without merging what is nested in it', () => {
+  it('replaces a preset as a whole, without merging nested values', () => {
     const merged = mergePresets({ filter: { a: 1, b: 2 }, q: 'x' }, { filter: { a: 9 } })
     expect(merged).toEqual({ args: { q: 'x', filter: { a: 9 } }, dropped: ['filter'] })
   })
 
-  it('gives the preset away as a copy, so that nobody can change it later', () => {
+  it('returns a copy of the preset, so that a caller cannot change it', () => {
     const fixed = { filter: { a: 1 } }
     const { args } = mergePresets({}, fixed)
     ;(args['filter'] as JsonObject)['a'] = 2

@@ -1,4 +1,4 @@
-/** The reference server, over both of the older transports: found out, listed, called, killed and back again. */
+/** The reference server over both legacy transports: discovered, listed, called, killed and recovered. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { hasPeers } from '../../support/peers.ts'
@@ -45,7 +45,7 @@ describe.skipIf(!hasPeers).each(['streamableHttp', 'sse'] as const)(
       ])
     })
 
-    it('gives every kind of content as it came', async () => {
+    it('returns every kind of content unchanged', async () => {
       expect(await one.call('echo', { message: 'hello' })).toEqual({
         result: { content: [{ type: 'text', text: 'Echo: hello' }], isError: false },
         sent: true,
@@ -63,7 +63,7 @@ describe.skipIf(!hasPeers).each(['streamableHttp', 'sse'] as const)(
       expect(annotated.result.content[0].annotations).toMatchObject({ priority: 1 })
     })
 
-    it('says what the server says of bad arguments and unknown tools, as errors of the tool', async () => {
+    it("returns the server's refusal of invalid arguments and unknown tools as errors of the tool", async () => {
       const bad = await one.call('get-sum', { a: 'x' })
       expect(bad.result.isError).toBe(true)
       const unknown = await one.call('no-such-tool')
@@ -71,7 +71,7 @@ describe.skipIf(!hasPeers).each(['streamableHttp', 'sse'] as const)(
       expect(JSON.stringify(unknown.result.content)).toContain('no-such-tool')
     })
 
-    it('relays progress, and the time of a call is its own', async () => {
+    it('relays progress, and each call has its own timeout', async () => {
       const seen: number[] = []
       const done = await one.call(
         'trigger-long-running-operation',
@@ -91,7 +91,7 @@ describe.skipIf(!hasPeers).each(['streamableHttp', 'sse'] as const)(
       })
     })
 
-    it('ends a call that its caller takes back', async () => {
+    it('ends a call that its caller cancels', async () => {
       const stop = new AbortController()
       const call = one.call(
         'trigger-long-running-operation',
@@ -101,7 +101,7 @@ describe.skipIf(!hasPeers).each(['streamableHttp', 'sse'] as const)(
       expect(await call).toMatchObject({ result: { structuredContent: { error: { code: 'cancelled' } } } })
     })
 
-    it('answers clearly when the server dies in the middle of a call, and recovers when it is back', async () => {
+    it('reports clearly when the server dies during a call, and recovers when it is back', async () => {
       let killed: Promise<void> | null = null
       const broken = await one.call(
         'trigger-long-running-operation',
@@ -122,7 +122,7 @@ describe.skipIf(!hasPeers).each(['streamableHttp', 'sse'] as const)(
       expect(await one.call('echo', { message: 'back' })).toMatchObject({ result: { isError: false } })
     })
 
-    it('opens a new session when the server has forgotten the old one', async () => {
+    it('opens a new session when the server has lost the old one', async () => {
       await one.call('echo', { message: 'a session' })
       await server.restart()
       expect(await one.call('echo', { message: 'again' })).toMatchObject({

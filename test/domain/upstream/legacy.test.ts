@@ -1,4 +1,4 @@
-/** A server of the older protocol with sessions: followed, asked back in the middle of a call, and forgetful. */
+/** A legacy server with sessions: it reports changes, sends requests during a call, and loses sessions. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLegacy, type LegacyServer } from '../../support/legacy-server.ts'
@@ -18,16 +18,16 @@ beforeEach(async () => {
   return () => server.close()
 })
 
-it('hears of a new tool over the session, well within a second', async () => {
-  // The stream of the session is opened after the session itself.
+it('learns of a new tool over the session, well within a second', async () => {
+  // The stream opens after the session itself.
   await expect
     .poll(
       async () => {
         const name = `new${Math.floor(performance.now())}`
         const told = Date.now()
         server.add(name)
-        const heard = one.until((state) => state.catalog.tools.some((tool) => tool.name === name))
-        await Promise.race([heard, new Promise((resolve) => setTimeout(resolve, 1500))])
+        const changed = one.until((state) => state.catalog.tools.some((tool) => tool.name === name))
+        await Promise.race([changed, new Promise((resolve) => setTimeout(resolve, 1500))])
         return Date.now() - told
       },
       { timeout: 10_000 },
@@ -36,7 +36,7 @@ it('hears of a new tool over the session, well within a second', async () => {
   expect(await one.state()).toMatchObject({ status: 'CONNECTED', era: 'legacy' })
 })
 
-it('shares one session among calls, and opens another when the server has forgotten it', async () => {
+it('shares one session among calls, and opens another when the server has lost it', async () => {
   const before = server.opened()
   await Promise.all([one.call('one'), one.call('one'), one.call('one')])
   expect(server.opened()).toBe(before)
@@ -47,7 +47,7 @@ it('shares one session among calls, and opens another when the server has forgot
   await one.until((state) => state.status === 'CONNECTED')
 })
 
-it('puts a question in the middle of a call to the caller who can answer, and declines it otherwise', async () => {
+it('relays a server request during a call to a caller that can respond, and declines it otherwise', async () => {
   const alone = await one.call('ask')
   expect(alone.result.isError).toBe(true)
   const asked: unknown[] = []
@@ -84,7 +84,7 @@ it('puts a question in the middle of a call to the caller who can answer, and de
 })
 
 it.each([400, 404, 405])(
-  'keeps the session of a server that answers %i to its stream, and calls over it',
+  'keeps the session of a server that responds with %i to its stream, and calls over it',
   async (status) => {
     const silent = await startLegacy()
     silent.refuseStreams(status)

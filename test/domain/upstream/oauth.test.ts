@@ -1,4 +1,7 @@
-/** Upstreams that want to be authorized, with a real authorization server: three grants, and nobody else's tokens. */
+/**
+ * Upstreams that require authorization, with a real authorization server: three grants, and tokens for one resource
+ * only.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { seal } from '../../../src/domain/secrets/index.ts'
@@ -24,7 +27,7 @@ import { hasPeers } from '../../support/peers.ts'
 import { projectId, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
-/** On a busy machine. */
+/** Generous, for a busy machine. */
 const patience = { timeout: 10_000 }
 
 let h: Harness
@@ -92,7 +95,7 @@ const withPeople = (more: object = {}): UpstreamAuth => ({
 })
 
 describe.skipIf(!hasPeers)('without a person', () => {
-  it('gets a token with its secret, for this server alone, by the metadata address of the challenge', async () => {
+  it('gets a token with its secret, for this server alone, by the metadata URL of the challenge', async () => {
     protect(server, issuer.issuer)
     const one = await saveTo(services, server.url, { auth: withSecret() })
     expect(await one.refresh()).toMatchObject({ status: 'CONNECTED', error: null })
@@ -118,7 +121,7 @@ describe.skipIf(!hasPeers)('without a person', () => {
   })
 
   it.each(['tools/call', 'tools/list', 'server/discover'])(
-    'gets more rights for %s by itself, and keeps those it has',
+    'requests more scopes for %s by itself, and keeps those it has',
     async (method) => {
       protect(server, issuer.issuer)
       const believing = server.guard!
@@ -141,7 +144,7 @@ describe.skipIf(!hasPeers)('without a person', () => {
     },
   )
 
-  it('says that rights are missing, and not that the server is away, where no more may be asked for', async () => {
+  it('reports missing scopes, and not an unreachable server, where no more may be requested', async () => {
     protect(server, issuer.issuer)
     const believing = server.guard!
     server.guard = async (request, response, body) => {
@@ -159,7 +162,7 @@ describe.skipIf(!hasPeers)('without a person', () => {
     expect(issuer.granted).toHaveLength(1)
   })
 
-  it('is tried out before it is saved, and leaves nothing behind', async () => {
+  it('is tested before it is saved, and stores nothing', async () => {
     protect(server, issuer.issuer)
     const config = { url: server.url, headers: {}, auth: withSecret() }
     expect(await testUpstream(services, projectId, config)).toMatchObject({
@@ -178,7 +181,7 @@ describe.skipIf(!hasPeers)('without a person', () => {
     ).toEqual([])
   })
 
-  it('never shows its secret to an authorization server that the upstream chose', async () => {
+  it('never sends its secret to an authorization server that the upstream chose', async () => {
     const thief = await startModern()
     protect(server, issuer.issuer, { issuer: `http://127.0.0.1:${thief.port}` })
     const asked: string[] = []
@@ -208,14 +211,14 @@ describe.skipIf(!hasPeers)('without a person', () => {
     await thief.kill()
   })
 
-  it('is refused by the upstream with a token for another one, and asks for none of another', async () => {
+  it('is refused by the upstream with a token for another one, and requests none for another', async () => {
     const other = await startModern()
     protect(other, issuer.issuer)
     const { refused } = protect(server, issuer.issuer)
     const theirs = await saveTo(services, other.url, { auth: withSecret() })
     await theirs.refresh()
     const one = await saveTo(services, server.url, { auth: withSecret() })
-    // The tokens of the other upstream, as if somebody had mixed them up.
+    // Gives this upstream the tokens of the other one.
     await query(
       services.db,
       sql`insert into upstream_tokens (upstream_id, project_id, sealed, version, updated_at)
@@ -290,7 +293,7 @@ describe.skipIf(!hasPeers)('with a person', () => {
     expect(await one.refresh()).toMatchObject({ status: 'AUTHORIZATION_REQUIRED' })
   })
 
-  it('asks for more rights only where they are allowed, and never by itself', async () => {
+  it('requests more scopes only where they are allowed, and never by itself', async () => {
     protect(server, issuer.issuer)
     const one = await saveTo(services, server.url, {
       auth: withPeople({ clientId: 'people', allowedScopes: ['mcp:write'] }),
@@ -321,8 +324,8 @@ describe.skipIf(!hasPeers)('with a person', () => {
     expect(await codeOf()).toBe('insufficient_scope')
   })
 
-  it('reflects nothing of a made-up return, and takes no state twice or of another issuer', async () => {
-    // One of its own: what other tests left behind renews its tokens whenever it likes.
+  it('reflects nothing of a forged return, and accepts no state twice or from another issuer', async () => {
+    // An upstream of its own: those of other tests renew their tokens at any time.
     const own = await startAuthorizationServer(`${h.url}/oauth/callback`)
     protect(server, own.issuer)
     const one = await saveTo(services, server.url, { auth: withPeople({ clientId: 'people' }) })
@@ -341,7 +344,7 @@ describe.skipIf(!hasPeers)('with a person', () => {
     await own.close()
   })
 
-  it('tells servers that take metadata documents who we are', async () => {
+  it('serves its client metadata document to authorization servers', async () => {
     const document = (await (await fetch(`${h.url}/oauth/client.json`)).json()) as Record<string, unknown>
     expect(document).toMatchObject({
       client_id: `${h.url}/oauth/client.json`,
@@ -350,11 +353,11 @@ describe.skipIf(!hasPeers)('with a person', () => {
     })
   })
 
-  it("is nobody else's to connect", async () => {
+  it('cannot be connected from another project', async () => {
     const one = await saveTo(services, server.url, { auth: withPeople() })
     const caller = { ...ctx, principal: { ...ctx.principal, policy: policyOfRole('caller') } }
     await expect(connectUpstream(caller, { toolId: one.id })).rejects.toMatchObject({ code: 'FORBIDDEN' })
-    const stranger = { ...ctx, principal: { ...ctx.principal, projectId: 'proj_other' } }
-    await expect(connectUpstream(stranger, { toolId: one.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const otherCtx = { ...ctx, principal: { ...ctx.principal, projectId: 'proj_other' } }
+    await expect(connectUpstream(otherCtx, { toolId: one.id })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 })

@@ -1,4 +1,4 @@
-/** Servers that people run: the one for files behind a proxy, and one made with fastmcp. */
+/** Popular servers: the one for files behind a proxy, and one made with fastmcp. */
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,7 +40,7 @@ it.skipIf(!hasPeers)('server-filesystem behind a proxy lists its tools and reads
 })
 
 it.skipIf(!hasPeers)(
-  'a fastmcp server is discovered and called, with its progress, picture and error',
+  'a fastmcp server is discovered and called, with its progress, image and error',
   async () => {
     const server = await startFastMcp()
     servers.push(server)

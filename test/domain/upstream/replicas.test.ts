@@ -1,4 +1,4 @@
-/** Two replicas on one PostgreSQL: one looks, both see; one renews a token, both use it. */
+/** Two replicas on one PostgreSQL: one refreshes and both read; one renews a token and both use it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { setSecret } from '../../../src/domain/secrets/index.ts'
@@ -11,7 +11,7 @@ import { hasPeers } from '../../support/peers.ts'
 import { projectId, savedOf, saveTo } from '../../support/upstream-services.ts'
 import { startModern, type ModernServer } from '../../support/upstream-servers.ts'
 
-/** On a busy machine. */
+/** Generous, for a busy machine. */
 const patience = { timeout: 10_000 }
 
 describe.skipIf(!hasPostgres)('two replicas', () => {
@@ -34,7 +34,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
   })
   const [one, other] = [() => replicas[0]!.app.services, () => replicas[1]!.app.services]
 
-  it('look at an upstream once, both see its list, and both hear of a change', async () => {
+  it('refresh an upstream once, both read its list, and both get the hint of a change', async () => {
     const saved = await saveTo(one(), server.url, { ring: true })
     const elsewhere = savedOf(other(), saved.id)
     await elsewhere.until((state) => state.status === 'CONNECTED')
@@ -42,7 +42,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     await expect
       .poll(() => server.seen.some(({ method }) => method === 'subscriptions/listen'), patience)
       .toBe(true)
-    const heard = [one(), other()].map(
+    const changed = [one(), other()].map(
       (services) =>
         new Promise<void>((resolve) => {
           const unsubscribe = services.pubsub.subscribe((hint) => {
@@ -55,13 +55,13 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     server.tools.set('second', { tool: { name: 'second' }, run: () => ({ content: [] }) })
     const told = Date.now()
     server.changed()
-    await Promise.all(heard)
+    await Promise.all(changed)
     expect(Date.now() - told).toBeLessThan(800)
     expect((await elsewhere.state()).catalog.tools.map((tool) => tool.name)).toEqual(['echo', 'second'])
   })
 
   it.skipIf(!hasPeers)(
-    'renew a token that has ended once, however many calls need it at the same time',
+    'renew an expired token once, however many calls need it at the same time',
     async () => {
       const issuer = await startAuthorizationServer(`${replicas[0]!.url}/oauth/callback`)
       protect(server, issuer.issuer)
@@ -108,7 +108,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     },
   )
 
-  it('go on looking after an upstream when the one that followed it is gone', async () => {
+  it('keep following an upstream when the replica that followed it has stopped', async () => {
     const saved = await saveTo(one(), server.url, { ring: true })
     await saved.until((state) => state.status === 'CONNECTED')
     const [row] = await query<{ listener: string }>(

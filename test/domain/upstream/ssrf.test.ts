@@ -1,4 +1,4 @@
-/** Upstreams that name private addresses, in every place where they may name one: refused, and nobody is dialled. */
+/** Upstreams that name private addresses, in every place where they can name one: refused, without any connection. */
 import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ import { openHarness, type Harness } from '../../support/harness.ts'
 import { startLoopback, type Loopback } from '../../support/loopback.ts'
 import { projectId } from '../../support/upstream-services.ts'
 
-/** Every spelling of an address that is nobody's on the internet, as a URL may hold it. */
+/** Every spelling of a private address that a URL can contain. */
 const spellings = [
   'http://10.0.0.7/x',
   'http://192.168.1.1/x',
@@ -51,10 +51,10 @@ const names: Record<string, string[]> = {
 
 let h: Harness
 let site: Loopback
-/** What the upstream answers to a request without a token. */
+/** The upstream's response to a request without a token. */
 let answer: (url: string) => { status: number; headers?: Record<string, string>; body?: unknown }
 const asked: string[] = []
-/** Every address that a socket of this process was opened to. */
+/** Every address to which this process opened a socket. */
 const dialled = new Set<string>()
 subscribe('net.client.socket', (message) => {
   const { socket } = message as { socket: Socket }
@@ -112,28 +112,28 @@ const auth: UpstreamAuth = {
 const trial = (url: string, more: Partial<{ auth: UpstreamAuth | null }> = {}) =>
   testUpstream(h.app.services, projectId, { url, headers: {}, auth, ...more })
 
-/** What a name means is not told: it is as one that does not exist. */
+/** A name that resolves to a private address is reported as unreachable, like one that does not exist. */
 const refusal = (target: string) => (/\.test\//.test(target) ? 'unreachable' : 'blocked_address')
 
 describe.each(spellings)('%s', (target) => {
-  it('is not connected to, and refused when it is saved where its text says enough', async () => {
+  it('is not connected to, and is refused at save where the URL itself is private', async () => {
     expect(await trial(target)).toMatchObject({ ok: false, error: { code: refusal(target) } })
     const checked = checkUpstreamConfig(h.app.services, { url: target })
     if (!/\.test\//.test(target)) expect(checked).toMatchObject({ faults: [{ path: ['url'] }] })
   })
 
-  it('is not followed to by a redirect', async () => {
+  it('is not reached by a redirect', async () => {
     answer = () => ({ status: 307, headers: { location: target } })
     expect(await trial(`${own()}/mcp`)).toMatchObject({ ok: false })
     expect(asked.every((line) => line.endsWith(' /mcp'))).toBe(true)
   })
 
-  it('is not asked for metadata of the resource', async () => {
+  it('is not asked for the metadata of the resource', async () => {
     answer = (url) => (url === '/mcp' ? challenged(target) : { status: 404 })
     expect(await trial(`${own()}/mcp`)).toMatchObject({ ok: false, error: { code: refusal(target) } })
   })
 
-  it('is not asked for metadata of an authorization server', async () => {
+  it('is not asked for the metadata of an authorization server', async () => {
     answer = (url) =>
       url === '/mcp'
         ? challenged(`${own()}/meta`)
@@ -141,7 +141,7 @@ describe.each(spellings)('%s', (target) => {
     expect(await trial(`${own()}/mcp`)).toMatchObject({ ok: false, error: { code: refusal(target) } })
   })
 
-  it('is not shown our secret as a token endpoint', async () => {
+  it('does not receive the secret as a token endpoint', async () => {
     const issuer = own()
     answer = (url) => {
       if (url === '/mcp') return challenged(`${own()}/meta`)
@@ -165,6 +165,6 @@ describe.each(spellings)('%s', (target) => {
   })
 })
 
-it('opened sockets to the upstream itself and to nobody else', () => {
+it('opened sockets to the upstream itself and to nothing else', () => {
   expect([...dialled]).toEqual([`127.0.0.1:${site.port}`])
 })

@@ -1,4 +1,4 @@
-/** Upstreams in the database: saved, changed, dropped, read often, and their secrets. */
+/** Upstreams in the database: saved, changed, deleted, read often, and their secrets. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sql } from 'drizzle-orm'
 import { newId } from '../../../src/core/ids.ts'
@@ -27,7 +27,7 @@ beforeEach(async () => {
 })
 
 describe('what is saved', () => {
-  it('forgets what it found out when it is changed, but keeps its list while the URL is the same', async () => {
+  it('loses its protocol and status when it is changed, but keeps its catalog while the URL is the same', async () => {
     const one = await saveTo(h.app.services, server.url)
     await one.refresh()
     const { hash } = (await one.state()).catalog
@@ -45,7 +45,7 @@ describe('what is saved', () => {
     })
   })
 
-  it('is reached with its secrets, as they are at the moment of the call', async () => {
+  it('is reached with the values that its secrets have at the moment of the call', async () => {
     const { services } = h.app
     const setTo = (value: string) => {
       const sealed = seal(services.masterKey, value, `${projectId}/KEY`)
@@ -148,7 +148,7 @@ describe('a configuration', () => {
     expect(faults(input)).toEqual(places)
   })
 
-  it('may hold secrets behind its origin and in headers', () => {
+  it('may contain secrets after its host and port and in headers', () => {
     const input = {
       url: `${url}/{{secret:PATH}}?k={{secret:KEY}}`,
       headers: { authorization: 'Bearer {{secret:KEY}}' },

@@ -252,7 +252,7 @@ describe('a server that goes away', () => {
     const tool = await mcpTool({ url: 'http://127.0.0.1:9/mcp' })
     expect(tool['actions']).toEqual([])
     expect(await call(tool['id'], 'any')).toMatchObject({
-      issues: [{ path: ['input', 'action'], message: expect.stringContaining('names no action') }],
+      issues: [{ path: ['input', 'action'], message: expect.stringContaining('is no action of this tool') }],
     })
   })
 })

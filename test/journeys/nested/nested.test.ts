@@ -46,7 +46,7 @@ describe('saving an agent that may ask others', () => {
     const twin = await makeAgent(h, { name })
     const create = (input: object) => h.mutate('createAgent', { name: 'asker', ...input }, 'agent { id }')
     expect((await create({ agentIds: [twin, 'agt_nobody'] }))['issues']).toEqual([
-      { path: ['input', 'agentIds', '1'], message: 'names no agent of this project' },
+      { path: ['input', 'agentIds', '1'], message: 'is not the id of an agent of this project' },
     ])
     expect((await create({ agentIds: [twin], toolIds: [cast.tools.look] }))['issues']).toEqual([
       { path: ['input', 'agentIds'], message: 'gives two tools the runtime name "look"' },

@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
 
   const placeOf = (event: EventRow) => `${event.generationId}/${event.seq}`
 
-  /** Follows the feed until it has told as many events as there are; answers their places. */
+  /** Follows the feed until it has returned `count` events. Returns their generations and sequence numbers. */
   async function follow(projectId: string, count: number, types: string[] | null = null): Promise<string[]> {
     const source = feedSource(connection.db, projectId)
     const stream = openStream(live, { source, after: beginning, deltas: false, types })

@@ -116,7 +116,7 @@ test.each([
   },
 )
 
-test('what waits for a subscriber that stands still is bounded, whatever is rung', async () => {
+test('the buffer of a subscriber that does not read is bounded, however many hints are published', async () => {
   const desk = { db: connection.db, pubsub }
   const [id] = await makeGenerations(connection.db, projectId, 1)
   const source = generationSource(connection.db, id!)
@@ -201,7 +201,7 @@ test('subscribers of a quiet feed are handed a new event: none goes back to the 
   hub.close()
 })
 
-test('ending a stream ends a pending wait at once and frees its sink', async () => {
+test('ending a stream ends a pending wait at once and removes its subscriber', async () => {
   const ids = await makeGenerations(connection.db, projectId, 20)
   const streams = ids.map((id) => open(id))
   const pending = streams.map((stream) => stream.next())
@@ -213,7 +213,7 @@ test('ending a stream ends a pending wait at once and frees its sink', async () 
   expect(await streams[0]!.next()).toEqual({ done: true, value: undefined })
 })
 
-test('a stream that cannot read its table for good says so and frees its sink', async () => {
+test('a stream that can never read its table throws and removes its subscriber', async () => {
   const [id] = await makeGenerations(connection.db, projectId, 1)
   const source = { ...generationSource(connection.db, id!), read: () => Promise.reject(new Error('away')) }
   const stream = openStream(live, {

@@ -1,4 +1,4 @@
-/** One contract, three bells: in process, over PostgreSQL, over Redis. */
+/** One contract for PubSub in this process, over PostgreSQL and over Redis. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import postgres from 'postgres'
@@ -10,13 +10,13 @@ import { hasPostgres, hasRedis, postgresDatabase } from '../../support/databases
 import { cutRedis, ownRedis } from '../../support/redis-cut.ts'
 import { bellSuite } from '../../suites/pubsub.suite.ts'
 
-bellSuite('the bell of one process', async () => {
+bellSuite('PubSub in one process', async () => {
   const pubsub = localPubSub()
   return { one: pubsub, other: pubsub, cut: null, close: () => pubsub.close() }
 })
 
 describe.skipIf(!hasPostgres)('PostgreSQL', () => {
-  bellSuite('the bell over LISTEN and NOTIFY', async () => {
+  bellSuite('PubSub over LISTEN and NOTIFY', async () => {
     const database = await postgresDatabase()
     const sql = postgres(database.url, { max: 1, onnotice: () => {} })
     const [one, other] = await Promise.all([postgresPubSub(database.url), postgresPubSub(database.url)])
@@ -34,7 +34,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
 })
 
 describe.skipIf(!hasRedis)('Redis', () => {
-  bellSuite('the bell over publish and subscribe', async () => {
+  bellSuite('PubSub over publish and subscribe', async () => {
     const url = ownRedis()
     const redis = new Redis(url)
     const channel = `gatehouse-test:${randomUUID()}`

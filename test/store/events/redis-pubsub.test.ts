@@ -1,4 +1,4 @@
-/** The bell over Redis in the moment between a new connection and its subscription. */
+/** PubSub over Redis between a new connection and its subscription. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'

@@ -175,7 +175,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL, written by one process and read th
   test('with every hint lost the backstop brings each event', async () => {
     const { url } = await database()
     const writer = await harness({ databaseUrl: url })
-    // Rung over PostgreSQL, awaited over Redis: not one hint arrives.
+    // Published over PostgreSQL, subscribed over Redis: no hint arrives.
     const server = hasRedis
       ? await harness({ databaseUrl: url, redisUrl: ownRedis() })
       : await harness({ databaseUrl: url })

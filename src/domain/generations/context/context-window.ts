@@ -3,7 +3,7 @@
  * changes.
  */
 import type { Message, ToolResultPart } from '../model/message.ts'
-import { charactersOf, charactersOfTools, resultCharacters } from './message-size.ts'
+import { charactersOf, charactersOfTools, resultCharacters } from '../model/message-size.ts'
 import type { ModelTool } from '../model/port.ts'
 
 export interface ContextRequest {

@@ -13,7 +13,7 @@ import { lockOwners } from '../../../store/work/owner.ts'
 import { principalById, type Ctx, type Principal } from '../../access/index.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { childStarted, generationQueued, insertGenerationEvents } from '../../events/index.ts'
-import { goneResult, prepareCall, proposedCallable, refusalOf, type AgentMessage } from '../../tools/index.ts'
+import { goneResult, prepareCall, proposedCallable, refusalOf, agentMessageOf } from '../../tools/index.ts'
 import { callStarted, factsOfCall, inGeneration, startCall, type ToolCall } from '../../tool-calls/index.ts'
 import { ownDeadline } from '../nesting/deadline.ts'
 import { commit, type Change } from '../transaction/commit.ts'
@@ -164,16 +164,18 @@ const keyGiven = errorResult(
   'arguments.idempotencyKey cannot be used for a child run, because the call itself is made only once. Leave it out.',
 )
 
-/**
- * The input of startGeneration: a platform tool's arguments are the input, an agent that is bound directly gets a
- * message.
- */
+/** The arguments of a platform tool are those of the operation; an agent that is called as a tool gets a message. */
 function inputOf(call: ToolCall, merged: JsonObject): StartGenerationInput {
-  if (call.kind !== 'agent') return merged as unknown as StartGenerationInput
-  const { message, attachments = [] } = merged as unknown as AgentMessage
+  if (call.kind !== 'agent' && isStartInput(merged)) return merged
+  const { message, attachments = [] } = agentMessageOf(merged)
   return {
     agentId: call.toolId!,
     prompt: message,
     attachments: attachments.map(({ file_id: fileId }) => ({ fileId })),
   }
+}
+
+/** The schema of the action has checked the rest. */
+function isStartInput(merged: JsonObject): merged is JsonObject & StartGenerationInput {
+  return typeof merged['agentId'] === 'string'
 }

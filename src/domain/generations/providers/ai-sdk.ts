@@ -1,7 +1,7 @@
 /** The port over a model of the AI SDK's provider packages. One attempt, no retry, every failure a ModelError. */
 import type { LanguageModelV3CallOptions, SharedV3ProviderOptions } from '@ai-sdk/provider'
 import { onAbort } from '../../../core/abort.ts'
-import { charactersOf, charactersOfTools } from '../context/message-size.ts'
+import { charactersOf, charactersOfTools } from '../model/message-size.ts'
 import type { ModelCapabilities, ModelEvent, ModelPort, ModelRequest, ProviderKind } from '../model/port.ts'
 import { eventsOf } from './from-stream.ts'
 import { abortError, toModelError } from './model-error.ts'

@@ -1,9 +1,10 @@
-/** Another agent as something that can be called: a message goes in, the final answer of its run comes out. Pure. */
+/** An agent as a callable: a call passes a message, and its result is the final answer of a child run. Pure. */
+import { z } from 'zod'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Callable } from '../callable.ts'
 import { runtimeName } from '../names.ts'
 
-/** What must be known of an agent to call it. */
+/** The fields of an agent that a call needs. */
 export interface AgentName {
   id: string
   projectId: string
@@ -14,9 +15,14 @@ export interface AgentName {
 }
 
 /** The arguments of a call of an agent, checked by its schema. */
-export interface AgentMessage {
-  message: string
-  attachments?: { file_id: string }[]
+const messageShape = z.object({
+  message: z.string(),
+  attachments: z.array(z.object({ file_id: z.string() })).optional(),
+})
+
+/** The arguments of a call of an agent, which its schema has checked. */
+export function agentMessageOf(merged: JsonObject): z.output<typeof messageShape> {
+  return messageShape.parse(merged)
 }
 
 const inputSchema: JsonObject = {
@@ -39,12 +45,12 @@ const inputSchema: JsonObject = {
   additionalProperties: false,
 }
 
-/** What models and MCP clients are told of calling an agent. */
+/** The description of an agent's callable, for models and MCP clients. */
 export function describedAgent(name: string): string {
   return `Sends a message to the agent ${JSON.stringify(name)} and returns its final text.`
 }
 
-/** The agent under its runtime name. It has no gate of its own: that of the agent that asks it holds. */
+/** The agent as a callable. It has no gate of its own: the gate of the calling agent applies. */
 export function agentCallable({ name, ...row }: AgentName): Callable {
   return {
     ...row,
@@ -65,15 +71,15 @@ export function agentCallable({ name, ...row }: AgentName): Callable {
   }
 }
 
-/** What a permission for calls of this id is asked on: a tool, or an agent. */
+/** The permission resource of a tool's or agent's id. */
 export function resourceOf(id: string): string {
   return id.startsWith('agt_') ? `agent/${id}` : `tool/${id}`
 }
 
-/** The platform action that starts a run. Called inside a run, it is a run within it and answers the final text. */
+/** The platform action that starts a run. A call of it inside a run starts a child run and returns its final text. */
 export const startAction = 'start-generation'
 
-/** Whether such a call starts a run of an agent and waits for its end. Of calls inside a generation only. */
+/** Whether a call inside a generation starts a child run and waits for its end. */
 export function asksAgent(call: Pick<Callable, 'action'> & { kind: string | null }): boolean {
   return call.kind === 'agent' || (call.kind === 'platform' && call.action === startAction)
 }

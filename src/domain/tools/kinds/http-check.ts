@@ -1,4 +1,4 @@
-/** What is wrong with the configuration of an http tool, told when it is saved and not when it is called. Pure. */
+/** Validates the configuration of an http tool when it is saved. Pure. */
 import type { Issue } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { isConnectionHeader } from '../../egress/index.ts'
@@ -14,8 +14,8 @@ import {
 } from './http-template.ts'
 
 /**
- * Every fault, with paths that start at `url`, `method` or `headers`. Whether the address may be reached at all is the
- * egress policy's to say (`egress.checkUrl`), and whether secrets exist is the registry's.
+ * Every fault, with paths that start at `url`, `method` or `headers`. The egress policy decides whether the URL may be
+ * reached (`egress.checkUrl`), and the registry whether the secrets exist.
  */
 export function checkHttpConfig(config: HttpToolConfig, inputSchema: JsonObject): Issue[] {
   const method: Issue[] = httpMethods.includes(config.method)
@@ -27,17 +27,18 @@ export function checkHttpConfig(config: HttpToolConfig, inputSchema: JsonObject)
 
 function urlFaults(url: string, inputSchema: JsonObject): string[] {
   if (/[\s\\]/.test(url) || hasControls(url))
-    return ['must not hold white space, control characters or a backslash']
+    return ['must not contain white space, control characters or a backslash']
   const plain = withoutSecrets(url)
-  if (plain.includes('{{')) return ['holds "{{": a placeholder is {name}, and a secret {{secret:NAME}}']
+  if (plain.includes('{{'))
+    return ['contains "{{": write a placeholder as {name}, and a secret as {{secret:NAME}}']
   const secrets = secretNames(url).length
   const parsed = parseTemplate(url)
   if (parsed && secretNames(`${parsed.path}?${parsed.query}`).length < secrets)
-    return ['may hold secrets in its path and query only']
+    return ['may contain secrets in its path and query only']
   return templateFaults(plain, inputSchema)
 }
 
-/** A secret is one more piece of text that nobody sees here. */
+/** Replaces each secret by a letter. */
 function withoutSecrets(url: string): string {
   const values = new Map(secretNames(url).map((name) => [name, 'x']))
   const filled = fillSecrets(url, values)
@@ -48,28 +49,28 @@ function templateFaults(url: string, inputSchema: JsonObject): string[] {
   const template = parseTemplate(url)
   if (!template) return ['must be an http or https URL']
   const parts = `${template.path}?${template.query}`
-  if (/[{}]/.test(fill(parts, () => ''))) return ['holds a brace that is no part of a placeholder {name}']
+  if (/[{}]/.test(fill(parts, () => ''))) return ['contains a brace that is not part of a placeholder {name}']
   if (/[{}]/.test(fill(url, () => '')) || placeholdersIn(url).length > placeholdersIn(parts).length)
-    return ['may hold placeholders in its path and query only']
+    return ['may contain placeholders in its path and query only']
   return [...addressFaults(template), ...nameFaults(placeholdersIn(parts), inputSchema)]
 }
 
 function addressFaults({ base, path, query }: UrlTemplate): string[] {
-  if (/[{}]/.test(base)) return ['may hold placeholders in its path and query only']
+  if (/[{}]/.test(base)) return ['may contain placeholders in its path and query only']
   const sample = `${base}${fill(path, () => 'x')}?${fill(query, () => 'x')}`
   if (!URL.canParse(sample)) return ['is not a valid URL']
   const { username, password } = new URL(sample)
-  return username || password || base.includes('@') ? ['must not hold a user name or a password'] : []
+  return username || password || base.includes('@') ? ['must not contain a user name or a password'] : []
 }
 
-/** A name that the schema can never let in would make every call fail. */
+/** A placeholder that the schema never allows as an argument would make every call fail. */
 function nameFaults(names: string[], schema: JsonObject): string[] {
   if (schema['additionalProperties'] !== false) return []
   const { properties, patternProperties } = schema
   if (isJsonObject(patternProperties) && Object.keys(patternProperties).length > 0) return []
   return names
     .filter((name) => !isJsonObject(properties) || !Object.hasOwn(properties, name))
-    .map((name) => `has the placeholder {${name}}, which is no property of inputSchema`)
+    .map((name) => `has the placeholder {${name}}, which is not a property of inputSchema`)
 }
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -86,16 +87,16 @@ function headerFaults({ headers, method }: HttpToolConfig): Issue[] {
 
 function headerFault(name: string, value: string, withBody: boolean): string | null {
   const lower = name.toLowerCase()
-  if (!headerName.test(name)) return 'is not a legal header name'
-  if (isConnectionHeader(name)) return 'is set by the connection and cannot be given'
-  if (lower === 'idempotency-key') return 'is set by Gatehouse to the id of the tool call'
-  if (!isHeaderValue(value)) return 'holds a character that no header may hold'
+  if (!headerName.test(name)) return 'is not a valid header name'
+  if (isConnectionHeader(name)) return 'is set by the connection: leave it out'
+  if (lower === 'idempotency-key') return 'is set by Gatehouse to the id of the tool call: leave it out'
+  if (!isHeaderValue(value)) return 'contains a character that no header may contain'
   if (withBody && lower === 'content-type' && !/^[\w.+-]+\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(value))
     return 'must be a JSON media type: the arguments are sent as JSON'
   return null
 }
 
-/** Whether a text may be the value of a header: no line breaks or other controls, nothing beyond Latin-1. */
+/** Whether a text is a valid header value: no line breaks or other control characters, nothing beyond Latin-1. */
 export function isHeaderValue(value: string): boolean {
   return [...value].every((char) => {
     const code = char.codePointAt(0)!

@@ -1,4 +1,4 @@
-/** From a configuration and arguments to the one HTTP request they mean. Pure: nothing is sent here. */
+/** Builds the HTTP request for a call from the configuration and the arguments. Pure. */
 import type { Json, JsonObject } from '../../../core/json.ts'
 import { fill, hasBody, parseTemplate, placeholdersIn, type HttpToolConfig } from './http-template.ts'
 
@@ -10,18 +10,18 @@ export interface HttpToolRequest {
   body: string | null
 }
 
-/** Arguments that the URL needs: `missing` have no value, `refused` have one that cannot stand where it belongs. */
+/** Arguments of the URL that cannot be used: `missing` have no value, `refused` have one that is not allowed there. */
 export interface UnusableArguments {
   missing: string[]
   refused: string[]
 }
 
 /**
- * Placeholders take their arguments, URL-encoded; what is left becomes the JSON body (POST, PUT, PATCH; `{}` when
- * nothing is left) or query parameters after those of the URL (GET, HEAD, DELETE: arrays repeat the key, objects are
- * JSON, null is left out). No argument can add, remove or climb a path segment: a value that would make a segment
- * empty, `.` or `..` is refused, because URL parsers treat even the encoded forms of those as steps.
- * Throws TypeError on a URL that `checkHttpConfig` would not have let in.
+ * Placeholders are replaced by their URL-encoded arguments. The remaining arguments become the JSON body (POST, PUT,
+ * PATCH; `{}` when none remain), or query parameters after those of the URL (GET, HEAD, DELETE: arrays repeat the key,
+ * objects are JSON, null is left out). No argument can add, remove or leave a path segment: a value that makes a
+ * segment empty, `.` or `..` is refused, because URL parsers resolve even their encoded forms. Throws TypeError on a
+ * URL that `checkHttpConfig` refuses.
  */
 export function buildHttpRequest(
   config: HttpToolConfig,
@@ -34,8 +34,8 @@ export function buildHttpRequest(
   const refused = names.filter((name) => !missing.includes(name) && encoded(valueOf(args, name)!) === null)
   if (missing.length + refused.length > 0) return { missing, refused }
   const value = (name: string) => encoded(valueOf(args, name)!)!
-  const climbing = template.path.split('/').flatMap((segment) => climbersIn(segment, value))
-  if (climbing.length > 0) return { missing: [], refused: [...new Set(climbing)] }
+  const leaving = template.path.split('/').flatMap((segment) => leavingIn(segment, value))
+  if (leaving.length > 0) return { missing: [], refused: [...new Set(leaving)] }
   const rest = Object.fromEntries(Object.entries(args).filter(([name]) => !names.includes(name)))
   const query = [fill(template.query, value), hasBody(config.method) ? '' : queryOf(rest)].filter(
     (part) => part !== '',
@@ -57,7 +57,7 @@ function textOf(value: Json): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Null for text that is no Unicode (half a surrogate pair), which no URL can carry. */
+/** Null for text that is not valid Unicode (a lone surrogate), which no URL can carry. */
 function encoded(value: Json): string | null {
   try {
     return encodeURIComponent(textOf(value))
@@ -66,7 +66,7 @@ function encoded(value: Json): string | null {
   }
 }
 
-function climbersIn(segment: string, value: (name: string) => string): string[] {
+function leavingIn(segment: string, value: (name: string) => string): string[] {
   const names = placeholdersIn(segment)
   const filled = fill(segment, value)
   return names.length > 0 && (filled === '' || /^(?:\.|%2e){1,2}$/i.test(filled)) ? names : []
@@ -81,7 +81,7 @@ function queryOf(args: JsonObject): string {
   return pairs.join('&')
 }
 
-/** Encoded, with U+FFFD for half a surrogate pair: in a query nothing can be mistaken for something else. */
+/** URL-encodes, with U+FFFD for a lone surrogate: in a query that is unambiguous. */
 function wellFormed(text: string): string {
   return encodeURIComponent(Buffer.from(text).toString())
 }
@@ -96,7 +96,7 @@ function headersOf(config: HttpToolConfig): Record<string, string> {
   }
 }
 
-/** Whether building said that arguments are unusable. */
+/** Whether the request could not be built from the arguments. */
 export function isUnusable(built: HttpToolRequest | UnusableArguments): built is UnusableArguments {
   return 'missing' in built
 }

@@ -1,9 +1,9 @@
-/** From an HTTP answer to a tool result: the content type decides what the model gets. Pure. */
+/** Turns an HTTP response into a tool result, by its content type. Pure. */
 import { isUtf8 } from 'node:buffer'
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
 import { cutText, tryParseJson, type JsonObject } from '../../../core/json.ts'
 
-export interface HttpToolAnswer {
+export interface HttpToolResponse {
   status: number
   headers: Headers
   bytes: Buffer
@@ -11,33 +11,33 @@ export interface HttpToolAnswer {
   truncated: boolean
 }
 
-/** Statuses by which a proxy says that it lost the service's answer, or never got it. */
-const ofGateways = new Set([408, 502, 504, 520, 521, 522, 523, 524, 598, 599])
+/** Statuses with which a proxy reports that it lost the service's response, or never got one. */
+const gatewayStatuses = new Set([408, 502, 504, 520, 521, 522, 523, 524, 598, 599])
 
 /**
- * Whether an HTTP answer is the service's own word. A gateway's is not: 408, 502, 504 and the kin of 504. A 503 is one
- * when it has a body or says when to come back.
+ * Whether the response comes from the service itself. That of a gateway does not: 408, 502, 504 and the variants of
+ * 504. A 503 does when it has a body or `Retry-After`.
  */
-export function isFinalAnswer(answer: HttpToolAnswer): boolean {
-  if (answer.status === 503) return answer.bytes.length > 0 || answer.headers.has('retry-after')
-  return !ofGateways.has(answer.status)
+export function isFinalResponse(response: HttpToolResponse): boolean {
+  if (response.status === 503) return response.bytes.length > 0 || response.headers.has('retry-after')
+  return !gatewayStatuses.has(response.status)
 }
 
-/** A failed service tells its reason in the first lines. */
+/** The most bytes of an error response's body that are shown. */
 const errorBodyBytes = 4096
 
-/** `uri` names a binary answer when it becomes a resource; it is never fetched. */
-export function readHttpAnswer(
-  answer: HttpToolAnswer,
+/** `uri` names a binary response that becomes a resource; it is never fetched. */
+export function readHttpResponse(
+  response: HttpToolResponse,
   limits: { maxBytes: number; uri: string },
 ): ToolResult {
-  const { status, bytes, truncated } = answer
-  const type = mediaType(answer.headers.get('content-type'))
-  if (status < 200 || status > 299) return failed(answer, type)
+  const { status, bytes, truncated } = response
+  const type = mediaType(response.headers.get('content-type'))
+  if (status < 200 || status > 299) return failed(response, type)
   if (truncated)
     return errorResult(
       'response_too_large',
-      `The call took effect, but its answer is larger than the limit of ${limits.maxBytes} bytes.`,
+      `The call took effect, but its response is larger than the limit of ${limits.maxBytes} bytes.`,
       { status },
     )
   if (bytes.length === 0) return textResult(`The service answered with status ${status} and no content.`)
@@ -55,7 +55,7 @@ export function readHttpAnswer(
   }
 }
 
-function failed({ status, bytes }: HttpToolAnswer, type: MediaType): ToolResult {
+function failed({ status, bytes }: HttpToolResponse, type: MediaType): ToolResult {
   const more: JsonObject = { status }
   if (bytes.length > 0 && isTextual(type, bytes))
     more['body'] = cutText(decode(bytes, type.charset), errorBodyBytes)
@@ -71,7 +71,7 @@ function textual({ essence, charset }: MediaType, bytes: Buffer): ToolResult {
 }
 
 interface MediaType {
-  /** `type/subtype` in lower case; empty when the answer does not say. */
+  /** `type/subtype` in lower case; empty when the response has no content type. */
   essence: string
   charset: string
 }
@@ -89,12 +89,12 @@ function isJson(essence: string): boolean {
 const textualTypes =
   /^text\/|^[^/]+\/(?:.+\+)?(?:json|xml|yaml)$|^application\/(?:x-)?(?:javascript|ecmascript|ndjson|jsonl|json-seq|yaml|toml|sql|graphql|www-form-urlencoded|sh|csv|rtf)$/
 
-/** Without a content type the bytes decide: valid UTF-8 without NUL is text. */
+/** Without a content type, valid UTF-8 without NUL counts as text. */
 function isTextual({ essence }: MediaType, bytes: Buffer): boolean {
   return essence === '' ? isUtf8(bytes) && !bytes.includes(0) : textualTypes.test(essence)
 }
 
-/** An unknown charset is read as UTF-8; bytes that do not fit become U+FFFD. A byte order mark is dropped. */
+/** An unknown charset is decoded as UTF-8; invalid bytes become U+FFFD. Drops a byte order mark. */
 function decode(bytes: Buffer, charset: string): string {
   try {
     return new TextDecoder(charset).decode(bytes)

@@ -4,32 +4,32 @@ export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as 
 export type HttpMethod = (typeof httpMethods)[number]
 
 export interface HttpToolConfig {
-  /** `{name}` in path or query stands for an argument; `{{secret:NAME}}` has been filled in before a call runs. */
+  /** `{name}` in the path or query stands for an argument; `{{secret:NAME}}` is filled in before a call runs. */
   url: string
   method: HttpMethod
-  /** Sent as they are; `{{secret:NAME}}` has been filled in before a call runs. */
+  /** Sent unchanged; `{{secret:NAME}}` is filled in before a call runs. */
   headers: Record<string, string>
 }
 
-/** Whether the arguments travel as a JSON body; otherwise they are the query string. */
+/** Whether the arguments are sent as a JSON body; otherwise they are sent in the query. */
 export function hasBody(method: HttpMethod): boolean {
   return method === 'POST' || method === 'PUT' || method === 'PATCH'
 }
 
 export interface UrlTemplate {
-  /** Scheme and authority, taken literally. */
+  /** Scheme and authority, without placeholders. */
   base: string
   path: string
   query: string
 }
 
-/** The parts of a template, cut before anything is filled in; null when it is no http(s) URL. A fragment is ignored. */
+/** Splits a template before anything is filled in; null when it is not an http(s) URL. Ignores a fragment. */
 export function parseTemplate(url: string): UrlTemplate | null {
   const match = /^(https?:\/\/[^/?#\\]+)([^?#]*)(?:\?([^#]*))?(?:#.*)?$/is.exec(url)
   return match && { base: match[1]!, path: match[2]!, query: match[3] ?? '' }
 }
 
-/** Where the tool is called, which no argument and no secret changes; empty for a URL that is none. */
+/** The scheme, host and port of the tool, which no argument or secret changes; empty for an invalid URL. */
 export function originOf({ url }: Pick<HttpToolConfig, 'url'>): string {
   return parseTemplate(url)?.base ?? ''
 }
@@ -41,7 +41,7 @@ export function placeholdersIn(text: string): string[] {
   return [...new Set([...text.matchAll(placeholder)].map((match) => match[1]!))]
 }
 
-/** The text with every placeholder replaced by what `value` says. */
+/** Replaces every placeholder by what `value` returns. */
 export function fill(text: string, value: (name: string) => string): string {
   return text.replace(placeholder, (_all, name: string) => value(name))
 }

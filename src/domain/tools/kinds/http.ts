@@ -1,19 +1,19 @@
-/** Runs an http tool: one guarded request, and whatever happens comes back as a result that a model can read. */
+/** Runs an http tool: one request over the guarded fetch. Every outcome is a result that a model can read. */
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Egress, EgressError } from '../../egress/index.ts'
 import { isHeaderValue } from './http-check.ts'
 import { buildHttpRequest, isUnusable, type UnusableArguments } from './http-request.ts'
-import { isFinalAnswer, readHttpAnswer } from './http-response.ts'
+import { isFinalResponse, readHttpResponse } from './http-response.ts'
 import type { HttpToolConfig } from './http-template.ts'
 
 export { checkHttpConfig } from './http-check.ts'
 export { originOf, type HttpToolConfig } from './http-template.ts'
 
 export interface HttpToolRun {
-  /** Secrets are filled in. */
+  /** With its secrets filled in. */
   config: HttpToolConfig
-  /** Validated, presets merged in. */
+  /** Validated, with the presets merged in. */
   args: JsonObject
   egress: Egress
   /** The tool call's id, sent as `Idempotency-Key` with every method. */
@@ -21,13 +21,14 @@ export interface HttpToolRun {
   timeoutMs: number
   maxBytes: number
   signal: AbortSignal
-  /** Asked when the request is about to leave; with false nothing does. */
+  /** Called just before the request is sent; nothing is sent when it returns false. */
   mayStart?: (() => boolean) | undefined
 }
 
 /**
- * Never throws. `sent` is false only when surely no byte of the request has left, so the call surely did not happen;
- * `lost` when it was sent and no whole answer of the service came (a head alone is none); `status` is the answer's.
+ * Never throws. `sent` is false only when no byte of the request was sent, so that the call cannot have taken effect.
+ * `lost` is true when it was sent and no complete response of the service arrived (a response head alone does not
+ * count). `status` is that of the response.
  */
 export async function runHttpTool(
   run: HttpToolRun,
@@ -40,10 +41,13 @@ export async function runHttpTool(
   const own = Object.keys(run.config.headers)
   const illegal = own.find((name) => !isHeaderValue(run.config.headers[name]!))
   if (illegal !== undefined)
-    return unsent('invalid_configuration', `The header ${illegal} holds a character that no header may hold.`)
+    return unsent(
+      'invalid_configuration',
+      `The header ${illegal} contains a character that no header may contain.`,
+    )
   const built = tryBuild(run)
   if (!built) return unsent('invalid_configuration', 'The URL of this tool is not a valid http or https URL.')
-  if (isUnusable(built)) return unsent('invalid_arguments', wordsFor(built))
+  if (isUnusable(built)) return unsent('invalid_arguments', messageFor(built))
   const outcome = await run.egress.request({
     ...built,
     headers: { ...built.headers, 'idempotency-key': run.idempotencyKey },
@@ -51,7 +55,7 @@ export async function runHttpTool(
     maxBytes: run.maxBytes,
     signal: run.signal,
     mayStart: run.mayStart,
-    // Any of them may hold a secret, whatever its name.
+    // Any of them may contain a secret, whatever its name.
     sensitiveHeaders: own,
   })
   if (!outcome.ok) {
@@ -60,9 +64,9 @@ export async function runHttpTool(
   }
   const uri = `gatehouse://tool-calls/${encodeURIComponent(run.idempotencyKey)}/content`
   return {
-    result: readHttpAnswer(outcome, { maxBytes: run.maxBytes, uri }),
+    result: readHttpResponse(outcome, { maxBytes: run.maxBytes, uri }),
     sent: true,
-    lost: !isFinalAnswer(outcome),
+    lost: !isFinalResponse(outcome),
     status: outcome.status,
   }
 }
@@ -75,14 +79,14 @@ function tryBuild({ config, args }: HttpToolRun): ReturnType<typeof buildHttpReq
   }
 }
 
-function wordsFor({ missing, refused }: UnusableArguments): string {
+function messageFor({ missing, refused }: UnusableArguments): string {
   const list = (names: string[]) => names.map((name) => JSON.stringify(name)).join(', ')
   return missing.length > 0
     ? `These arguments are part of the URL and must have a value: ${list(missing)}.`
-    : `These arguments are part of the URL and must not be empty, ".", ".." or broken text: ${list(refused)}.`
+    : `These arguments are part of the URL and must not be empty, ".", ".." or invalid Unicode: ${list(refused)}.`
 }
 
-/** Words for the model: neither the host nor what it resolved to, nor anything of our own inside. */
+/** The error for the model. It reveals neither the host, nor its IP address, nor internals. */
 function failure({ code, message }: EgressError, timeoutMs: number): ToolResult {
   switch (code) {
     case 'TIMEOUT':

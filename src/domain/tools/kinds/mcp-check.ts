@@ -1,4 +1,4 @@
-/** The configuration of an mcp tool: the address of its upstream, and which of its tools are served how. */
+/** Validates the configuration of an mcp tool: the URL of its upstream, and which of its tools are offered, and how. */
 import { z } from 'zod'
 import { check, text } from '../../../core/check.ts'
 import { invalid } from '../../../core/errors.ts'
@@ -21,13 +21,13 @@ const own = z.object({
   trustHints: z.boolean().nullish(),
 })
 
-/** A stored configuration as the input that would make it again. */
+/** Turns a stored configuration back into the input that creates it. */
 export function mcpInputOf(config: McpToolConfig): Record<string, unknown> {
   const gates = Object.entries(config.gates).map(([action, gate]) => ({ action, gate }))
   return { ...config, gates }
 }
 
-/** The configuration in its stored shape. INVALID names every fault; nothing is connected to. */
+/** Returns the configuration in its stored form. Throws INVALID with every fault; opens no connection. */
 export function checkMcpConfig(services: Pick<Services, 'egress'>, given: unknown): McpToolConfig {
   const upstream = checkUpstreamConfig(services, given)
   if ('faults' in upstream)

@@ -1,14 +1,14 @@
-/** Reading a resource or prompt of an upstream: a call like any other, of an action that no model and no list has. Pure. */
+/** Reading a resource or prompt of an upstream is a call of an action that no model and no tool list contains. Pure. */
 import type { JsonObject } from '../../../core/json.ts'
 import { fitsPattern } from '../../access/index.ts'
 import type { Callable } from '../callable.ts'
 import { runtimeName } from '../names.ts'
 import type { McpToolConfig, Tool } from '../tool.ts'
 
-/** What of an upstream is relayed beside its tools. */
+/** What an upstream offers besides tools that can be relayed. */
 export type Relayed = 'resources' | 'prompts'
 
-/** No tool of an upstream can have such a name: the protocol allows no colon. */
+/** Cannot collide with tool names of upstreams: MCP allows no colon in them. */
 export const readActions = { resources: 'mcp:resources/read', prompts: 'mcp:prompts/get' } as const
 export type ReadAction = (typeof readActions)[Relayed]
 
@@ -27,16 +27,19 @@ const schemas: Record<Relayed, JsonObject> = {
   },
 }
 
-/** Whether the operator lets this resource (by URI) or prompt (by its name there) through. Off unless it is named. */
+/**
+ * Whether the operator's patterns allow this resource (by URI) or prompt (by its upstream name). Without patterns:
+ * false.
+ */
 export function isRelayed(mcp: McpToolConfig | null | undefined, what: Relayed, name: string): boolean {
   const patterns = mcp?.relay?.[what] ?? []
   if (patterns.includes('*')) return true
-  // A pattern speaks of a place: no step in the address may lead out of it.
+  // A pattern names a folder: no `.` or `..` segment in the URI may leave it.
   if (what === 'resources' && /(^|[/\\])(\.|%2e){1,2}([/\\?#]|$)|%2f|%5c/i.test(name)) return false
   return patterns.some((pattern) => fitsPattern(pattern, name))
 }
 
-/** Whether a template can make a resource that is let through: up to the first free place both say the same. */
+/** Whether the template can yield a relayed resource: the fixed starts of template and pattern agree. */
 export function isTemplateRelayed(mcp: McpToolConfig | null | undefined, uriTemplate: string): boolean {
   const fixed = uriTemplate.split('{', 1)[0]!
   return (mcp?.relay?.resources ?? []).some((pattern) => {
@@ -45,7 +48,9 @@ export function isTemplateRelayed(mcp: McpToolConfig | null | undefined, uriTemp
   })
 }
 
-/** The action as a callable, behind the gate of the whole tool; null where nothing of the kind is relayed. */
+/**
+ * The read action as a callable, behind the gate of the whole tool; null when the operator relays nothing of this kind.
+ */
 export function readCallable(tool: Tool, action: string | null): Callable | null {
   const what =
     action === readActions.resources ? 'resources' : action === readActions.prompts ? 'prompts' : null
@@ -58,7 +63,7 @@ export function readCallable(tool: Tool, action: string | null): Callable | null
     inputSchema: schemas[what],
     outputSchema: null,
     presetParameters: {},
-    // By the protocol it changes nothing.
+    // Reads change nothing, by the protocol.
     idempotent: true,
   }
 }

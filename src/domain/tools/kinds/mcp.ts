@@ -1,4 +1,4 @@
-/** Runs a tool of a foreign MCP server: the upstream is asked, and whatever it says is the result. */
+/** Runs a tool of an upstream. What the upstream returns is the result. */
 import { errorResult } from '../../../core/content.ts'
 import { asText, isJsonObject, type JsonObject } from '../../../core/json.ts'
 import type { Services } from '../../access/index.ts'
@@ -10,35 +10,35 @@ import {
   type Relay,
   type UpstreamProgress,
 } from '../../upstream/index.ts'
-import type { Sending } from '../outcome.ts'
+import type { SendOutcome } from '../outcome.ts'
 import { isReadAction, readActions, type ReadAction } from './mcp-reads.ts'
 
 export interface McpRun {
   toolId: string
   projectId: string
-  /** As the upstream calls it. */
+  /** The tool's name at the upstream. */
   action: string
   args: JsonObject
   callId: string
-  /** Milliseconds, connecting included. */
+  /** Limit in milliseconds, connecting included. */
   timeoutMs: number
   signal: AbortSignal
-  /** Asked when the call is about to leave; with false nothing does. */
+  /** Called just before the call is sent; nothing is sent when it returns false. */
   mayStart(): boolean
   caller: CallerChannel | null
 }
 
-/** Somebody who waits for the call over MCP, and can hear and be asked while it runs. */
+/** The connection to an MCP client that waits for the call, for progress and requests while the call runs. */
 export interface CallerChannel {
   relay: Relay | null
   onProgress?(progress: UpstreamProgress): void
 }
 
-/** Never throws. What the upstream asks back is told only when there is a caller who can answer. */
+/** Never throws. Without a caller, input that the upstream requests is an error. */
 export async function runMcpTool(
   services: Services,
   run: McpRun,
-): Promise<Sending | { inputRequired: InputRequired }> {
+): Promise<SendOutcome | { inputRequired: InputRequired }> {
   if (isReadAction(run.action)) return runRead(services, run, run.action)
   const { toolId, action, args, caller, ...more } = run
   const onProgress = caller?.onProgress
@@ -52,18 +52,18 @@ export async function runMcpTool(
   })
 }
 
-/** Reads a resource or prompt. What the protocol answers is the structured content, whole. */
+/** Reads a resource or prompt. The whole result of the protocol is the structured content. */
 async function runRead(
   services: Services,
   run: McpRun,
   action: ReadAction,
-): Promise<Sending | { inputRequired: InputRequired }> {
+): Promise<SendOutcome | { inputRequired: InputRequired }> {
   const { toolId: id, projectId, timeoutMs, signal, mayStart, args, caller } = run
-  const asking = { id, projectId, timeoutMs, signal, mayStart, relay: caller?.relay ?? null }
+  const request = { id, projectId, timeoutMs, signal, mayStart, relay: caller?.relay ?? null }
   const reading = await (action === readActions.resources
-    ? readResource(services, { ...asking, uri: asText(args['uri']) })
+    ? readResource(services, { ...request, uri: asText(args['uri']) })
     : getPrompt(services, {
-        ...asking,
+        ...request,
         name: asText(args['name']),
         ...(args['arguments'] ? { arguments: args['arguments'] as Record<string, string> } : {}),
       }))

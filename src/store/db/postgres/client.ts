@@ -1,4 +1,4 @@
-/** What Drizzle sees of PostgreSQL: single statements over the pool, transactions over one connection of it. */
+/** The client that Drizzle uses for PostgreSQL: statements over the pool, transactions over one connection of it. */
 import { drizzle } from 'drizzle-orm/postgres-js'
 import type postgres from 'postgres'
 import type { Database } from '../database.ts'
@@ -8,7 +8,7 @@ import type { Manner, Session } from './session.ts'
 
 type Run = (text: string, parameters: readonly unknown[], manner: Manner) => Promise<unknown[]>
 
-/** What the session of Drizzle for postgres.js asks of its client. */
+/** The part of a postgres.js client that Drizzle uses. */
 interface Client {
   options: { parsers: object; serializers: object }
   unsafe(text: string, parameters?: readonly unknown[]): Statement
@@ -16,12 +16,12 @@ interface Client {
   savepoint?<T>(work: (client: Client) => Promise<T>): Promise<T>
 }
 
-/** Sent when somebody waits for it, as rows or as arrays of values. */
+/** A statement that is sent when it is awaited, as rows, or when `values` is called, as arrays of values. */
 interface Statement extends PromiseLike<unknown[]> {
   values(): Promise<unknown[]>
 }
 
-/** The query builder over the pool. Everything but the statements of a migration is prepared. */
+/** The query builder over the pool. Statements are prepared. */
 export function databaseOver(pool: SessionPool): Database {
   return databaseOf({
     ...statementsOver(repeatingReads(pool.run.bind(pool)), true),
@@ -29,27 +29,27 @@ export function databaseOver(pool: SessionPool): Database {
   })
 }
 
-/** How often a read whose connection ended is sent again. */
+/** How often a read whose connection was lost is sent again. */
 const maxRepeats = 3
-/** What a statement that changes something, or takes a lock, has in it. */
-const changing =
+/** Words of statements that write or take a lock. */
+const writing =
   /\b(insert|update|delete|merge|share|lock|call|truncate|pg_notify|pg_\w*advisory\w*|number_events|nextval|setval|set_config|pg_sleep)\b/i
 
-/** A read changes nothing, so it is sent again when its connection ended; whatever else may have been carried out. */
+/** Sends a read again when its connection was lost. A write is not sent again: it may have been executed. */
 function repeatingReads(run: Run): Run {
   return async (text, parameters, manner) => {
     for (let repeats = 0; ; repeats++) {
       try {
         return await run(text, parameters, manner)
       } catch (error) {
-        const isRead = /^\s*(select|with)\b/i.test(text) && !changing.test(text)
+        const isRead = /^\s*(select|with)\b/i.test(text) && !writing.test(text)
         if (!(error instanceof ConnectionLostError) || !isRead || repeats === maxRepeats) throw error
       }
     }
   }
 }
 
-/** The query builder over one connection, for migrations: nothing is prepared. */
+/** The query builder over one connection, for migrations. Statements are not prepared. */
 export function databaseOn(session: Session): Database {
   return databaseOf({
     ...statementsOver(session.run, false),
@@ -66,7 +66,7 @@ function statementsOver(run: Run, prepare: boolean): Pick<Client, 'options' | 'u
   return {
     options: { parsers: {}, serializers: {} },
     unsafe: (text, parameters = []) => ({
-      // Drizzle waits for a statement once, as rows or as values; it is sent by that.
+      // Drizzle awaits a statement once, as rows or as values, and that sends it.
       // oxlint-disable-next-line unicorn/no-thenable
       then: (fulfilled, rejected) =>
         run(text, parameters, { prepare, values: false }).then(fulfilled, rejected),
@@ -78,9 +78,9 @@ function statementsOver(run: Run, prepare: boolean): Pick<Client, 'options' | 'u
 const plain: Manner = { prepare: false, values: false }
 
 /**
- * One transaction on a connection of its own. A statement that failed fails the transaction, also when `work` went on
- * after it. ConnectionLostError when the connection ended before COMMIT was sent: then nothing of it took place.
- * CommitUnknownError when it ended after that.
+ * One transaction on a connection of its own. A failed statement fails the transaction, also when `work` ignores the
+ * error. Throws ConnectionLostError when the connection was lost before COMMIT was sent, so that nothing was committed,
+ * and CommitUnknownError when it was lost after that.
  */
 async function transaction<T>(session: Session, work: (client: Client) => Promise<T>): Promise<T> {
   const scope = { over: false, failure: null as { error: unknown } | null, savepoints: 0 }

@@ -1,26 +1,26 @@
-/** Connections to PostgreSQL: shared by single statements, lent whole to transactions, replaced when they end. */
+/** A pool of PostgreSQL connections: single statements share one, a transaction has one to itself. */
 import { NoConnectionError } from '../storage-error.ts'
 import type { Manner, Session } from './session.ts'
 
 export interface PoolOptions {
   open(): Promise<Session>
-  /** At most so many connections. */
+  /** The most connections. */
   max: number
-  /** How long somebody waits for a connection, in milliseconds. */
+  /** How long a statement or transaction waits for a connection, in milliseconds. */
   waitMs: number
 }
 
-/** Statements that one connection carries at once, when no other is free. */
+/** The most statements in flight on one connection, when no other connection is free. */
 const maxPipelined = 32
-/** A connection is replaced when it is so old, in milliseconds, or has prepared so many statements. */
+/** A connection is replaced at this age, in milliseconds, or after so many prepared statements. */
 const maxAgeMs = 30 * 60_000
 const maxPrepared = 1000
-/** How long nothing is tried after a connection could not be opened, in milliseconds. */
+/** The pause after a connection could not be opened, in milliseconds. */
 const backoff = (failures: number) => Math.min(2000, 25 * 2 ** failures)
 
 interface Waiter {
-  /** Wants the connection for itself. */
-  whole: boolean
+  /** Whether it needs a connection that no other statement uses. */
+  exclusive: boolean
   give(session: Session): void
   fail(error: unknown): void
 }
@@ -28,7 +28,7 @@ interface Waiter {
 export class SessionPool {
   #options: PoolOptions
   #sessions = new Set<Session>()
-  /** Those that a transaction has for itself. */
+  /** Connections that a transaction uses exclusively. */
   #lent = new Set<Session>()
   #waiting: Waiter[] = []
   #opening = 0
@@ -40,7 +40,7 @@ export class SessionPool {
     this.#options = options
   }
 
-  /** Runs one statement on whichever connection is free, or has the least to do. */
+  /** Runs one statement on a free connection, or on the one with the fewest statements in flight. */
   run(text: string, parameters: readonly unknown[], manner: Manner): Promise<unknown[]> {
     return new Promise((resolve, reject) => {
       const give = (session: Session) =>
@@ -49,7 +49,7 @@ export class SessionPool {
     })
   }
 
-  /** Lends a connection that nobody else uses meanwhile. It comes back when the promise settles. */
+  /** Calls `work` with a connection that no other statement uses until the promise settles. */
   async withSession<T>(work: (session: Session) => Promise<T>): Promise<T> {
     const session = await new Promise<Session>((resolve, reject) => this.#acquire(true, resolve, reject))
     try {
@@ -60,7 +60,7 @@ export class SessionPool {
     }
   }
 
-  /** Ends all connections; what is under way has `ms` to finish. */
+  /** Ends all connections; statements in flight have `ms` milliseconds to finish. */
   async end(ms: number): Promise<void> {
     this.#ended = true
     if (this.#retry) clearTimeout(this.#retry)
@@ -69,12 +69,12 @@ export class SessionPool {
   }
 
   /**
-   * Hands over a connection in the very moment in which it is free: between a promise and its listener another could
-   * take the same one for a transaction.
+   * Calls `give` synchronously when a connection is free: if a promise resolved with it, another caller could take the
+   * same connection for a transaction before the promise's listener runs.
    */
-  #acquire(whole: boolean, give: (session: Session) => void, reject: (error: unknown) => void): void {
+  #acquire(exclusive: boolean, give: (session: Session) => void, reject: (error: unknown) => void): void {
     if (this.#ended) return reject(closedError())
-    const session = this.#nextInLine() ? null : this.#take(whole)
+    const session = this.#nextInLine() ? null : this.#take(exclusive)
     if (session) return give(session)
     const { waitMs } = this.#options
     const leave = () => {
@@ -83,7 +83,7 @@ export class SessionPool {
       if (at >= 0) this.#waiting.splice(at, 1)
     }
     const waiter: Waiter = {
-      whole,
+      exclusive,
       give: (given) => {
         leave()
         give(given)
@@ -93,39 +93,39 @@ export class SessionPool {
         reject(error)
       },
     }
-    const words = `No connection to the database was free within ${waitMs} ms.`
-    const late = setTimeout(() => waiter.fail(new NoConnectionError(words)), waitMs)
+    const message = `No connection to the database was free within ${waitMs} ms.`
+    const late = setTimeout(() => waiter.fail(new NoConnectionError(message)), waitMs)
     this.#waiting.push(waiter)
     this.#serve()
   }
 
-  /** Transactions never hold every connection: what they do beside themselves must get through. */
+  /** Transactions never hold every connection: work inside one may send statements outside it. */
   #mayLend(): boolean {
     return this.#lent.size < Math.max(1, this.#options.max - 1)
   }
 
-  /** Who is next. Those who want a whole connection let others pass while they may not have one. */
+  /** The next waiter. While no more connections may be lent, waiters that need one exclusively are skipped. */
   #nextInLine(): Waiter | undefined {
-    return this.#mayLend() ? this.#waiting[0] : this.#waiting.find((waiter) => !waiter.whole)
+    return this.#mayLend() ? this.#waiting[0] : this.#waiting.find((waiter) => !waiter.exclusive)
   }
 
-  /** Gives to those who wait what there is, in their order, and opens what may be opened. */
+  /** Serves the waiters in order with the connections there are, and opens more when allowed. */
   #serve(): void {
     for (let waiter = this.#nextInLine(); waiter; waiter = this.#nextInLine()) {
-      const session = this.#take(waiter.whole)
+      const session = this.#take(waiter.exclusive)
       if (!session) break
       waiter.give(session)
     }
-    const room = this.#options.max - this.#sessions.size - this.#opening
-    const wanted = Math.min(this.#waiting.length - this.#opening, room)
+    const mayOpen = this.#options.max - this.#sessions.size - this.#opening
+    const wanted = Math.min(this.#waiting.length - this.#opening, mayOpen)
     for (let i = 0; i < wanted && this.#retry === null && !this.#ended; i++) void this.#open()
   }
 
-  #take(whole: boolean): Session | null {
-    if (whole && !this.#mayLend()) return null
+  #take(exclusive: boolean): Session | null {
+    if (exclusive && !this.#mayLend()) return null
     const mayOpen = this.#sessions.size + this.#opening < this.#options.max && this.#retry === null
-    const session = this.#idle() ?? (whole || mayOpen ? null : this.#leastBusy())
-    if (session && whole) this.#lent.add(session)
+    const session = this.#idle() ?? (exclusive || mayOpen ? null : this.#leastBusy())
+    if (session && exclusive) this.#lent.add(session)
     return session
   }
 
@@ -166,7 +166,7 @@ export class SessionPool {
       })
     } catch (error) {
       this.#failures++
-      // Others may still be served by the connections that are there, or are being opened.
+      // While there are other connections, open or opening, they can still serve the waiters.
       if (this.#sessions.size === 0 && this.#opening === 1)
         for (const waiter of this.#waiting.splice(0)) waiter.fail(error)
       this.#retry ??= setTimeout(() => {

@@ -1,7 +1,7 @@
 /**
- * One connection to PostgreSQL, from its opening to its end. It never reconnects: postgres.js 3.4.9 loses its place when
- * a connection that is in use ends (it writes to a socket that is gone, or keeps half a message for the next server), so
- * every connection here is a client of its own that is thrown away with its socket. See docs/decisions/0016.
+ * One connection to PostgreSQL, which never reconnects. postgres.js 3.4.9 corrupts its protocol state when a connection
+ * in use ends: it writes to the closed socket, or keeps half a message for the next one. So every connection has a
+ * client of its own, which is discarded with its socket. See docs/decisions/0016.
  */
 import { connect as connectSocket, type Socket } from 'node:net'
 import { drizzle } from 'drizzle-orm/postgres-js'
@@ -10,9 +10,9 @@ import { ConnectionLostError, NoConnectionError } from '../storage-error.ts'
 
 /** How one statement is sent. */
 export interface Manner {
-  /** Parsed and planned once for each connection. */
+  /** Whether it is a prepared statement, parsed and planned once for each connection. */
   prepare: boolean
-  /** Rows as arrays of values. */
+  /** Whether rows are arrays of values. */
   values: boolean
 }
 
@@ -21,28 +21,28 @@ export interface SessionOptions {
   applicationName: string
   /** Server settings of the session, such as `lock_timeout`. */
   settings: Readonly<Record<string, string>>
-  /** Time for connecting and logging in, in milliseconds. */
+  /** Time limit for connecting and logging in, in milliseconds. */
   connectMs: number
-  /** A statement without an answer for so long ends the connection, in milliseconds; null waits for ever. */
+  /** The connection is closed when a statement gets no response for so long, in milliseconds; null: no limit. */
   silenceMs: number | null
-  /** Texts of NOTIFY on the channels that this session listens to. */
+  /** Called with the payload of each NOTIFY on the channels that this session listens to. */
   onNotify?(channel: string, text: string): void
 }
 
 export interface Session {
-  /** Runs one statement. Statements that are sent together are answered in order. */
+  /** Runs one statement. Concurrent statements are executed in the order in which they were sent. */
   run(text: string, parameters: readonly unknown[], manner: Manner): Promise<unknown[]>
-  /** Statements that have no answer yet. */
+  /** The number of statements without a response. */
   inFlight(): number
   isClosed(): boolean
-  /** Different statements that were prepared on it. */
+  /** The number of different prepared statements. */
   prepared(): number
   openedAt: number
-  /** Calls back once when it has ended, for whatever reason. */
+  /** Calls back once when the connection has ended, for any reason. */
   onClosed(act: () => void): void
-  /** Cuts the connection; what is under way fails with ConnectionLostError. */
+  /** Closes the connection at once; statements in flight fail with ConnectionLostError. */
   destroy(): void
-  /** Ends it in order; what is under way is finished first, for at most `ms`. */
+  /** Closes the connection after the statements in flight, for which it waits at most `ms`. */
   end(ms: number): Promise<void>
 }
 
@@ -53,7 +53,9 @@ interface Flight {
 
 const watchMs = 1000
 
-/** Connects and logs in. NoConnectionError when that fails or takes too long; its cause is what the server said. */
+/**
+ * Connects and logs in. Throws NoConnectionError, with the server's error as cause, when that fails or takes too long.
+ */
 export async function openSession(options: SessionOptions): Promise<Session> {
   const made = prepareClient(options)
   const socket = await openSocket(made.hosts(), options.connectMs)
@@ -72,7 +74,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 
 type Client = postgres.Sql & { onClosed(act: () => void): void }
 
-/** The driver's client, which gets its one socket from us. */
+/** The client of the driver, which uses the one socket that it is given. */
 function prepareClient(options: SessionOptions) {
   let socket: Socket | null = null
   const closed: (() => void)[] = []
@@ -84,7 +86,7 @@ function prepareClient(options: SessionOptions) {
     connect_timeout: options.connectMs / 1000,
     idle_timeout: 0,
     max_lifetime: 0,
-    // Nothing here uses arrays of types that must be looked up.
+    // Gatehouse uses no array types that the driver would have to look up.
     fetch_types: false,
     backoff: () => 0,
     connection: { application_name: options.applicationName, timezone: 'UTC', ...options.settings },
@@ -95,7 +97,7 @@ function prepareClient(options: SessionOptions) {
       return one
     },
   } as postgres.Options<{}>)
-  // Drizzle reads moments as texts; it tells the driver so when it is put over a client.
+  // Drizzle reads timestamps as text, and configures the client for that when it is created.
   drizzle(sql)
   const { host, port, path } = sql.options as typeof sql.options & { path?: unknown }
   return {
@@ -110,7 +112,7 @@ function prepareClient(options: SessionOptions) {
 
 type Address = { path: string } | { host: string; port: number }
 
-/** The first of the servers that takes a connection. */
+/** Connects to the first server that accepts a connection. */
 async function openSocket(addresses: Address[], connectMs: number): Promise<Socket> {
   let failure: unknown = null
   for (const address of addresses) {
@@ -120,7 +122,7 @@ async function openSocket(addresses: Address[], connectMs: number): Promise<Sock
       failure = error
     }
   }
-  throw new NoConnectionError('The database server takes no connection.', failure)
+  throw new NoConnectionError('The database server accepts no connection.', failure)
 }
 
 function openOne(address: Address, connectMs: number): Promise<Socket> {
@@ -131,7 +133,7 @@ function openOne(address: Address, connectMs: number): Promise<Socket> {
       keepAlive: true,
       keepAliveInitialDelay: 10_000,
     })
-    // TLS verifies the name of the server that was asked for.
+    // TLS verifies the certificate against this host.
     Object.assign(socket, address)
     const late = setTimeout(
       () => socket.destroy(new Error(`No connection within ${connectMs} ms.`)),
@@ -162,7 +164,7 @@ function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions)
     for (const flight of flights) flight.reject(new ConnectionLostError())
     flights.clear()
     for (const act of listeners.splice(0)) act()
-    // Frees what the driver keeps; nothing is sent any more.
+    // Frees the state of the driver; sends nothing.
     sql.end({ timeout: 0 }).catch(() => {})
   }
   const destroy = () => {
@@ -181,7 +183,7 @@ function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions)
       return new Promise((resolve, reject) => {
         const flight: Flight = { reject, since: performance.now() }
         flights.add(flight)
-        // Without parameters the driver would use the simple protocol, which plans anew each time.
+        // Without parameters the driver would use the simple protocol, which plans the statement each time.
         const query = sql.unsafe(text, parameters as postgres.ParameterOrJSON<never>[], {
           prepare,
           ...(prepare ? { simple: false } : {}),
@@ -212,13 +214,13 @@ function sessionOver(sql: Client, socket: Socket, { silenceMs }: SessionOptions)
   }
 }
 
-/** Whether the server owes an answer for longer than this. */
+/** Whether the oldest statement has had no response for longer than this. */
 function isSilent(flights: Set<Flight>, milliseconds: number): boolean {
   const oldest = flights.values().next().value
   return oldest !== undefined && performance.now() - oldest.since > milliseconds
 }
 
-/** Errors of the driver or the socket, and of a server that goes down: the statement's fate is not known. */
+/** Whether the outcome of a statement is unknown: an error of the driver, the socket, or a server that shuts down. */
 function isLost(error: unknown): boolean {
   if (!(error instanceof postgres.PostgresError)) return true
   return /^(57P0[1-5]|25P03)$/.test(error.code)

@@ -1,4 +1,4 @@
-/** Tenants, their API keys and the memory of idempotent requests. */
+/** Projects (the tenants), their API keys, subjects of identity providers and idempotency keys. */
 import { sql } from 'drizzle-orm'
 import {
   bigint,
@@ -16,9 +16,9 @@ import { createdAt, moment, projectId } from './columns.ts'
 export const projects = pgTable('projects', {
   id: text('id').primaryKey(),
   name: text('name').notNull(),
-  /** A change of a gate waits until another person confirms it. */
+  /** Whether a change of a gate must be confirmed by a second person. */
   gatesNeedSecond: boolean('gates_need_second').notNull().default(false),
-  /** So long after the end of its token a run of a person may still act, in seconds. */
+  /** How long a run that a person started may still act after the person's token has expired, in seconds. */
   runGraceSeconds: integer('run_grace_seconds').notNull().default(0),
   createdAt: createdAt(),
 })
@@ -27,20 +27,20 @@ export const apiKeys = pgTable(
   'api_keys',
   {
     id: text('id').primaryKey(),
-    /** The project the key belongs to and acts in by default. */
+    /** The project that the key belongs to and acts in by default. */
     projectId: projectId().references(() => projects.id),
     name: text('name').notNull(),
-    /** SHA-256 of the secret, hex. The secret itself is stored nowhere. */
+    /** SHA-256 of the secret, hex. The secret itself is never stored. */
     hash: text('hash').notNull(),
     /** The first characters of the secret, to tell keys apart in a list. */
     prefix: text('prefix').notNull(),
     role: text('role'),
     policy: jsonb('policy').notNull(),
-    /** An operator's key: its policy holds in every project. */
+    /** An operator's key: its policy applies in every project. */
     installation: boolean('installation').notNull().default(false),
-    /** The one agent whose bridge it opens; null for all of the project. */
+    /** The one agent to which the key is bound; null: all of the project. */
     agentId: text('agent_id'),
-    /** False for a program: it never decides about approvals or changes of gates. */
+    /** False for a key of a program: it may not decide approvals or gate changes. */
     votes: boolean('votes').notNull().default(true),
     createdBy: text('created_by'),
     createdAt: createdAt(),
@@ -54,17 +54,17 @@ export const apiKeys = pgTable(
   ],
 )
 
-/** People and programs that an identity provider vouches for: a row for each that has been here. */
+/** People and programs that an identity provider authenticated: one row for each that has sent a request. */
 export const subjects = pgTable('subjects', {
-  /** Made of issuer, subject and project, so that every replica finds the same one. */
+  /** Derived from issuer, subject and project, so that every replica computes the same id. */
   id: text('id').primaryKey(),
   projectId: projectId().references(() => projects.id),
   issuer: text('issuer').notNull(),
   subject: text('subject').notNull(),
   name: text('name').notNull(),
-  /** As its newest token says. What was started keeps the role of the token that started it. */
+  /** The role in its newest token. A run keeps the role of the token that started it. */
   role: text('role').notNull(),
-  /** When the longest of its tokens ends. Nothing acts by it: see `requester` of generations and tool calls. */
+  /** When its last token expires. It grants nothing: see `requester` of generations and tool calls. */
   expiresAt: moment('expires_at').notNull(),
   createdAt: createdAt(),
 })
@@ -78,7 +78,7 @@ export const idempotencyKeys = pgTable(
     key: text('key').notNull(),
     /** Hash of the whole request: the same key with another request is a conflict. */
     requestHash: text('request_hash').notNull(),
-    /** The id of what the first request made. */
+    /** The id of the object that the first request created. */
     resultId: text('result_id').notNull(),
     expiresAt: moment('expires_at').notNull(),
   },
@@ -95,10 +95,10 @@ export const installation = pgTable('installation', {
   commitShift: text('commit_shift')
     .notNull()
     .default(sql`'0'`),
-  /** A random name of this log, which every cursor carries; null until positions were given out for the first time. */
+  /** A random id of this event log, part of every cursor; null until the first position was assigned. */
   incarnation: text('incarnation'),
-  /** The database cluster and timeline in which the log was opened last. */
+  /** The database cluster and timeline in which the event log was last opened. */
   fingerprint: text('fingerprint'),
-  /** New positions are greater than this one: nothing is ever given a position that a lost future may have used. */
+  /** New positions are greater than this one, so that no position is used twice after a restore from a backup. */
   positionFloor: bigint('position_floor', { mode: 'number' }).notNull().default(0),
 })

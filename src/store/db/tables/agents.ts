@@ -1,4 +1,4 @@
-/** Agents: a model, instructions and the tools they may use. */
+/** Agents: a model, instructions and tools. */
 import { index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { createdAt, projectId, updatedAt } from './columns.ts'
 

@@ -1,4 +1,4 @@
-/** Stops at the gate, and what a verdict allows for the next time. */
+/** Approvals, and grants: verdicts that also hold for later calls. */
 import { sql } from 'drizzle-orm'
 import { index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { createdAt, moment, projectId } from './columns.ts'
@@ -9,33 +9,35 @@ export const approvals = pgTable(
     id: text('id').primaryKey(),
     projectId: projectId(),
     toolCallId: text('tool_call_id').notNull(),
-    /** Whose row is locked first, told and woken; null when it is the tool call itself. Never changes. */
+    /**
+     * The generation that is locked first, gets the events and is woken; null for a call outside one. Never changes.
+     */
     generationId: text('generation_id'),
     agentId: text('agent_id'),
     threadId: text('thread_id'),
     toolId: text('tool_id').notNull(),
     toolVersion: integer('tool_version').notNull(),
     runtimeName: text('runtime_name').notNull(),
-    /** As of its call: which of the tool's actions, and the hash of what was said of it. */
+    /** The action of the tool, and the hash of its definition, both copied from the call. */
     action: text('action'),
     definitionHash: text('definition_hash'),
     /** PENDING APPROVED REJECTED EXPIRED VOIDED. */
     status: text('status').notNull().default('PENDING'),
-    /** The frozen arguments, presets merged in. */
+    /** The arguments when the approval was requested, presets merged in. Never change. */
     arguments: jsonb('arguments').notNull(),
-    /** What an approver put in their place. */
+    /** The arguments that an approver set instead. */
     editedArguments: jsonb('edited_arguments'),
-    /** Paths in the arguments that are never shown. */
+    /** Paths in the arguments whose values are masked in responses. */
     masked: jsonb('masked'),
-    /** Hash over what is asked: tool and version, arguments, requester, requirement. */
+    /** Keyed hash over tool and version, arguments, requester and requirement. */
     digest: text('digest').notNull(),
     requestedBy: text('requested_by').notNull(),
     /** The Requirement of domain/approvals that stopped the call. */
     requirement: jsonb('requirement').notNull(),
-    /** RUN, CLIENT or SKIP: what follows an approval. */
+    /** RUN, CLIENT or SKIP: what happens after the approval. */
     onApprove: text('on_approve').notNull(),
     clientTimeoutMs: integer('client_timeout_ms'),
-    /** Every Vote so far. */
+    /** A list of Vote. */
     votes: jsonb('votes')
       .notNull()
       .default(sql`'[]'::jsonb`),
@@ -46,7 +48,7 @@ export const approvals = pgTable(
     /** Why it was voided. */
     voidReason: text('void_reason'),
     createdAt: createdAt(),
-    /** When somebody must look: the escalation or the deadline. Null once it is settled. */
+    /** When a worker must process the row: at the escalation or the deadline. Null once it is settled. */
     wakeAt: moment('wake_at'),
   },
   (t) => [
@@ -73,21 +75,21 @@ export const grants = pgTable(
   {
     id: text('id').primaryKey(),
     projectId: projectId(),
-    /** The approval whose verdict made it. */
+    /** The approval whose verdict created the grant. */
     approvalId: text('approval_id').notNull(),
     toolId: text('tool_id').notNull(),
     toolVersion: integer('tool_version').notNull(),
     runtimeName: text('runtime_name').notNull(),
-    /** The grant holds for this action as it was defined then. */
+    /** The grant is valid for this action with this definition. */
     action: text('action'),
     definitionHash: text('definition_hash'),
     /** EXACT, SCHEMA or TOOL. */
     scope: text('scope').notNull(),
-    /** For EXACT: the hash of the merged arguments. */
+    /** For EXACT: hash of the merged arguments. */
     argumentsHash: text('arguments_hash'),
-    /** For SCHEMA. */
+    /** For SCHEMA: the JSON Schema of the arguments. */
     schema: jsonb('schema'),
-    /** Exactly one of the three is set: for whom it holds. */
+    /** Exactly one of agentId, threadId and requestedBy is set: the grant is valid for its calls. */
     agentId: text('agent_id'),
     threadId: text('thread_id'),
     requestedBy: text('requested_by'),

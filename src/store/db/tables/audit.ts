@@ -1,4 +1,4 @@
-/** What happened, by whom. Rows are inserted and never changed. */
+/** The audit log: who did what. Rows are inserted and never changed. */
 import { index, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
 import { createdAt, projectId } from './columns.ts'
 
@@ -7,11 +7,11 @@ export const auditEntries = pgTable(
   {
     id: text('id').primaryKey(),
     projectId: projectId(),
-    /** The principal, or `system` for what no principal asked for. */
+    /** The principal, or `system` when the server acted by itself. */
     principalId: text('principal_id').notNull(),
     /** The operation's permission action, such as `tools:Create`. */
     action: text('action').notNull(),
-    /** What it was done to, such as `tool/tool_…`. */
+    /** The resource that was acted on, such as `tool/tool_…`. */
     resource: text('resource').notNull(),
     /** ALLOWED, DENIED or EXECUTED. */
     outcome: text('outcome').notNull(),

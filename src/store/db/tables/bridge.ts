@@ -1,4 +1,4 @@
-/** What sessions of older MCP clients have subscribed to. The sessions themselves are sealed tokens and have no rows. */
+/** Resource subscriptions of MCP sessions. The sessions themselves are sealed tokens and have no rows. */
 import { index, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
 import { createdAt, moment, projectId } from './columns.ts'
 
@@ -10,7 +10,7 @@ export const resourceSubscriptions = pgTable(
     uri: text('uri').notNull(),
     projectId: projectId(),
     createdAt: createdAt(),
-    /** The end of the session. */
+    /** When the session ends. */
     expiresAt: moment('expires_at').notNull(),
   },
   (t) => [

@@ -1,13 +1,13 @@
-/** Columns that many tables share, spelled once. */
+/** Columns that many tables share. */
 import { bigint, integer, text, timestamp } from 'drizzle-orm/pg-core'
 
-/** A moment with millisecond precision: what a JavaScript Date can hold, so that a cursor never skips a row. */
+/** A timestamp with millisecond precision, as a JavaScript Date has: with more digits a cursor could skip a row. */
 export const moment = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'date' })
 
 export const createdAt = () => moment('created_at').notNull().defaultNow()
 export const updatedAt = () => moment('updated_at').notNull().defaultNow()
 
-/** What makes a row a work row (see store/work): when somebody must look at it, and the fence. */
+/** The columns of a work row (see store/work): when a worker must claim it, and its fencing token. */
 export const workColumns = () => ({
   wakeAt: moment('wake_at'),
   epoch: integer('epoch').notNull().default(0),

@@ -1,4 +1,4 @@
-/** The log of facts: one row serves both the generation's own sequence and the project's feed. */
+/** The event log: one row is both an event of its generation and an event of the project's feed. */
 import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { createdAt, projectId } from './columns.ts'
@@ -14,9 +14,9 @@ export const events = pgTable(
     type: text('type').notNull(),
     data: jsonb('data').notNull(),
     createdAt: createdAt(),
-    /** The transaction's id plus the installation's shift: the feed's order for replicas of the release before. */
+    /** The transaction id plus the installation's shift: the order of the feed for replicas of the previous release. */
     commitOrder: bigint('commit_order', { mode: 'number' }).notNull(),
-    /** The place in the feed, given to committed events only and never changed. See store/events/numbering.ts. */
+    /** The position in the feed, assigned to committed events only and never changed. See store/events/numbering.ts. */
     position: bigint('position', { mode: 'number' }),
   },
   (t) => [
@@ -24,7 +24,7 @@ export const events = pgTable(
       .on(t.generationId, t.seq)
       .where(sql`generation_id is not null`),
     index('events_feed').on(t.projectId, t.commitOrder, t.id),
-    // For the newest of all. Spelled so that a read of one project, which may be quiet, never walks through it.
+    // Finds the newest event. An expression index, so that the planner never scans it to read one project.
     uniqueIndex('events_position')
       .on(sql`(position + 0)`)
       .where(sql`position is not null`),

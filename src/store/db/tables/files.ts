@@ -1,4 +1,4 @@
-/** Files: what is known of them; their bytes are blobs. */
+/** Metadata of files; their bytes are blobs. */
 import { bigint, index, pgTable, text } from 'drizzle-orm/pg-core'
 import { createdAt, moment, projectId } from './columns.ts'
 
@@ -9,15 +9,15 @@ export const files = pgTable(
     projectId: projectId(),
     filename: text('filename').notNull(),
     contentType: text('content_type').notNull(),
-    /** PENDING until the bytes are there, then READY. */
+    /** PENDING until the bytes are uploaded, then READY. */
     status: text('status').notNull().default('PENDING'),
     /** In bytes, once READY. */
     size: bigint('size', { mode: 'number' }),
     sha256: text('sha256'),
-    /** The agent whose bound keys may attach it; null: none. */
+    /** The agent whose bound keys may attach the file; null: no bound key may. */
     agentId: text('agent_id'),
     createdBy: text('created_by').notNull(),
-    /** Until when the bytes may come. */
+    /** When the upload link expires. */
     uploadUntil: moment('upload_until').notNull(),
     createdAt: createdAt(),
     uploadedAt: moment('uploaded_at'),

@@ -1,4 +1,4 @@
-/** Changes of gates that wait for a second person. */
+/** Changes of gates that a second person must confirm. */
 import { index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
 import { createdAt, moment, projectId } from './columns.ts'
 
@@ -7,14 +7,16 @@ export const gateChanges = pgTable(
   {
     id: text('id').primaryKey(),
     projectId: projectId(),
-    /** The tool or agent whose gate is to change, or the project whose rule about gates is. */
+    /** The id of the tool or agent whose gate is changed, or of the project whose rule for gate changes is. */
     target: text('target').notNull(),
-    /** The version of the tool or agent that was looked at; 0 for a project. Another one voids the change. */
+    /**
+     * The version of the tool or agent when the change was proposed; 0 for a project. Another version voids the change.
+     */
     targetVersion: integer('target_version').notNull(),
-    /** What is to be set, as a GateEdit of domain/gates. */
+    /** The new values, a GateEdit of domain/gates. */
     change: jsonb('change').notNull(),
     note: text('note'),
-    /** PENDING CONFIRMED REJECTED. One whose time is over is shown as EXPIRED. */
+    /** PENDING CONFIRMED REJECTED. A pending change after `expiresAt` is shown as EXPIRED. */
     status: text('status').notNull().default('PENDING'),
     proposedBy: text('proposed_by').notNull(),
     decidedBy: text('decided_by'),

@@ -1,4 +1,4 @@
-/** Runs of agents: the row that is state, queue entry and timer at once, its steps, and where models come from. */
+/** Threads, generations (each row is state, queue entry and timer at once), their steps, and model providers. */
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { count, createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
@@ -10,7 +10,7 @@ export const threads = pgTable(
     projectId: projectId(),
     agentId: text('agent_id').notNull(),
     createdAt: createdAt(),
-    /** When an MCP client ended the session that the thread belongs to: nothing is added any more. */
+    /** When an MCP client ended the session of the thread; no generation is added afterwards. */
     closedAt: moment('closed_at'),
   },
   (t) => [index('threads_list').on(t.projectId, t.createdAt, t.id)],
@@ -24,26 +24,26 @@ export const generations = pgTable(
     agentId: text('agent_id').notNull(),
     agentVersion: integer('agent_version').notNull(),
     threadId: text('thread_id').notNull(),
-    /** QUEUED RUNNING WAITING COMPLETED FAILED CANCELLED EXPIRED. What waits is read from the open calls. */
+    /** QUEUED RUNNING WAITING COMPLETED FAILED CANCELLED EXPIRED. What it waits for is read from its open calls. */
     status: text('status').notNull(),
-    /** The agent's definition with this run's overrides, frozen at the start. */
+    /** The agent's definition with the overrides of this generation. Set at the start, never changes. */
     settings: jsonb('settings').notNull(),
-    /** The messages this run was started with. */
+    /** The input messages. */
     input: jsonb('input').notNull(),
     requestedBy: text('requested_by').notNull(),
-    /** Of a person with a token: the role and end of the token that asked for it. Null for a key, whose row says both. */
+    /** For a person with a token: role and expiry of that token. Null for a key, whose row has both. */
     requester: jsonb('requester'),
-    /** For a run that another run asked for: that run, its call that waits, and the first of the chain. */
+    /** For a child: its parent generation, the call of the parent that waits for it, and the first ancestor. */
     parentId: text('parent_id'),
     parentCallId: text('parent_call_id'),
     rootId: text('root_id'),
-    /** How many runs stand above it. */
+    /** The number of ancestors. */
     depth: integer('depth').notNull().default(0),
     /** Model steps committed so far, over all pauses and restarts. */
     stepCount: integer('step_count').notNull().default(0),
-    /** Attempts made at the step in progress. */
+    /** Attempts of the current step so far. */
     attempt: integer('attempt').notNull().default(0),
-    /** What holds for the next step only (see NextStep in domain/generations/decide.ts). */
+    /** Settings of the next step only (see NextStep in domain/generations/decide.ts). */
     nextStep: jsonb('next_step'),
     stopReason: text('stop_reason'),
     truncated: boolean('truncated').notNull().default(false),
@@ -51,7 +51,7 @@ export const generations = pgTable(
     errorMessage: text('error_message'),
     outputText: text('output_text'),
     outputObject: jsonb('output_object'),
-    /** The model of the newest step, `provider/model`, and its provider's kind. */
+    /** The model of the last step, `provider/model`, and the kind of its provider. */
     model: text('model'),
     modelKind: text('model_kind'),
     inputTokens: count('input_tokens'),
@@ -87,28 +87,28 @@ export const steps = pgTable(
     id: text('id').primaryKey(),
     projectId: projectId(),
     generationId: text('generation_id').notNull(),
-    /** Counts from 1. */
+    /** From 1. */
     stepIndex: integer('step_index').notNull(),
     attempt: integer('attempt').notNull(),
     model: text('model').notNull(),
     modelKind: text('model_kind').notNull(),
-    /** The parts of the assistant's answer. */
+    /** The parts of the assistant message. */
     parts: jsonb('parts').notNull(),
-    /** The tools as they were sent: runtime name, tool id and version. */
+    /** The tools that were sent to the model: runtime name, tool id and version. */
     surface: jsonb('surface').notNull(),
     toolChoice: jsonb('tool_choice').notNull(),
     finishReason: text('finish_reason').notNull(),
     usage: jsonb('usage').notNull(),
-    /** What the loop told the model in this step, at the end of the instructions. */
+    /** What the loop added to the instructions in this step. */
     notice: text('notice'),
-    /** What was left out of the view of the history, when anything was. */
+    /** What was left out of the history that was sent to the model; null: nothing. */
     elided: jsonb('elided'),
     createdAt: createdAt(),
   },
   (t) => [uniqueIndex('steps_place').on(t.generationId, t.stepIndex)],
 )
 
-/** One row for each attempt that reached a model, the failed ones too. */
+/** One row for each attempt that reached a model, failed ones included. */
 export const modelAttempts = pgTable(
   'model_attempts',
   {
@@ -119,7 +119,7 @@ export const modelAttempts = pgTable(
     agentId: text('agent_id').notNull(),
     model: text('model').notNull(),
     usage: jsonb('usage').notNull(),
-    /** Input and output together, for budgets. */
+    /** Input and output tokens together, for budgets. */
     totalTokens: count('total_tokens'),
     errorCode: text('error_code'),
     createdAt: createdAt(),
@@ -138,7 +138,7 @@ export const providers = pgTable(
     name: text('name').notNull(),
     kind: text('kind').notNull(),
     baseUrl: text('base_url'),
-    /** The name of a secret that holds the key. */
+    /** The name of the secret that holds the API key. */
     secretName: text('secret_name'),
     defaultModel: text('default_model').notNull(),
     capabilities: jsonb('capabilities').notNull(),

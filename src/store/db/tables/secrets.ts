@@ -1,4 +1,4 @@
-/** Encrypted values, write-only from outside. */
+/** Encrypted secret values. The API never returns them. */
 import { jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { createdAt, projectId, updatedAt } from './columns.ts'
 
@@ -10,7 +10,7 @@ export const secrets = pgTable(
     name: text('name').notNull(),
     /** AES-256-GCM: version, nonce, tag and ciphertext, base64url, bound to project and name. */
     sealed: text('sealed').notNull(),
-    /** The hosts that it may be sent to; null: any, for secrets of before and where nobody said. */
+    /** The hosts that the value may be sent to; null: any, also for secrets saved before this column existed. */
     allowedHosts: jsonb('allowed_hosts'),
     createdAt: createdAt(),
     updatedAt: updatedAt(),

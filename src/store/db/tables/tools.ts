@@ -1,4 +1,4 @@
-/** The registry of tools, every version of every tool, and each call. */
+/** Tools, every version of every tool, and tool calls. */
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
@@ -11,7 +11,7 @@ export const tools = pgTable(
     name: text('name').notNull(),
     kind: text('kind').notNull(),
     version: integer('version').notNull().default(1),
-    /** The whole definition, as in the newest row of tool_versions. */
+    /** The definition, equal to that of the newest row of tool_versions. */
     definition: jsonb('definition').notNull(),
     createdAt: createdAt(),
     updatedAt: updatedAt(),
@@ -22,7 +22,7 @@ export const tools = pgTable(
   ],
 )
 
-/** What a call ran with, even after the tool was changed or deleted. */
+/** The definitions that calls ran with, kept after a tool is changed or deleted. */
 export const toolVersions = pgTable(
   'tool_versions',
   {
@@ -46,67 +46,69 @@ export const toolCalls = pgTable(
     callIndex: integer('call_index'),
     providerCallId: text('provider_call_id'),
     source: text('source').notNull(),
-    /** An agent's id for a call of that agent; null when the model named something that does not exist. */
+    /** An agent's id for a call of an agent; null when the model named a tool that does not exist. */
     toolId: text('tool_id'),
     toolVersion: integer('tool_version'),
     runtimeName: text('runtime_name').notNull(),
     kind: text('kind'),
-    /** Which of the tool's own: the upstream's tool or the platform action; null where a tool has one name. */
+    /** The upstream's tool or the platform action; null for kinds without actions. */
     action: text('action'),
-    /** Hash of what the upstream or platform said of that action when the call was proposed. */
+    /** Hash of the definition of that action when the call was proposed. */
     definitionHash: text('definition_hash'),
-    /** The run of another agent that this call waits for. */
+    /** The child generation that this call waits for. */
     childId: text('child_id'),
     status: text('status').notNull(),
-    /** As the model or caller gave them, presets removed. */
+    /** The arguments of the model or caller, presets removed. */
     arguments: jsonb('arguments'),
-    /** What the model wrote when it was not legal JSON. */
+    /** The text of the model when it was not valid JSON. */
     rawArguments: text('raw_arguments'),
-    /** Files that came with the call: a list of Attachment; null when there were none. */
+    /** Files attached to the call: a list of Attachment; null: none. */
     attachments: jsonb('attachments'),
     attempt: integer('attempt').notNull().default(0),
     /** A ToolResult, once settled. */
     result: jsonb('result'),
     isError: boolean('is_error'),
     errorCode: text('error_code'),
-    /** Hash of a submitted output: tells an identical repeat from a conflict. */
+    /** Hash of a submitted output, to tell an identical repeat from a conflict. */
     outputHash: text('output_hash'),
     requestedBy: text('requested_by').notNull(),
-    /** Of a call outside a generation by a person with a token: the role and end of the token that asked for it. Null for a key, whose row says both. */
+    /** For a call of a person with a token outside a generation: role and expiry of that token. Null for a key. */
     requester: jsonb('requester'),
-    /** For a call over the bridge: the agent whose surface it came through, its gate then, and the conversation. */
+    /** For a call over MCP: the agent that served it, the agent's gate at that time, and the thread. */
     agentId: text('agent_id'),
     agentGate: jsonb('agent_gate'),
     threadId: text('thread_id'),
-    /** Hash of agent, name and arguments: how a caller finds a stopped call again. */
+    /** Hash of agent, name and arguments, by which a caller finds a call that waits at the gate. */
     requestHash: text('request_hash'),
-    /** It was stopped at the gate, and its caller has not fetched the outcome yet. */
+    /** Whether it was stopped at the gate and its caller has not fetched the outcome. */
     awaited: boolean('awaited').notNull().default(false),
-    /** The caller hung up while it waited: it is withdrawn after a while, unless the caller comes back. */
+    /**
+     * When the caller closed the connection while the call waited. It is cancelled later, unless the caller returns.
+     */
     callerGoneAt: moment('caller_gone_at'),
-    /** The caller asked for its end while it ran. */
+    /** When the caller asked to cancel it while it ran. */
     cancelRequestedAt: moment('cancel_requested_at'),
-    /** What an upstream wants to know from the caller before it goes on: an AskedBack. */
+    /** The input that an upstream requests from the caller before it continues: an AskedBack. */
     asked: jsonb('asked'),
-    /** Each time it was sent: a list of ToolCallAttempt. */
+    /** A list of ToolCallAttempt, one for each time the call was sent. */
     attempts: jsonb('attempts')
       .notNull()
       .default(sql`'[]'::jsonb`),
-    /** The newest approval that was asked for. */
+    /** The newest approval of the call. */
     approvalId: text('approval_id'),
-    /** The grant that let it through the gate. */
+    /** The grant that was used instead of an approval. */
     grantId: text('grant_id'),
-    /** Arguments that an approver changed, by name. */
+    /** Names of the arguments that an approver changed. */
     editedKeys: jsonb('edited_keys'),
-    /** Paths of arguments that are never shown (see core/json-schema, writeOnly). */
+    /** Paths of arguments that are masked in responses (`writeOnly` in the input schema). */
     masked: jsonb('masked'),
-    /** What a person said of an UNKNOWN call: SUCCEEDED FAILED RUN_AGAIN. */
+    /** How a person resolved an UNKNOWN call: SUCCEEDED FAILED RUN_AGAIN. */
     resolution: text('resolution'),
     resolvedBy: text('resolved_by'),
     resolvedAt: moment('resolved_at'),
-    /** A limit holds it back until then. */
+    /** A rate limit delays the call until then. */
     notBefore: moment('not_before'),
-    /** When an open client call is given up. */
+    /** When an open client call times out. */
     deadlineAt: moment('deadline_at'),
     startedAt: moment('started_at'),
     settledAt: moment('settled_at'),

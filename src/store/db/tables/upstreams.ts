@@ -1,37 +1,39 @@
-/** Foreign MCP servers: what is known of each, the tokens it is asked with, and logins that wait for their return. */
+/** Upstream MCP servers: state and catalog, OAuth tokens, and pending logins. */
 import { sql } from 'drizzle-orm'
 import { index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
 import { createdAt, moment, projectId, updatedAt, workColumns } from './columns.ts'
 
-/** One row for each mcp tool, under the tool's id. `wake_at` is when it is looked at again. */
+/** One row for each mcp tool, with the tool's id. `wake_at` is when it is discovered again. */
 export const upstreams = pgTable(
   'upstreams',
   {
     id: text('id').primaryKey(),
     projectId: projectId(),
-    /** Address, headers and way to authorize, with names of secrets and never their values. */
+    /** URL, headers and authorization, with names of secrets and never their values. */
     config: jsonb('config').notNull(),
-    /** Rises with every change of the configuration and every new or lost login: older connections are not used again. */
+    /**
+     * Raised by every change of the configuration and every new or lost login; older connections are not used again.
+     */
     configVersion: integer('config_version').notNull().default(1),
     /** PENDING CONNECTED DEGRADED UNREACHABLE AUTHORIZATION_REQUIRED */
     status: text('status').notNull().default('PENDING'),
-    /** Which protocol it speaks and over which transport, as found out at `verdict_at`. */
+    /** The negotiated protocol and transport, and when they were negotiated. */
     verdict: jsonb('verdict'),
     verdictAt: moment('verdict_at'),
-    /** When it answered last. */
+    /** When it last responded. */
     lastSeenAt: moment('last_seen_at'),
-    /** When its lists were read last. */
+    /** When its lists were last read. */
     refreshedAt: moment('refreshed_at'),
-    /** `{code, message}` of the last look, null when it went well. */
+    /** `{code, message}` of the last discovery; null: it succeeded. */
     error: jsonb('error'),
-    /** Looks that failed in a row. */
+    /** Discoveries that failed in a row. */
     failures: integer('failures').notNull().default(0),
-    /** Until then calls fail at once: too many looks have failed. */
+    /** Until then calls fail at once, because too many discoveries failed. */
     retryAt: moment('retry_at'),
-    /** Its lists as text, so that the order of properties stays as the server wrote it. */
+    /** Its lists as JSON text, which keeps the order of properties. */
     catalog: text('catalog'),
     catalogHash: text('catalog_hash'),
-    /** The process that follows its notifications. */
+    /** The process that listens to its notifications. */
     listener: text('listener'),
     createdAt: createdAt(),
     updatedAt: updatedAt(),
@@ -44,39 +46,42 @@ export const upstreams = pgTable(
   ],
 )
 
-/** What an upstream is asked with. A row exists from its first authorization on. */
+/** OAuth tokens of an upstream. The row exists from its first authorization on. */
 export const upstreamTokens = pgTable('upstream_tokens', {
   upstreamId: text('upstream_id').primaryKey(),
   projectId: projectId(),
-  /** The tokens, sealed; null when there are none. */
+  /** The encrypted tokens; null: none. */
   sealed: text('sealed'),
-  /** When the access token ends; null when the server did not say. */
+  /** When the access token expires; null when the server did not say. */
   expiresAt: moment('expires_at'),
-  /** What we are registered as, sealed: dynamic registration may give a secret. */
+  /** The client registration, encrypted because dynamic registration may return a secret. */
   client: text('client'),
-  /** Where the metadata of the protected resource is, as its last challenge said. */
+  /** The URL of the Protected Resource Metadata in its last challenge. */
   metadataUrl: text('metadata_url'),
-  /** Rises whenever the tokens change: whoever waits for a refresh sees by it that it is done. */
+  /** Raised whenever the tokens change, so that a process that waits for a refresh sees that it is done. */
   version: integer('version').notNull().default(0),
-  /** Somebody asks for new tokens until then; `asker` proves who. */
+  /** Until then one process requests new tokens; `asker` is its fencing token. */
   askedUntil: moment('asked_until'),
   asker: integer('asker').notNull().default(0),
   updatedAt: updatedAt(),
 })
 
-/** A person who was sent to an authorization server. Taken out by the return, once. */
+/** A person who was redirected to an authorization server. The redirect back deletes the row, once. */
 export const upstreamLogins = pgTable(
   'upstream_logins',
   {
-    /** SHA-256 of the state, hex. The state itself is stored nowhere. */
+    /** SHA-256 of the OAuth state, hex. The state itself is never stored. */
     stateHash: text('state_hash').primaryKey(),
     upstreamId: text('upstream_id').notNull(),
     projectId: projectId(),
-    /** The configuration that it was started with: a changed one ends it. */
+    /** The version of the configuration at the start: a change voids the login. */
     configVersion: integer('config_version').notNull(),
-    /** PKCE verifier and what was found out about the authorization server, sealed. */
+    /** The PKCE verifier and the metadata of the authorization server, encrypted. */
     sealed: text('sealed').notNull(),
-    /** SHA-256 of the cookie of the browser that confirmed it, hex; null until one has. Only that browser may return. */
+    /**
+     * SHA-256 of the cookie of the browser that confirmed the login, hex; null before. Only that browser may complete
+     * it.
+     */
     browserHash: text('browser_hash'),
     startedBy: text('started_by').notNull(),
     expiresAt: moment('expires_at').notNull(),

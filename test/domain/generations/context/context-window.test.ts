@@ -4,7 +4,7 @@ import {
   viewOfHistory,
   type ContextRequest,
 } from '../../../../src/domain/generations/context/context-window.ts'
-import { charactersOf } from '../../../../src/domain/generations/context/message-size.ts'
+import { charactersOf } from '../../../../src/domain/generations/model/message-size.ts'
 import {
   callsOf,
   userMessage,

@@ -1,4 +1,4 @@
-/** A worker looks at its rows while its own calls end: what it reads may be older than what it has done. */
+/** A worker reads its rows while its own calls end: what it reads may be older than what it has done. */
 import { PgDialect } from 'drizzle-orm/pg-core'
 import { sql, type SQL } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -25,7 +25,9 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-/** Holds back the answer of the next statement with this text and these values; `read` when the database has given it. */
+/**
+ * Delays the response of the next statement with this text and value; `read` resolves when the database has sent it.
+ */
 function holdNext(text: string, value: string, verb = 'select'): { read: Promise<void>; release(): void } {
   const { db } = h.app.services
   const execute = db.execute.bind(db)
@@ -48,7 +50,7 @@ function holdNext(text: string, value: string, verb = 'select'): { read: Promise
   return { read: wasRead, release: () => release() }
 }
 
-/** Holds back the next statement with this text and these values, before the database sees it. */
+/** Delays the next statement with this text and value before the database gets it. */
 function delayNext(text: string, value: string): { reached: Promise<void>; release(): void } {
   const { db } = h.app.services
   const execute = db.execute.bind(db)
@@ -94,7 +96,7 @@ test('a call that ends while the worker reads is neither sent again nor reported
     )
   while (!answerPay) await new Promise((resolve) => setImmediate(resolve))
 
-  // The worker looks again, since a client's answer may have come; this look is slow to arrive.
+  // The worker reads again, since a client's output may have arrived; the result of this read is delayed.
   const look = holdNext('from "tool_calls"', id)
   await look.read
   answerPay()
@@ -125,7 +127,7 @@ test('a call that ends while the worker reads is neither sent again nor reported
   ])
 })
 
-test('a toolChoice that comes with the last output holds, though it comes in the middle of a look', async () => {
+test('a toolChoice that comes with the last output applies, although it arrives during a read', async () => {
   const http = { url: `${upstream.url}/pay`, method: 'POST', inputSchema: objectSchema({}) }
   const pay = await makeTool('pay_then', { http })
   const ask = await makeTool('ask_then', { client: { inputSchema: objectSchema({}) } })
@@ -139,7 +141,7 @@ test('a toolChoice that comes with the last output holds, though it comes in the
     h.app.services.db,
     sql`select id from tool_calls where generation_id = ${id} and runtime_name = 'ask_then'`,
   )
-  // The worker looks as soon as its own call is settled; the row may have been read when that look comes to the calls.
+  // The worker reads as soon as its own call is settled; the row may have been read before the calls.
   const paid = holdNext('update generations', id, 'with g as')
   ;(answerPay as () => void)()
   await paid.read
@@ -163,7 +165,7 @@ test('a toolChoice that comes with the last output holds, though it comes in the
   expect(steps.map((step) => step.choice)).toEqual([{ type: 'auto' }, { type: 'none' }])
 })
 
-test('no commit starts a call that is settled, whatever its worker believes', async () => {
+test('no commit starts a settled call, whatever its worker has read', async () => {
   const http = { url: `${upstream.url}/pay`, method: 'POST', inputSchema: objectSchema({}) }
   const pay = await makeTool('pay_once', { http })
   const ask = await makeTool('ask_late', { client: { inputSchema: objectSchema({}) } })

@@ -1,4 +1,4 @@
-/** Number 2: introspection and answers are bounded, and clients that do not read do not fill the memory. */
+/** Introspection and responses are bounded, and clients that do not read do not fill the memory. */
 import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { getIntrospectionQuery } from 'graphql'
@@ -21,7 +21,7 @@ afterAll(() => h.stop())
 const usual = getIntrospectionQuery({ inputValueDeprecation: true, oneOf: true, specifiedByUrl: true })
 
 describe('introspection', () => {
-  test('in production it wants a key, in whatever form', async () => {
+  test('in production it requires a key, in whatever form', async () => {
     for (const query of [
       usual,
       '{ __type(name: "Query") { name } }',
@@ -35,7 +35,7 @@ describe('introspection', () => {
     expect((await h.gql(usual)).errors).toBeUndefined()
   })
 
-  test('outside production a newcomer may look without a key', async () => {
+  test('outside production it works without a key', async () => {
     const open = await openHarness({})
     expect((await open.gql('{ __schema { queryType { name } } }', {}, '')).errors).toBeUndefined()
     await open.stop()
@@ -70,17 +70,17 @@ describe('introspection', () => {
     expect(stall).toBeLessThan(allowedStallMs)
   })
 
-  test('a name that would stand in the answer as often as its field is refused', async () => {
+  test('a name that the response would repeat with every field is refused', async () => {
     const alias = 'a'.repeat(100_000)
     for (const query of [`{ tools { nodes { ${alias}: id } } }`, `{ __schema { types { ${alias}: name } } }`])
       expect((await h.gql(query)).errors![0]!.message).toMatch(/alias of more than 128 characters/)
   })
 })
 
-describe('answers', () => {
+describe('responses', () => {
   const all = '{ tools(first: 6) { nodes { name inputSchema } } }'
 
-  test('one beyond the budget is an error in its place, over HTTP, sockets and streams', async () => {
+  test('a response beyond the budget is an error in its place, over HTTP, sockets and streams', async () => {
     const code = { extensions: { code: 'RESPONSE_TOO_LARGE' } }
     const overHttp = await h.gql(all)
     expect(overHttp).toMatchObject({ errors: [code] })
@@ -92,13 +92,13 @@ describe('answers', () => {
     socket.ws.close()
   })
 
-  test('a page that fits is answered', async () => {
+  test('a page within the budget is returned', async () => {
     const result = await h.gql('{ tools(first: 2) { nodes { name inputSchema } } }')
     expect(result.errors).toBeUndefined()
     expect(result.data['tools'].nodes).toHaveLength(2)
   })
 
-  test('a mutation that was done says so although its answer is too large', async () => {
+  test('a mutation that took effect says so although its response is too large', async () => {
     const inputSchema = { type: 'object', description: 'x'.repeat(40_000) }
     const query =
       'mutation($i: CreateToolInput!) { createTool(input: $i) { ... on CreateToolPayload { tool { a: inputSchema b: inputSchema } } } }'
@@ -138,11 +138,11 @@ describe('clients that do not read', () => {
   }
   const start = (limits: Partial<ReaderLimits>) => {
     answers = []
-    const readers = { ...usualServerLimits.readers, lookMs: 20, ...limits }
+    const readers = { ...usualServerLimits.readers, pollMs: 20, ...limits }
     return listen(routes, '127.0.0.1', 0, { ...usualServerLimits, readers })
   }
 
-  test('have a deadline for each answer', async () => {
+  test('have a deadline for each response', async () => {
     const server = await start({ unreadMs: 200 })
     ask(server)
     await expect.poll(() => answers[0]?.destroyed).toBe(true)
@@ -152,7 +152,7 @@ describe('clients that do not read', () => {
     await server.close(0)
   })
 
-  test('sixty of them together keep no more than the bound, and others are served', async () => {
+  test('sixty of them together hold no more than the bound, and other clients are served', async () => {
     const maxUnreadBytes = 40 * 1024 * 1024
     const server = await start({ maxUnreadBytes })
     for (let i = 0; i < 60; i++) ask(server)

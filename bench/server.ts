@@ -1,4 +1,4 @@
-/** A Gatehouse for measuring: in this process, on either database, spoken to over HTTP with kept connections. */
+/** A Gatehouse server for measurements: in this process, on either database, called over HTTP with keep-alive connections. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import http from 'node:http'
@@ -11,11 +11,11 @@ import { loadConfig } from '../src/config.ts'
 export const key = 'gh_bench_operator_012345678901234567890123456789012345'
 const server = process.env['BENCH_POSTGRES_URL'] ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 
-export interface BenchHouse {
+export interface BenchServer {
   app: App
   /** Runs an operation; throws when it has errors. */
   gql(query: string, variables?: object): Promise<Record<string, any>>
-  /** The database's address, when it is PostgreSQL. */
+  /** The URL of the database; null on PGlite. */
   databaseUrl: string | null
   close(): Promise<void>
 }
@@ -26,10 +26,10 @@ async function onServer(statement: string): Promise<void> {
 }
 
 /**
- * Opens one on a database of its own, which `close` removes. Throws when PostgreSQL does not answer. Tools may reach
- * `upstream`, a `host:port`.
+ * Starts a server on a database of its own, which `close` removes. Throws when PostgreSQL does not respond. Tools may send
+ * requests to `upstream`, a `host:port`.
  */
-export async function openHouse(kind: 'postgres' | 'pglite', upstream?: string): Promise<BenchHouse> {
+export async function openServer(kind: 'postgres' | 'pglite', upstream?: string): Promise<BenchServer> {
   const name = `gatehouse_bench_${randomBytes(4).toString('hex')}`
   const folder = kind === 'pglite' ? await mkdtemp(join(tmpdir(), 'gatehouse-bench-')) : null
   let databaseUrl: string | null = null
@@ -86,7 +86,7 @@ function post(url: string, agent: http.Agent, body: string): Promise<Record<stri
       })
     })
     request.on('error', (error) => {
-      // A kept connection that the server closed while this process was busy: nothing was read of the request.
+      // The server closed a keep-alive connection while this process was busy. It has read nothing of the request.
       if (request.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET')
         post(url, agent, body).then(resolve, reject)
       else reject(error)

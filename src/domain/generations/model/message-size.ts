@@ -1,10 +1,7 @@
-/**
- * Estimates the size of messages in a model's context window, in characters. Rough on purpose: only trimming depends
- * on it.
- */
+/** Estimates the size of messages in a model's context, in characters. Only trimming depends on it, so it is approximate. */
 import type { ContentBlock } from '../../../core/content.ts'
-import type { AssistantPart, FilePart, Message, TextPart, ToolResultPart } from '../model/message.ts'
-import type { ModelTool } from '../model/port.ts'
+import type { AssistantPart, FilePart, Message, TextPart, ToolResultPart } from './message.ts'
+import type { ModelTool } from './port.ts'
 
 /** Characters for role, separators and ids of one message. */
 const messageOverhead = 16

@@ -1,0 +1,55 @@
+/** The mutation callTool: a direct call, outside a generation. */
+import { callTool, type CallToolInput } from '../../domain/calls/index.ts'
+import type { ToolCall } from '../../domain/tool-calls/index.ts'
+import { shown } from './action-mark.ts'
+import type { FileTypes } from './files.ts'
+import { addMutation } from './mutation.ts'
+import type { Refs } from './refs.ts'
+
+export function addCallTool(refs: Refs, files: FileTypes): void {
+  const { builder } = refs
+  addMutation(refs, {
+    name: 'callTool',
+    action: `{ toolCall ${shown.toolCall} }`,
+    description:
+      'Calls a tool outside a generation and waits for the result; a tool failure is a result with isError. ' +
+      'A gated call returns as AWAITING_APPROVAL and runs once approved. Permission: tools:Call.',
+    input: builder.inputType('CallToolInput', {
+      description: 'The tool call to make.',
+      fields: (t) => ({
+        toolId: t.id({
+          required: true,
+          description: 'The id of the tool; it begins with tool_. Tools of kind client are refused.',
+        }),
+        action: t.string({
+          description: 'The name of the action; required for mcp and platform tools, refused for others.',
+        }),
+        arguments: t.field({
+          type: 'JSONObject',
+          description: 'The arguments of the call; preset parameters in it have no effect. Default: {}.',
+        }),
+        attachments: t.field({
+          type: [files.Attachment],
+          description:
+            'Files for the call, at most 20; an http tool receives links to them as the argument attachments.',
+        }),
+        idempotencyKey: t.string({
+          description:
+            'A text that makes retries safe: a repeat with the same key returns the first call, until 24 ' +
+            'hours after it was settled.',
+        }),
+      }),
+    }),
+    payload: builder.objectRef<{ toolCall: ToolCall }>('CallToolPayload').implement({
+      description: 'The tool call after the mutation.',
+      fields: (t) => ({
+        toolCall: t.expose('toolCall', {
+          type: refs.ToolCall,
+          description: 'The tool call with its result.',
+        }),
+      }),
+    }),
+    errors: ['ValidationError', 'NotFoundError', 'IdempotencyConflictError', 'LimitReachedError'],
+    run: async (ctx, input) => ({ toolCall: await callTool(ctx, input as CallToolInput) }),
+  })
+}

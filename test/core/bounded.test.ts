@@ -1,0 +1,92 @@
+/** Bounded work: stopped by its own CPU time, and not because the machine was busy. */
+import { expect, test } from 'vitest'
+import { bounded, createCooldown } from '../../src/core/bounded.ts'
+
+const spin = (ms: number) => {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+/** Takes wall-clock time and no CPU time, as a process does that the machine does not schedule. */
+const beDescheduled = (ms: number) => {
+  const word = new Int32Array(new SharedArrayBuffer(4))
+  const end = performance.now() + ms
+  while (performance.now() < end) Atomics.wait(word, 0, 0, end - performance.now())
+}
+
+test('work that ends in time gives its value, and its own error', () => {
+  expect(bounded(1000, () => 7)).toEqual({ ok: true, value: 7 })
+  expect(() =>
+    bounded(1000, () => {
+      throw new TypeError('own')
+    }),
+  ).toThrow('own')
+})
+
+test('work without end is stopped after one try that used its CPU time', () => {
+  let tries = 0
+  const done = bounded(
+    40,
+    () => {
+      tries += 1
+      for (;;);
+    },
+    // A machine with nothing else to do.
+    () => performance.now(),
+  )
+  expect(done).toEqual({ ok: false })
+  expect(tries).toBe(1)
+})
+
+test('work that got no CPU time is tried again, and succeeds when the machine is free', () => {
+  let tries = 0
+  const done = bounded(30, () => {
+    tries += 1
+    if (tries === 1) beDescheduled(90)
+    return 'done'
+  })
+  expect(done).toEqual({ ok: true, value: 'done' })
+  expect(tries).toBe(2)
+})
+
+test('on a machine that never schedules the process it gives up after five tries', () => {
+  let tries = 0
+  const done = bounded(
+    10,
+    () => {
+      tries += 1
+      spin(60)
+    },
+    () => 0,
+  )
+  expect(done).toEqual({ ok: false })
+  expect(tries).toBe(5)
+})
+
+test('tries share one limit of CPU time', () => {
+  const readings = [0, 30, 60, 90]
+  let tries = 0
+  const done = bounded(
+    100,
+    () => {
+      tries += 1
+      for (;;);
+    },
+    () => readings.shift()!,
+  )
+  expect(done).toEqual({ ok: false })
+  expect(tries).toBe(3)
+})
+
+test('inside other bounded work only the outermost limit counts', () => {
+  expect(bounded(1000, () => bounded(5, () => spin(30)))).toEqual({
+    ok: true,
+    value: { ok: true, value: undefined },
+  })
+})
+
+test('a cooldown is active from its start only', () => {
+  const cooldown = createCooldown()
+  expect(cooldown.isActive()).toBe(false)
+  cooldown.start()
+  expect(cooldown.isActive()).toBe(true)
+})

@@ -1,0 +1,305 @@
+/** The rules of the module structure: pure functions from source files to the violations in them. house.test.ts applies them. */
+import { dirname, join, normalize } from 'node:path'
+
+/** A file of src: its path below src, and its text. */
+export interface Source {
+  path: string
+  text: string
+}
+
+export interface Rule {
+  name: string
+  /** Each violation as one line that names the file, and what it must not import or contain. */
+  violations(sources: readonly Source[]): string[]
+  /** Files that break the rule, and the violations that it must find in them. */
+  planted: { sources: readonly Source[]; found: readonly string[] }
+}
+
+/** What a layer may import beside itself. The API layer never imports the store. */
+const importsOfLayer: Record<string, readonly string[]> = {
+  core: [],
+  store: ['core'],
+  domain: ['core', 'store'],
+  api: ['core', 'domain'],
+  demo: ['core', 'domain'],
+  app: ['core', 'store', 'domain', 'api', 'demo'],
+  main: ['app'],
+}
+export const layers = Object.keys(importsOfLayer)
+
+/** The modules of the domain, lowest first: a module imports only modules before it. See docs/decisions/0006. */
+const modules = [
+  'egress',
+  'audit',
+  // Below access, which writes events of keys and projects. It checks no permission itself.
+  'events',
+  'access',
+  'secrets',
+  'files',
+  'upstream',
+  'webhooks',
+  'tools',
+  'tool-calls',
+  'approvals',
+  'calls',
+  'agents',
+  'gates',
+  'generations',
+  'bridge',
+]
+
+/** The folders of domain/generations, lowest first. The files beside them are excepted. */
+const generationFolders = ['model', 'nesting', 'context', 'transaction', 'step', 'loop']
+
+/** The files of the API layer that the files beside the folders of src may import. */
+const apiEntryPoints = [
+  'api/graphql/actions.ts',
+  'api/graphql/context.ts',
+  'api/graphql/http-route.ts',
+  'api/graphql/socket-limits.ts',
+  'api/graphql/sockets.ts',
+  'api/graphql/yoga.ts',
+  'api/http/bodies.ts',
+  'api/http/files.ts',
+  'api/http/oauth.ts',
+  'api/http/server.ts',
+  'api/mcp/handler.ts',
+  'api/mcp/timings.ts',
+]
+
+/** Where a package may be imported. */
+const packageHomes: readonly [name: RegExp, path: RegExp][] = [
+  [/^(postgres|@electric-sql\/pglite|ioredis)$|^drizzle-orm\/(pglite|postgres-js)/, /^store\//],
+  [
+    /^(graphql|graphql-yoga|graphql-ws|graphql-scalars|dataloader|@pothos\/|@escape\.tech\/|@graphql-yoga\/)/,
+    /^api\/graphql\//,
+  ],
+  [/^ws$/, /^api\/graphql\//],
+  [/^@ai-sdk\//, /^domain\/generations\/providers\//],
+  [/^(undici|ipaddr\.js)$/, /^domain\/egress\//],
+  [/^(pino|prom-client)$/, /^(logging|servers)\.ts$/],
+  [/^@modelcontextprotocol\/server/, /^api\/mcp\//],
+  [/^@modelcontextprotocol\/client/, /^domain\/upstream\//],
+  [/^jose$/, /^domain\/access\//],
+]
+
+/** The only files with statements that write tool_calls. store/work sets wake_at and epoch of any work row. */
+const toolCallWriters = ['domain/tool-calls/sql.ts', 'domain/tool-calls/insert.ts']
+const toolCallWrites =
+  /\b(?:update|insert\s+into|delete\s+from)\s+(?:"?tool_calls\b|\$\{toolCalls\})|\b(?:update|insert|delete|insertSelect)\(\s*toolCalls\b/i
+
+const specifiers = (text: string) =>
+  [...text.matchAll(/(?:from\s+|import\s*\(\s*|import\s+)['"]([^'"]+)['"]/g)].map((match) => match[1]!)
+
+/** Every relative import of a file as a path below src: static, dynamic and of types alike. */
+export function importsOf({ path, text }: Source): string[] {
+  return specifiers(text)
+    .filter((name) => name.startsWith('.'))
+    .map((name) => normalize(join(dirname(path), name)))
+}
+
+export const edgesOf = (sources: readonly Source[]) =>
+  sources.flatMap((source) => importsOf(source).map((to) => ({ from: source.path, to })))
+
+/** The layer of a file. The files beside the folders are the layer `app`, but for main.ts. */
+export function layerOf(path: string): string {
+  if (path.includes('/')) return path.split('/')[0]!
+  return path === 'main.ts' ? 'main' : 'app'
+}
+
+/** The folder below `parent` that holds the file, or null. */
+const folderIn = (parent: string, path: string) =>
+  path.startsWith(`${parent}/`) && path.slice(parent.length + 1).includes('/')
+    ? path.slice(parent.length + 1).split('/')[0]!
+    : null
+export const moduleOf = (path: string) => folderIn('domain', path)
+const apiOf = (path: string) => folderIn('api', path)
+const generationFolderOf = (path: string) => folderIn('domain/generations', path)
+
+/** The violations of a rule about single imports. */
+const importRule = (isViolation: (from: string, to: string) => boolean) => (sources: readonly Source[]) =>
+  edgesOf(sources)
+    .filter(({ from, to }) => isViolation(from, to))
+    .map(({ from, to }) => `${from} -> ${to}`)
+
+/** One file that imports another, as a planted violation. */
+const planted = (path: string, specifier: string, found: string) => ({
+  sources: [{ path, text: `import type { X } from '${specifier}'` }],
+  found: [found],
+})
+
+function circles(sources: readonly Source[]): string[] {
+  const next = new Map(sources.map((source) => [source.path, importsOf(source)]))
+  const done = new Set<string>()
+  const found: string[] = []
+  const walk = (file: string, path: string[]): void => {
+    const at = path.indexOf(file)
+    if (at >= 0) return void found.push([...path.slice(at), file].join(' -> '))
+    if (done.has(file)) return
+    for (const to of next.get(file) ?? []) walk(to, [...path, file])
+    done.add(file)
+  }
+  for (const { path } of sources) walk(path, [])
+  return found
+}
+
+/** Whether a folder of generations must not import the other. `providers` is beside the order and imports `model` only. */
+function breaksGenerationOrder(from: string | null, to: string | null): boolean {
+  if (from === null || to === null || from === to || to === 'providers') return false
+  if (from === 'providers') return to !== 'model'
+  const [upper, lower] = [generationFolders.indexOf(from), generationFolders.indexOf(to)]
+  return upper < 0 || lower < 0 || lower > upper
+}
+
+export const rules: readonly Rule[] = [
+  {
+    name: 'a layer imports only the layers below it, and the API layer never the store',
+    violations: importRule((from, to) => {
+      const [upper, lower] = [layerOf(from), layerOf(to)]
+      return upper !== lower && !importsOfLayer[upper]?.includes(lower)
+    }),
+    planted: planted(
+      'api/graphql/tools.ts',
+      '../../store/db/connect.ts',
+      'api/graphql/tools.ts -> store/db/connect.ts',
+    ),
+  },
+  {
+    name: 'a module of the domain imports only modules below it',
+    violations: importRule((from, to) => {
+      const [upper, lower] = [moduleOf(from), moduleOf(to)]
+      return upper !== null && lower !== null && modules.indexOf(lower) > modules.indexOf(upper)
+    }),
+    planted: planted(
+      'domain/tools/run.ts',
+      '../agents/index.ts',
+      'domain/tools/run.ts -> domain/agents/index.ts',
+    ),
+  },
+  {
+    name: 'every folder of the domain is one of the known modules',
+    violations: (sources) =>
+      [...new Set(sources.map(({ path }) => moduleOf(path)))].filter(
+        (name): name is string => name !== null && !modules.includes(name),
+      ),
+    planted: { sources: [{ path: 'domain/billing/index.ts', text: '' }], found: ['billing'] },
+  },
+  {
+    name: 'a module of the domain is imported only through its index.ts',
+    violations: importRule((from, to) => {
+      const name = moduleOf(to)
+      return name !== null && name !== moduleOf(from) && to !== `domain/${name}/index.ts`
+    }),
+    planted: planted('app.ts', './domain/access/keys.ts', 'app.ts -> domain/access/keys.ts'),
+  },
+  {
+    name: 'the files beside the folders import the API layer only through its entry points',
+    violations: importRule(
+      (from, to) => layerOf(from) === 'app' && layerOf(to) === 'api' && !apiEntryPoints.includes(to),
+    ),
+    planted: planted('servers.ts', './api/mcp/guard.ts', 'servers.ts -> api/mcp/guard.ts'),
+  },
+  {
+    name: 'the APIs do not import each other',
+    violations: importRule(
+      (from, to) => apiOf(from) !== null && apiOf(to) !== null && apiOf(from) !== apiOf(to),
+    ),
+    planted: planted('api/mcp/errors.ts', '../http/bodies.ts', 'api/mcp/errors.ts -> api/http/bodies.ts'),
+  },
+  {
+    name: 'the folders of generations keep their order, and providers import only the model',
+    violations: importRule((from, to) =>
+      breaksGenerationOrder(generationFolderOf(from), generationFolderOf(to)),
+    ),
+    planted: {
+      sources: [
+        { path: 'domain/generations/step/request.ts', text: "import { run } from '../loop/run-loop.ts'" },
+        {
+          path: 'domain/generations/providers/ai-sdk.ts',
+          text: "import { turn } from '../transaction/turn.ts'",
+        },
+        { path: 'domain/generations/misplaced/a.ts', text: "import { b } from '../model/b.ts'" },
+      ],
+      found: [
+        'domain/generations/step/request.ts -> domain/generations/loop/run-loop.ts',
+        'domain/generations/providers/ai-sdk.ts -> domain/generations/transaction/turn.ts',
+        'domain/generations/misplaced/a.ts -> domain/generations/model/b.ts',
+      ],
+    },
+  },
+  {
+    name: 'no file imports itself through others, not even for types',
+    violations: circles,
+    planted: {
+      sources: [
+        { path: 'core/a.ts', text: "import type { B } from './b.ts'" },
+        { path: 'core/b.ts', text: "const c = await import('./c.ts')" },
+        { path: 'core/c.ts', text: "export { a } from './a.ts'" },
+      ],
+      found: ['core/a.ts -> core/b.ts -> core/c.ts -> core/a.ts'],
+    },
+  },
+  {
+    name: 'a package is imported only where it belongs',
+    violations: (sources) =>
+      sources.flatMap(({ path, text }) =>
+        specifiers(text)
+          .filter((name) => packageHomes.some(([what, where]) => what.test(name) && !where.test(path)))
+          .map((name) => `${path} -> ${name}`),
+      ),
+    planted: planted('domain/tools/run.ts', 'undici', 'domain/tools/run.ts -> undici'),
+  },
+  {
+    name: 'only config.ts reads the environment',
+    violations: (sources) =>
+      sources
+        .filter(({ path, text }) => path !== 'config.ts' && text.includes('process.env'))
+        .map(({ path }) => path),
+    planted: { sources: [{ path: 'app.ts', text: 'process.env.HOME' }], found: ['app.ts'] },
+  },
+  {
+    name: 'only domain/tool-calls writes the table tool_calls',
+    violations: (sources) =>
+      sources
+        .filter(({ path, text }) => !toolCallWriters.includes(path) && toolCallWrites.test(text))
+        .map(({ path }) => path),
+    planted: {
+      sources: [
+        { path: 'domain/calls/a.ts', text: 'sql`update tool_calls as t set status = 1`' },
+        { path: 'domain/calls/b.ts', text: 'sql`insert into tool_calls (id) values (1)`' },
+        { path: 'domain/calls/c.ts', text: 'sql`delete from tool_calls where true`' },
+        { path: 'domain/calls/d.ts', text: 'tx.update(toolCalls).set({})' },
+        { path: 'domain/calls/e.ts', text: 'tx.insert(toolCalls).values({})' },
+        { path: 'domain/calls/f.ts', text: 'insertSelect(toolCalls, {})' },
+        { path: 'domain/calls/g.ts', text: 'sql`update ${toolCalls} set status = 1`' },
+        { path: 'domain/calls/read.ts', text: 'sql`select 1 from tool_calls for update`' },
+        { path: 'domain/tool-calls/sql.ts', text: 'sql`update tool_calls set status = 1`' },
+      ],
+      found: ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => `domain/calls/${name}.ts`),
+    },
+  },
+  {
+    name: 'only domain/events writes to the event log, so that every event has the data of its kind',
+    violations: importRule(
+      (from, to) =>
+        ['store/events/log.ts', 'store/work/owner-update.ts'].includes(to) &&
+        layerOf(from) !== 'store' &&
+        moduleOf(from) !== 'events',
+    ),
+    planted: planted(
+      'domain/calls/store.ts',
+      '../../store/events/log.ts',
+      'domain/calls/store.ts -> store/events/log.ts',
+    ),
+  },
+  {
+    name: 'no file name says only that it holds the rest',
+    violations: (sources) =>
+      sources
+        .map(({ path }) => path)
+        .filter((path) =>
+          /(^|[/-])(utils?|helpers?|common|misc|managers?|services?|impl|types)(\.|-|\/)/.test(path),
+        ),
+    planted: { sources: [{ path: 'core/json-utils.ts', text: '' }], found: ['core/json-utils.ts'] },
+  },
+]
