@@ -5,9 +5,10 @@
 import { sql, type SQL } from 'drizzle-orm'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
-import { jsonb, query, type Database } from '../../store/db/database.ts'
+import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
+import { assignments } from '../../store/db/write.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
 import type { Owner } from '../../store/work/owner.ts'
 import { entryOf, type Ctx } from '../access/index.ts'
@@ -86,7 +87,7 @@ export async function applyVerdict(
       'The arguments were edited since you read them. Read the approval again and decide then.',
     )
   if (given.verdict === 'APPROVE' && !edit && hasApproved(ctx, approval, persons))
-    throw conflict(approval, 'The person of this key has approved already; somebody else must, too.')
+    throw conflict(approval, 'The person of this key has approved already; another person must approve, too.')
   const vote = voteOf(ctx, given, now)
   const votes = edit ? [vote] : [...approval.votes, vote]
   const requirement = edit?.requirement ?? approval.requirement
@@ -177,14 +178,14 @@ async function commitVote(
   made: Written,
 ): Promise<Hint[]> {
   const { approval, votes, outcome, edit } = made
-  const edited: SQL = edit
-    ? sql`, edited_arguments = ${jsonb(edit.merged)}, digest = ${edit.digest}, masked = ${jsonb(edit.masked)},
-        requirement = ${jsonb(edit.requirement)}`
-    : sql``
+  const edited = edit && {
+    editedArguments: edit.merged,
+    digest: edit.digest,
+    masked: edit.masked,
+    requirement: edit.requirement,
+  }
   const closed =
-    outcome.status === 'PENDING'
-      ? sql``
-      : sql`, status = ${outcome.status}, settled_at = now(), wake_at = null`
+    outcome.status === 'PENDING' ? {} : { status: outcome.status, settledAt: sql`now()`, wakeAt: null }
   const changed = changedCall(approval.toolCallId, outcome, edit, owner)
   const call = changed ? sql`c as (${changed}),` : sql``
   const entry = entryOf(ctx, {
@@ -202,10 +203,18 @@ async function commitVote(
   const update = ownerUpdate(owner, outcome.events, outcome.wake, sql`a`)
   const rows = await query<UpdatedOwner>(
     tx,
-    sql`with a as (update approvals as p set votes = ${jsonb(votes)} ${edited} ${closed}
-        from tool_calls as t where p.id = ${approval.id} and p.status = 'PENDING' and t.id = p.tool_call_id
-          and t.approval_id = p.id and t.status = 'AWAITING_APPROVAL' returning p.tool_call_id),
-      ${call} ${update.parts}, l as (${insertEntries([entry])}) ${update.result}`,
+    sql`with a as (
+        update approvals as p
+        set ${assignments(approvals, { votes, ...edited, ...closed })}
+        from tool_calls as t
+        where p.id = ${approval.id} and p.status = 'PENDING'
+          and t.id = p.tool_call_id and t.approval_id = p.id and t.status = 'AWAITING_APPROVAL'
+        returning p.tool_call_id
+      ),
+      ${call}
+      ${update.parts},
+      l as (${insertEntries([entry])})
+      ${update.result}`,
   )
   if (!rows[0]) throw conflict(approval, 'The call of this approval does not wait for it any more.')
   return hintsOf(update, rows[0])

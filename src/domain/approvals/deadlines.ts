@@ -90,19 +90,56 @@ export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'log'>
   }
 }
 
+/** Pending approvals that are due, oldest first, at most a batch. */
+const due = sql`due as (
+    select id, tool_call_id, generation_id
+    from approvals
+    where wake_at <= now() and status = 'PENDING'
+    order by wake_at
+    limit ${batch}
+  )`
+
 /**
- * Locks the owners of what is due and the roots that get copies of their events; `free` are the owners that may be
- * written. It skips locked rows and never waits, so the order of locks does not matter.
+ * Locks the owners of what is due and the roots that get copies of their events; `free` are the generations that may
+ * be written, `alone` the calls outside any generation. It skips locked rows and never waits, so the order of locks
+ * does not matter.
  */
 const owners = sql`owners as (
-    select id, root_id from generations where id in (select generation_id from due)
-    order by id for update skip locked
+    select id, root_id
+    from generations
+    where id in (select generation_id from due)
+    order by id
+    for update skip locked
   ), roots as (
-    select id from generations where id in (select root_id from owners) and id not in (select id from owners)
-    order by id for update skip locked
+    select id
+    from generations
+    where id in (select root_id from owners) and id not in (select id from owners)
+    order by id
+    for update skip locked
   ), free as (
-    select id, root_id from owners
+    select id, root_id
+    from owners
     where root_id is null or root_id in (select id from roots union all select id from owners)
+  ), alone as (
+    select id
+    from tool_calls
+    where id in (select tool_call_id from due where generation_id is null)
+    order by id
+    for update skip locked
+  )`
+
+const isOver = sql`p.expires_at <= now()`
+
+/** Expires the approvals whose deadline has passed, and escalates the others. */
+const moved = sql`a as (
+    update approvals as p
+    set status = case when ${isOver} then 'EXPIRED' else p.status end,
+      settled_at = case when ${isOver} then now() end,
+      escalated_at = case when ${isOver} then p.escalated_at else now() end,
+      wake_at = case when ${isOver} then null else p.expires_at end
+    where p.id in (select id from due) and p.status = 'PENDING' and p.wake_at <= now()
+      and (p.generation_id in (select id from free) or p.tool_call_id in (select id from alone))
+    returning p.id, p.project_id, p.generation_id, p.tool_call_id, p.runtime_name, p.status
   )`
 
 const call = { toolCallId: sql`a.tool_call_id`, name: sql`a.runtime_name` }
@@ -112,62 +149,67 @@ const approval = { ...call, approvalId: sql`a.id` }
 const facts = sql`own as (
     select a.*, e.n, e.type, e.data
     from a cross join lateral (
-      select 1 as n, ${eventColumns(approvalExpired, approval)} where a.status = 'EXPIRED'
+      select 1 as n, ${eventColumns(approvalExpired, approval)}
+      where a.status = 'EXPIRED'
       union all
       select 2, ${eventColumns(toolCallSettled, { ...call, status: sql`'EXPIRED'::text` })}
-        where a.status = 'EXPIRED' and a.tool_call_id in (select id from c)
+      where a.status = 'EXPIRED' and a.tool_call_id in (select id from c)
       union all
-      select 1, ${eventColumns(approvalEscalated, approval)} where a.status = 'PENDING'
+      select 1, ${eventColumns(approvalEscalated, approval)}
+      where a.status = 'PENDING'
     ) as e
   ), written as (
-    select project_id, generation_id, id, n, type, data, status = 'EXPIRED' as expired from own
-    union all select own.project_id, free.root_id, own.id, own.n, own.type,
+    select project_id, generation_id, id, n, type, data, status = 'EXPIRED' as expired
+    from own
+    union all
+    select own.project_id, free.root_id, own.id, own.n, own.type,
       own.data || jsonb_build_object('descendantId', own.generation_id), false
     from own join free on free.id = own.generation_id
     where free.root_id is not null and ${isCopiedToRoot(sql`own.type`)}
   ), facts as (
-    select *, row_number() over (partition by generation_id order by id, n) as place from written
+    select *, row_number() over (partition by generation_id order by id, n) as place
+    from written
   )`
+
+/** Raises the event numbers of owners and roots, and wakes those that wait for an approval that has expired. */
+const woken = sql`g as (
+    update generations as o
+    set last_seq = o.last_seq + f.n,
+      wake_at = case when o.status = 'WAITING' and f.expired then now() else o.wake_at end,
+      status = case when o.status = 'WAITING' and f.expired then 'QUEUED' else o.status end
+    from (
+      select generation_id, count(*)::int as n, bool_or(expired) as expired
+      from facts
+      group by generation_id
+    ) as f
+    where o.id = f.generation_id and (o.finished_at is null or o.id in (select id from owners))
+    returning o.id, o.project_id, o.status, o.last_seq, o.last_seq - f.n as before
+  )`
+
+const numbered = sql`
+    select facts.project_id, facts.generation_id, g.before + facts.place::int as seq, facts.type, facts.data
+    from facts left join g on g.id = facts.generation_id
+    where facts.generation_id is null or g.id is not null
+    order by facts.generation_id, facts.place`
 
 /**
  * Locks the owners, settles or escalates the approvals, settles their calls, writes the events and wakes the owners.
+ * Returns a row for each owner, and one with `n` 0 for each root.
  */
 function statement() {
-  return sql`with due as (
-    select id, tool_call_id, generation_id from approvals
-    where wake_at <= now() and status = 'PENDING' order by wake_at limit ${batch}
-  ), ${owners},
-  alone as (
-    select id from tool_calls where id in (select tool_call_id from due where generation_id is null)
-    order by id for update skip locked
-  ), a as (
-    update approvals as p set
-      status = case when p.expires_at <= now() then 'EXPIRED' else p.status end,
-      settled_at = case when p.expires_at <= now() then now() end,
-      escalated_at = case when p.expires_at <= now() then p.escalated_at else now() end,
-      wake_at = case when p.expires_at <= now() then null else p.expires_at end
-    where p.id in (select id from due) and p.status = 'PENDING' and p.wake_at <= now()
-      and (p.generation_id in (select id from free) or p.tool_call_id in (select id from alone))
-    returning p.id, p.project_id, p.generation_id, p.tool_call_id, p.runtime_name, p.status
-  ), c as (
-    ${expireCalls(expiredResult)}
-  ), ${facts},
-  g as (
-    update generations as o set last_seq = o.last_seq + f.n,
-      wake_at = case when o.status = 'WAITING' and f.expired then now() else o.wake_at end,
-      status = case when o.status = 'WAITING' and f.expired then 'QUEUED' else o.status end
-    from (select generation_id, count(*)::int as n, bool_or(expired) as expired
-      from facts group by generation_id) as f
-    where o.id = f.generation_id and (o.finished_at is null or o.id in (select id from owners))
-    returning o.id, o.project_id, o.status, o.last_seq, o.last_seq - f.n as before
-  ), e as (${insertEventRows(sql`
-    select facts.project_id, facts.generation_id, g.before + facts.place::int as seq, facts.type, facts.data
-    from facts left join g on g.id = facts.generation_id
-    where facts.generation_id is null or g.id is not null order by facts.generation_id, facts.place`)}
-  )
+  return sql`with ${due},
+  ${owners},
+  ${moved},
+  c as (${expireCalls(expiredResult)}),
+  ${facts},
+  ${woken},
+  e as (${insertEventRows(numbered)})
   select a.project_id as "projectId", a.generation_id as "generationId", max(g.last_seq) as seq,
     max(g.status) as status, count(*)::int as n
-  from a left join g on g.id = a.generation_id group by 1, 2
-  union all select g.project_id, g.id, g.last_seq, g.status, 0 from g
+  from a left join g on g.id = a.generation_id
+  group by 1, 2
+  union all
+  select g.project_id, g.id, g.last_seq, g.status, 0
+  from g
   where g.id not in (select generation_id from a where generation_id is not null)`
 }

@@ -55,7 +55,7 @@ function factsOf(
 const batch = 500
 
 /**
- * Computes the digests of pending and approved approvals anew under another master key, in the caller's transaction.
+ * Recomputes the digests of pending and approved approvals under another master key, in the caller's transaction.
  * Returns how many it rewrote. A digest that does not match its question stays unchanged: its call is asked about
  * again in any case.
  */

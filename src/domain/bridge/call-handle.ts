@@ -8,7 +8,7 @@ import { loadApprovals, loadPendingUnder, type Approval } from '../approvals/ind
 import { answerCall, cancelCall, loadTogether, noteFetched, waitFor, type Patience } from '../calls/index.ts'
 import { cancelGeneration, getGenerations, isTerminal, type Generation } from '../generations/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
-import type { Caller as CallerChannel } from '../tools/index.ts'
+import type { CallerChannel } from '../tools/index.ts'
 import { findOwnCall } from './call.ts'
 
 /** DONE and CANCELLED are final. */

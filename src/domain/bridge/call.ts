@@ -6,7 +6,7 @@ import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { attachTo, createCall, noteBack, runCreated, type CallRequest } from '../calls/index.ts'
 import { findDirectCall, type ToolCall } from '../tool-calls/index.ts'
-import { findCallable, findTool, prepareCall, type Caller as CallerChannel } from '../tools/index.ts'
+import { findCallable, findTool, prepareCall, type CallerChannel } from '../tools/index.ts'
 import { withWireNames } from './wire-names.ts'
 
 export interface AgentToolCall {

@@ -26,4 +26,4 @@ export {
   type InputRequest,
 } from './call-handle.ts'
 export { noteBack, noteGone } from '../calls/index.ts'
-export type { Caller as CallerChannel } from '../tools/index.ts'
+export type { CallerChannel } from '../tools/index.ts'

@@ -9,7 +9,7 @@ import {
   readActions,
   readCallable,
   timeoutOf,
-  type Caller as CallerChannel,
+  type CallerChannel,
   type ReadAction,
   type Tool,
 } from '../tools/index.ts'

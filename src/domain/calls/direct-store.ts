@@ -133,15 +133,21 @@ async function voidAndAskAgain(services: Services, held: Held, call: ToolCall, d
     ? askAgain(call.id, { ...questionOf(drift, again), ...masked }, proof)
     : settleCalls('refuse', [{ id: call.id, status: 'ERRORED', result, ...masked }], proof)
   const events = [voided(call, reason), again ? requested(again) : callSettled(call, 'ERRORED')]
+  const recorded = again
+    ? sql`n as (${insertApprovals([again])})`
+    : sql`a as (${insertEntries([executedEntry(call, 'ERRORED')])})`
   const rows = await atomically(services.db, async (tx) => {
     await lockOwners(tx, [ownerOf(call)])
     return query(
       tx,
       sql`with c as (${changed}),
-        g as (select null::text as id, ${call.projectId}::text as project_id, ${call.agentId}::text as agent_id,
-          ${call.threadId}::text as thread_id from c),
+        g as (
+          select null::text as id, ${call.projectId}::text as project_id,
+            ${call.agentId}::text as agent_id, ${call.threadId}::text as thread_id
+          from c
+        ),
         v as (${voidApprovals([call.approvalId!], reason, { masks: masks?.approval ?? null })}),
-        ${again ? sql`n as (${insertApprovals([again])}),` : sql`a as (${insertEntries([executedEntry(call, 'ERRORED')])}),`}
+        ${recorded},
         e as (${insertProjectEvents(call.projectId, events, sql`g`)})
         select 1 from g`,
     )

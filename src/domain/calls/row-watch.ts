@@ -10,7 +10,7 @@ import type { Services } from '../access/index.ts'
 /** Minimum time between two polls, in milliseconds. */
 const calmMs = 25
 /** Time between polls without a hint, in milliseconds. */
-const lookMs = 1000
+const pollMs = 1000
 
 /** A row of tool_calls or generations that a request waits for. */
 export interface WatchedRow {
@@ -43,15 +43,15 @@ function makeWatch({ db, pubsub }: Pick<Services, 'db' | 'pubsub'>): Watch {
   const waiters = new Set<Waiter>()
   /** Ids to read in the next poll. */
   const due = new Set<string>()
-  let looking = false
+  let polling = false
   let end: (() => void) | null = null
 
   const mark = (which: (waiter: Waiter) => boolean) => {
     for (const waiter of waiters) if (which(waiter)) due.add(waiter.id)
-    if (due.size > 0 && !looking) void look()
+    if (due.size > 0 && !polling) void poll()
   }
-  const look = async () => {
-    looking = true
+  const poll = async () => {
+    polling = true
     while (due.size > 0 && waiters.size > 0) {
       const ids = [...due]
       due.clear()
@@ -64,14 +64,14 @@ function makeWatch({ db, pubsub }: Pick<Services, 'db' | 'pubsub'>): Watch {
       await pause(calmMs)
     }
     due.clear()
-    looking = false
+    polling = false
   }
   const begin = () => {
     const stop = pubsub.subscribe((hint) => {
       if (hint.kind === 'reconnected') mark(() => true)
       else if (hint.kind === 'news') mark((waiter) => waiter.projectId === hint.projectId)
     })
-    const timer = setInterval(() => mark(() => true), lookMs)
+    const timer = setInterval(() => mark(() => true), pollMs)
     timer.unref()
     return () => {
       stop()

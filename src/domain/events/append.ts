@@ -1,6 +1,6 @@
 /**
  * Writes events, in the transaction of the change that they report. The store takes any name and any data; these are the
- * same functions for events of the domain, and nobody else may call those of the store.
+ * same functions for events of the domain, and no other module may call those of the store.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'

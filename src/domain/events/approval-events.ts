@@ -1,4 +1,4 @@
-/** Events of approvals, and of the grants that remember a verdict. */
+/** Events of approvals, and of grants. */
 import { copiedToRoot, kindsOf, projectOnly } from './define.ts'
 
 /** The approval and its call; `name` is the call's runtime name. */

@@ -1,4 +1,4 @@
-/** Events of gates: a gate was changed, or somebody proposed a change that a second person must confirm. */
+/** Events of gates: a change, or a proposal that a second person must confirm. */
 import { kindsOf, projectOnly } from './define.ts'
 
 /** `target` is the id of a tool, an agent or a project; `name` is its name at that time. */

@@ -3,7 +3,7 @@ import { copiedToRoot, inGeneration, kindsOf } from './define.ts'
 
 type Nothing = Record<never, never>
 
-/** A model attempt failed with this code, or its worker went away in the middle of it. */
+/** A model attempt failed with this code, or its worker was lost during it. */
 export type StepResetReason =
   | 'MODEL_NOT_CONFIGURED'
   | 'MODEL_AUTH'
@@ -25,7 +25,7 @@ export interface GenerationEvents {
   GENERATION_QUEUED: { agentId: string }
   GENERATION_STARTED: Nothing
   GENERATION_RESUMED: Nothing
-  /** `attempt` is the one that begins. */
+  /** `attempt`: the next attempt. */
   STEP_RESET: { stepIndex: number; attempt: number; reason: StepResetReason }
   MESSAGE_COMMITTED: { stepIndex: number }
   REQUIRES_ACTION: { toolCallIds: string[] }

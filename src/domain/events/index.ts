@@ -1,5 +1,5 @@
 /**
- * Events: what kinds there are, what each says, and how they are written and followed. The module is below access, which
+ * Events: their kinds and data, and how they are written and followed. The module is below access, which
  * writes events of keys and projects; so it checks no permission itself.
  */
 export { apiKeyCreated, apiKeyRevoked, projectUpdated } from './access-events.ts'

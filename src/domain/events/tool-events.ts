@@ -8,7 +8,7 @@ export interface ToolEvents {
   TOOL_CREATED: ToolFacts
   TOOL_UPDATED: ToolFacts
   TOOL_DELETED: ToolFacts
-  /** `code` says what went wrong, for programs; null when nothing did. */
+  /** Error code of the upstream; null without an error. */
   UPSTREAM_STATUS: {
     toolId: string
     status: 'PENDING' | 'CONNECTED' | 'DEGRADED' | 'UNREACHABLE' | 'AUTHORIZATION_REQUIRED'

@@ -32,8 +32,11 @@ export async function settleInterruptedCalls(services: Settler): Promise<number>
     const rows = await selectRows(
       services.db,
       toolCalls,
-      sql`where id > ${after} and status = 'EXECUTING' and settled_at is null and child_id is null and kind is distinct from 'agent'
-        order by id limit ${batch}`,
+      sql`
+        where id > ${after} and status = 'EXECUTING' and settled_at is null
+          and child_id is null and kind is distinct from 'agent'
+        order by id
+        limit ${batch}`,
     )
     for (const row of rows) {
       const call = toolCallOf(row)

@@ -48,8 +48,12 @@ export async function askToEnd(
 ): Promise<{ news: boolean; hints: Hint[] }> {
   const [row] = await query<Asked>(
     tx,
-    sql`select project_id as "projectId", status, epoch, cancel_requested_at is not null as asked, last_seq as "lastSeq",
-        ${parentLinkOf} from generations where id = ${id} for update`,
+    sql`
+      select project_id as "projectId", status, epoch, cancel_requested_at is not null as asked,
+        last_seq as "lastSeq", ${parentLinkOf}
+      from generations
+      where id = ${id}
+      for update`,
   )
   const { projectId, status, asked, lastSeq } = row!
   const hintsOf = (seq: number, more: Hint[]): Hint[] => [

@@ -3,7 +3,9 @@ import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { newId } from '../../core/ids.ts'
-import { atomically, nowPlus, query, type Database, jsonb } from '../../store/db/database.ts'
+import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { generations, threads } from '../../store/db/tables/generations.ts'
+import { insertSelect } from '../../store/db/write.ts'
 import { assertMay, assertUse, rememberRequest, requesterOf, type Ctx } from '../access/index.ts'
 import { generationQueued, insertGenerationEvents } from '../events/index.ts'
 import { resolveAttachments, type AttachmentsInput } from '../files/index.ts'
@@ -153,15 +155,27 @@ async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<Gener
   const threadId = row.threadId ?? ownThreadId(row.id)
   const thread = row.threadId
     ? sql``
-    : sql`t as (insert into threads (id, project_id, agent_id) values (${threadId}, ${agent.projectId}, ${agent.id})),`
+    : sql`t as (${insertSelect(threads, { id: threadId, projectId: agent.projectId, agentId: agent.id })}),`
   const rows = await query<{ createdMs: number; deadlineMs: number }>(
     db,
-    sql`with ${thread} g as (insert into generations (id, project_id, agent_id, agent_version, thread_id, status,
-        settings, input, requested_by, requester, last_seq, deadline_at, wake_at)
-      values (${row.id}, ${agent.projectId}, ${agent.id}, ${agent.version}, ${threadId}, 'QUEUED',
-        ${jsonb(settings)}, ${jsonb(row.messages)}, ${ctx.principal.id}, ${requester ? jsonb(requester) : sql`null::jsonb`}, 1,
-        ${nowPlus(settings.timeoutMs)}, now())
-      returning id, project_id, last_seq, created_at, deadline_at),
+    sql`with ${thread} g as (
+      ${insertSelect(generations, {
+        id: row.id,
+        projectId: agent.projectId,
+        agentId: agent.id,
+        agentVersion: agent.version,
+        threadId,
+        status: 'QUEUED',
+        settings,
+        input: row.messages,
+        requestedBy: ctx.principal.id,
+        requester,
+        lastSeq: 1,
+        deadlineAt: nowPlus(settings.timeoutMs),
+        wakeAt: sql`now()`,
+      })}
+      returning id, project_id, last_seq, created_at, deadline_at
+    ),
     e as (${insertGenerationEvents([generationQueued({ agentId: agent.id })])})
     select (extract(epoch from created_at) * 1000)::float8 as "createdMs",
       (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs" from g`,

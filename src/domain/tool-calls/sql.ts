@@ -303,8 +303,8 @@ export function noteCallerGone(id: string, ms: number): SQL {
 }
 
 export function noteCallerBack(id: string): SQL {
-  const gone = sql`t.caller_gone_at is not null`
-  return touch([id], ['AWAITING_APPROVAL'], gone, { callerGoneAt: null, wakeAt: null })
+  const isGone = sql`t.caller_gone_at is not null`
+  return touch([id], ['AWAITING_APPROVAL'], isGone, { callerGoneAt: null, wakeAt: null })
 }
 
 /** The caller has the outcome: the same request is a new call from now on. */

@@ -56,7 +56,7 @@ export {
   timeoutOf,
   type Run,
 } from './run.ts'
-export type { CallerChannel, CallerChannel as Caller } from './kinds/mcp.ts'
+export type { CallerChannel } from './kinds/mcp.ts'
 export {
   isRelayed,
   isTemplateRelayed,

@@ -6,7 +6,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import type { JsonObject } from '../../core/json.ts'
 import { query, type Database, jsonb } from '../db/database.ts'
 
-/** An event to be written. The log does not know the names of events: see domain/events. */
+/** An event to be written. The names are declared in domain/events. */
 export interface NewEvent {
   type: string
   data: JsonObject

@@ -97,7 +97,7 @@ export function startNumbering(db: Database, pubsub: PubSub, log: Pick<Log, 'war
     try {
       const done = await numberEvents(db, false)
       publish(pubsub, done)
-      // Whoever numbers now may have begun before our commit.
+      // The session that numbers now may have begun before our commit.
       if (done.busy || done.count === batch) again = true
       busyPause = done.busy ? Math.min(busyPause * 2, busyMs.longest) : busyMs.first
       if (!again) watch.current()

@@ -1,6 +1,6 @@
 /**
  * Reads the log by position. A read after an event proves in the same statement that this event is still there: after a
- * restore or a failover that lost events, whoever read the lost ones gets CURSOR_EXPIRED and never misses what came instead.
+ * restore or a failover that lost events, a reader of the lost ones gets CURSOR_EXPIRED and never misses their replacements.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
@@ -15,7 +15,7 @@ import {
   type Position,
 } from './position.ts'
 
-/** An event as it is stored. Whoever knows the names of events says which `Type` goes with which `Data`. */
+/** An event as it is stored. domain/events pairs each `Type` with its `Data`. */
 export interface EventRow<Type extends string = string, Data = JsonObject> extends EventPlace {
   type: Type
   data: Data
@@ -32,7 +32,7 @@ export interface EventPage {
   more: boolean
 }
 
-/** The columns of an event; `data` may be left out where nobody reads it. */
+/** The columns of an event; `data` may be left out where it is not needed. */
 function columns(data: SQL = sql`data`): SQL {
   return sql`id::float8 as id, project_id as "projectId", generation_id as "generationId", seq, type, ${data} as data,
     (extract(epoch from created_at) * 1000)::float8 as "createdMs", commit_order::float8 as "commitOrder",
@@ -53,7 +53,7 @@ export function positionInFeed(event: EventPlace): Position {
   return { at: event.position!, event: markOf(event) }
 }
 
-/** At most `limit` events of one generation after the position, in order. CURSOR_EXPIRED when its event is gone. */
+/** At most `limit` events of one generation after the position, in order. CURSOR_EXPIRED when its event is not in the log any more. */
 export async function readGeneration(
   db: Database,
   generationId: string,

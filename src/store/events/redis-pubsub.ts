@@ -12,7 +12,7 @@ export function redisPubSub(url: string, channel: string): Promise<PubSub> {
       retryStrategy: (tries: number) => Math.min(2000, 50 * 2 ** tries),
     }
     const publisher = new Redis(url, { ...options, enableOfflineQueue: false })
-    // Nobody awaits the client's own resubscribing: were the connection lost in the meantime, that would end the process.
+    // The client's own resubscribing is not awaited: a connection lost meanwhile would be an unhandled rejection.
     const subscriber = new Redis(url, { ...options, autoResubscribe: false })
     // Without a listener an outage would be an uncaught exception; reconnecting is the remedy.
     publisher.on('error', () => {})

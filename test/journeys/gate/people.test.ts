@@ -101,7 +101,7 @@ test('the requester may neither approve nor reject when the gate excludes it; an
   const { id, callId } = await asked({ excludeRequester: true }, keys.admin.secret)
   for (const verdict of ['APPROVE', 'REJECT'] as const)
     expect(await refusal(id, keys.admin.secret, verdict)).toMatchObject({
-      message: expect.stringContaining('asked'),
+      message: expect.stringContaining('requested'),
       ...forbidden,
     })
   expect(await gate.approval(id)).toMatchObject({ status: 'PENDING', requestedBy: keys.admin.id })

@@ -135,11 +135,11 @@ function dropTurns(
   let pin: Message[] = []
   while (turns.length > 1 && more()) {
     const turn = turns.shift()!
-    const gone = turn.filter((message) => message !== pinned)
-    if (gone.length < turn.length) pin = [pinned!]
-    if (gone.length > 0) elided.turns++
-    elided.messages += gone.length
-    gone.forEach(dropped)
+    const left = turn.filter((message) => message !== pinned)
+    if (left.length < turn.length) pin = [pinned!]
+    if (left.length > 0) elided.turns++
+    elided.messages += left.length
+    left.forEach(dropped)
   }
   if (pin.length > 0) turns.unshift(pin)
 }

@@ -10,7 +10,7 @@ import { waitsForChild } from '../nesting/limits.ts'
 import { lockOwn, type Turn } from '../transaction/turn.ts'
 
 /** Time after which a lost hint is made up for by reading the rows again, in milliseconds. */
-const lookAgainMs = 5000
+const recheckMs = 5000
 
 /**
  * Cancels the child runs that these calls wait for, each in a transaction of its own that locks no ancestor before
@@ -45,7 +45,7 @@ export async function cancelChildren({ services, held, calls, inFlight }: Turn):
     await lockOwn(tx, held)
     const open = (await loadCallsOf(tx, [held.id])).filter(isOpen)
     if (!open.some(waitsForChild)) return false
-    await commit(tx, held, { set: [sql`status = 'WAITING'`], wakeAt: nowPlus(lookAgainMs), release: true })
+    await commit(tx, held, { set: [sql`status = 'WAITING'`], wakeAt: nowPlus(recheckMs), release: true })
     return true
   })
   return parked ? 'parked' : 'goOn'

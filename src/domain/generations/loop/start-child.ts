@@ -6,7 +6,9 @@ import { sql, type SQL } from 'drizzle-orm'
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import { atomically, jsonb, nowPlus, query } from '../../../store/db/database.ts'
+import { atomically, nowPlus, query } from '../../../store/db/database.ts'
+import { generations, threads } from '../../../store/db/tables/generations.ts'
+import { insertSelect } from '../../../store/db/write.ts'
 import { lockOwners } from '../../../store/work/owner.ts'
 import { principalById, type Ctx, type Principal } from '../../access/index.ts'
 import { gatesOf } from '../../agents/index.ts'
@@ -73,18 +75,41 @@ function insertChild(parent: Generation, callId: string, run: NewGeneration): SQ
   const gates = gatesOf(parent.settings)
   // A child run is subject to every gate of its parent.
   const settings = gates.length > 0 ? { ...run.settings, inheritedGates: gates } : run.settings
-  const thread = sql`insert into threads (id, project_id, agent_id) select ${threadId}, g.project_id, ${agent.id} from g`
+  const thread = insertSelect(
+    threads,
+    { id: threadId, projectId: sql`g.project_id`, agentId: agent.id },
+    sql`g`,
+  )
+  const deadline = sql`least(
+    ${ownDeadline(sql`g.id`, sql`g.deadline_at`)},
+    ${nowPlus(run.settings.timeoutMs)}
+  )`
+  const generation = insertSelect(
+    generations,
+    {
+      id: run.id,
+      projectId: sql`g.project_id`,
+      agentId: agent.id,
+      agentVersion: agent.version,
+      threadId,
+      status: 'QUEUED',
+      settings,
+      input: run.messages,
+      requestedBy: sql`g.requested_by`,
+      requester: sql`g.requester`,
+      parentId: sql`g.id`,
+      parentCallId: callId,
+      rootId: parent.rootId ?? parent.id,
+      depth: parent.depth + 1,
+      lastSeq: 1,
+      deadlineAt: deadline,
+      wakeAt: sql`now()`,
+    },
+    sql`g`,
+  )
   const queued = generationQueued({ agentId: agent.id })
   const newRun = sql`(select g.project_id, ${run.id}::text as id, 1 as last_seq from g)`
-  return [
-    ...(run.threadId ? [] : [thread]),
-    sql`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input,
-        requested_by, requester, parent_id, parent_call_id, root_id, depth, last_seq, deadline_at, wake_at)
-      select ${run.id}, g.project_id, ${agent.id}, ${agent.version}::int, ${threadId}, 'QUEUED', ${jsonb(settings)},
-        ${jsonb(run.messages)}, g.requested_by, g.requester, g.id, ${callId}, ${parent.rootId ?? parent.id},
-        ${parent.depth + 1}::int, 1, least(${ownDeadline(sql`g.id`, sql`g.deadline_at`)}, ${nowPlus(run.settings.timeoutMs)}), now() from g`,
-    insertGenerationEvents([queued], newRun),
-  ]
+  return [...(run.threadId ? [] : [thread]), generation, insertGenerationEvents([queued], newRun)]
 }
 
 /**

@@ -61,8 +61,10 @@ export function loadTotalUsage(db: Database, ids: readonly string[]): Promise<To
   return query<TotalUsage>(
     db,
     sql`with recursive ${treeOf(sql`select id as top, id from generations where id in ${[...ids]}`)}
-      select tree.top as id, sum(g.input_tokens)::float8 as "inputTokens", sum(g.output_tokens)::float8 as "outputTokens"
-      from tree join generations as g on g.id = tree.id group by tree.top`,
+      select tree.top as id, sum(g.input_tokens)::float8 as "inputTokens",
+        sum(g.output_tokens)::float8 as "outputTokens"
+      from tree join generations as g on g.id = tree.id
+      group by tree.top`,
   )
 }
 

@@ -109,22 +109,23 @@ const overflowWords =
   /context[_ ](length|window|size)|maximum context|prompt is too long|exceeds? (the )?(maximum|available|model'?s) (number of tokens|context|input)|input token count|exceed_context|too many (input )?tokens|request_too_large|reduce the length/i
 
 function verdictOf({ status, kinds, message }: Fault): Verdict {
-  const told = (pattern: RegExp) => pattern.test(kinds)
+  const matches = (pattern: RegExp) => pattern.test(kinds)
   if (
     status === 401 ||
     status === 403 ||
-    (status === null && told(/authentication|permission|unauthenticated/))
+    (status === null && matches(/authentication|permission|unauthenticated/))
   )
     return { code: 'MODEL_AUTH', retryable: false, text: 'The provider refused the key.' }
-  if (told(/insufficient_quota|billing/) || status === 402)
+  if (matches(/insufficient_quota|billing/) || status === 402)
     return { code: 'MODEL_RATE_LIMITED', retryable: false, text: 'The quota at the provider is used up.' }
-  if (status === 429 || told(/rate_limit|resource_exhausted/))
+  if (status === 429 || matches(/rate_limit|resource_exhausted/))
     return { code: 'MODEL_RATE_LIMITED', retryable: true, text: 'The provider is limiting our requests.' }
   // Google returns 400 for a wrong key.
   if (/api key not valid|api_key_invalid/i.test(message))
     return { code: 'MODEL_AUTH', retryable: false, text: 'The provider refused the key.' }
-  const clientFault = status !== null ? status >= 400 && status < 500 : told(/invalid|not_found|bad_request/)
-  const overflow = status === 413 || told(/context_length|request_too_large|exceed_context/)
+  const clientFault =
+    status !== null ? status >= 400 && status < 500 : matches(/invalid|not_found|bad_request/)
+  const overflow = status === 413 || matches(/context_length|request_too_large|exceed_context/)
   if (overflow || (clientFault && overflowWords.test(message)))
     return {
       code: 'CONTEXT_OVERFLOW',

@@ -31,7 +31,7 @@ export function toToolOutput(result: ToolResultPart, target: Target): ToolOutput
   const { structuredContent } = result
   if (structuredContent !== undefined && texts.length === 0 && shown.length === 0)
     return { output: { type: 'json', value: structuredContent }, following: [] }
-  if (structuredContent !== undefined && !says(result.content, structuredContent))
+  if (structuredContent !== undefined && !containsJson(result.content, structuredContent))
     texts.push(JSON.stringify(structuredContent))
   if (target.kind === 'compatible' && shown.length > 0)
     texts.push('[the pictures follow in the next message]')
@@ -74,7 +74,7 @@ function soleJson(content: ContentBlock[]): Json | undefined {
   return content.length === 1 && only?.type === 'text' ? tryParseJson(only.text) : undefined
 }
 
-function says(content: ContentBlock[], value: Json): boolean {
+function containsJson(content: ContentBlock[], value: Json): boolean {
   const wanted = canonicalJson(value)
   return content.some((block) => {
     const parsed = block.type === 'text' ? tryParseJson(block.text) : undefined

@@ -26,9 +26,15 @@ export function claimGenerations(
     keep: ['started_at'],
     set: sql`status = 'RUNNING', started_at = coalesce(t.started_at, now()),
       last_seq = t.last_seq + case when due.status = 'QUEUED' then 1 else 0 end`,
-    after: insertEventRows(sql`select project_id, id as generation_id, last_seq as seq,
-      case when step_count = 0 and attempt = 0 then ${eventName(generationStarted)} else ${eventName(generationResumed)} end as type,
-      '{}'::jsonb as data from g where was = 'QUEUED'`),
+    after: insertEventRows(sql`
+      select project_id, id as generation_id, last_seq as seq,
+        case when step_count = 0 and attempt = 0
+          then ${eventName(generationStarted)}
+          else ${eventName(generationResumed)}
+        end as type,
+        '{}'::jsonb as data
+      from g
+      where was = 'QUEUED'`),
     select: sql`last_seq as "lastSeq", ${parentLinkOf}`,
   })
 }

@@ -12,14 +12,14 @@ import { commitTurn, type Turn } from './turn.ts'
 type Writer = Pick<Turn, 'services' | 'held' | 'lease'>
 
 /**
- * Writes the change exactly once, even if confirmations are lost. `stands` reads from the rows whether it was
- * written. Throws LeaseLostError when another worker holds the row, or may hold it, before that is known; `stands`
+ * Writes the change exactly once, even if confirmations are lost. `isWritten` reads from the rows whether it was
+ * written. Throws LeaseLostError when another worker holds the row, or may hold it, before that is known; `isWritten`
  * may still become true then.
  */
 export async function commitSurely(
   turn: Writer,
   change: Change,
-  stands: (db: Database) => Promise<boolean>,
+  isWritten: (db: Database) => Promise<boolean>,
 ): Promise<void> {
   for (;;) {
     const { epoch } = turn.held
@@ -30,7 +30,7 @@ export async function commitSurely(
       const fenced = error instanceof LeaseLostError && turn.held.epoch > epoch
       if (!fenced && !isStorageError(error)) throw error
     }
-    if (await readBack(turn.lease, epoch, () => stands(turn.services.leaseDb)))
+    if (await readBack(turn.lease, epoch, () => isWritten(turn.services.leaseDb)))
       return turn.services.pubsub.publish([newsOf(turn)])
   }
 }
