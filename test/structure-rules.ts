@@ -84,7 +84,7 @@ const packageHomes: readonly [name: RegExp, path: RegExp][] = [
 ]
 
 /** The only files with statements that write tool_calls. store/work sets wake_at and epoch of any work row. */
-const toolCallWriters = ['domain/tool-calls/sql.ts', 'domain/tool-calls/insert.ts']
+const toolCallWriters = ['domain/tool-calls/sql.ts']
 const toolCallWrites =
   /\b(?:update|insert\s+into|delete\s+from)\s+(?:"?tool_calls\b|\$\{toolCalls\})|\b(?:update|insert|delete|insertSelect)\(\s*toolCalls\b/i
 
