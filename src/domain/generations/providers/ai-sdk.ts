@@ -1,5 +1,5 @@
 /** The port over a model of the AI SDK's provider packages. One attempt, no retry, every failure a ModelError. */
-import type { LanguageModelV3CallOptions, SharedV3ProviderOptions } from '@ai-sdk/provider'
+import type { JSONSchema7, LanguageModelV3CallOptions, SharedV3ProviderOptions } from '@ai-sdk/provider'
 import { onAbort } from '../../../core/abort.ts'
 import { charactersOf, charactersOfTools } from '../model/message-size.ts'
 import type { ModelCapabilities, ModelEvent, ModelPort, ModelRequest, ProviderKind } from '../model/port.ts'
@@ -106,7 +106,7 @@ function callOptions(
     ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
     ...(settings.maxOutputTokens === undefined ? {} : { maxOutputTokens: settings.maxOutputTokens }),
     ...(outputSchema
-      ? { responseFormat: { type: 'json', schema: outputSchema as never, name: 'answer' } }
+      ? { responseFormat: { type: 'json', schema: outputSchema as JSONSchema7, name: 'answer' } }
       : {}),
     ...(tools.length > 0
       ? { tools, toolChoice: choice.type === 'tool' ? { type: 'tool', toolName: choice.name } : choice }

@@ -21,3 +21,8 @@ export interface Target {
   version: SdkModel['specificationVersion']
   capabilities: ModelCapabilities
 }
+
+/** A value that only version 4 of the specification has: the types of `@ai-sdk/provider` 3 do not know it. */
+export function asVersion4(value: object): never {
+  return value as never
+}

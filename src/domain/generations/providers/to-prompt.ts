@@ -16,8 +16,8 @@ import type {
 } from '../model/message.ts'
 import { isOwn, optionsOf, ownMeta } from './part-meta.ts'
 import { pairedSteps, type PairedMessage } from './paired-steps.ts'
-import type { Target } from './sdk-model.ts'
-import { isPicture, toToolOutput } from './tool-output.ts'
+import { asVersion4, type Target } from './sdk-model.ts'
+import { isPicture, toToolOutput, type Piece } from './tool-output.ts'
 
 type PromptMessage = LanguageModelV3Prompt[number]
 type AssistantContent = Extract<PromptMessage, { role: 'assistant' }>['content']
@@ -72,7 +72,7 @@ function filePart(
   target: Target,
 ): LanguageModelV3FilePart {
   const { mediaType, filename } = part
-  const data = target.version === 'v4' ? ({ type: 'data', data: part.data } as never) : part.data
+  const data = target.version === 'v4' ? asVersion4({ type: 'data', data: part.data }) : part.data
   return { type: 'file', mediaType, data, ...(filename === undefined ? {} : { filename }) }
 }
 
@@ -84,7 +84,7 @@ function stepMessages(message: AssistantMessage, target: Target, current: boolea
   if (content.length === 0) return []
   const step: PromptMessage[] = [{ role: 'assistant', content }]
   if (message.calls.size === 0) return step
-  const following: LanguageModelV3FilePart[] = []
+  const following: Piece[] = []
   const results = [...message.calls].map(([call, { wireId, result }]) => {
     const made = toToolOutput(result, target)
     following.push(...made.following)
@@ -93,7 +93,7 @@ function stepMessages(message: AssistantMessage, target: Target, current: boolea
   })
   step.push({ role: 'tool', content: results })
   if (following.length > 0)
-    step.push({ role: 'user', content: following.map((file) => filePart(file as never, target)) })
+    step.push({ role: 'user', content: following.map((file) => filePart(file, target)) })
   return step
 }
 
@@ -134,7 +134,7 @@ function opaquePart(part: OpaquePart): AssistantContent {
   if (!isJsonObject(part.value) || answerOnly.has(asText(part.value['type']))) return []
   const { providerMetadata, ...rest } = part.value as JsonObject
   const options = providerMetadata === undefined ? {} : { providerOptions: providerMetadata }
-  return [{ ...rest, ...options } as never]
+  return [asVersion4({ ...rest, ...options })]
 }
 
 /** Whether this provider accepts the reasoning part back; each refuses different ones. */

@@ -1,9 +1,9 @@
 /** Converts a tool's result for a provider: text, JSON, or text with pictures where the protocol allows them. */
-import type { LanguageModelV3FilePart, LanguageModelV3ToolResultOutput } from '@ai-sdk/provider'
+import type { LanguageModelV3ToolResultOutput } from '@ai-sdk/provider'
 import type { ContentBlock } from '../../../core/content.ts'
 import { canonicalJson, isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
 import type { ToolResultPart } from '../model/message.ts'
-import type { Target } from './sdk-model.ts'
+import { asVersion4, type Target } from './sdk-model.ts'
 
 /** Media types of pictures that every provider accepts; others are refused with 400. */
 const picture = /^image\/(png|jpeg|gif|webp)$/
@@ -11,10 +11,10 @@ const picture = /^image\/(png|jpeg|gif|webp)$/
 export interface ToolOutput {
   output: LanguageModelV3ToolResultOutput
   /** Pictures that follow in a user message, because this protocol would turn them into text inside tool results. */
-  following: LanguageModelV3FilePart[]
+  following: Piece[]
 }
 
-interface Piece {
+export interface Piece {
   mediaType: string
   data: string
 }
@@ -39,7 +39,7 @@ export function toToolOutput(result: ToolResultPart, target: Target): ToolOutput
   if (shown.length === 0 || target.kind === 'compatible')
     return {
       output: { type: 'text', value: text === '' ? '(no output)' : text },
-      following: shown.map((piece) => ({ type: 'file', ...piece })),
+      following: shown,
     }
   return { output: withPieces(text === '' ? '(see below)' : text, shown, target), following: [] }
 }
@@ -48,7 +48,11 @@ export function toToolOutput(result: ToolResultPart, target: Target): ToolOutput
 function withPieces(text: string, pieces: Piece[], target: Target): LanguageModelV3ToolResultOutput {
   const files = pieces.map((piece) => {
     if (target.version === 'v4')
-      return { type: 'file', mediaType: piece.mediaType, data: { type: 'data', data: piece.data } } as never
+      return asVersion4({
+        type: 'file',
+        mediaType: piece.mediaType,
+        data: { type: 'data', data: piece.data },
+      })
     return { type: isPicture(piece.mediaType) ? ('image-data' as const) : ('file-data' as const), ...piece }
   })
   return { type: 'content', value: [{ type: 'text', text }, ...files] }
