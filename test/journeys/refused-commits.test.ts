@@ -1,26 +1,15 @@
 /** A commit of a worker that has lost the row writes nothing at all. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { voidApprovals } from '../../src/domain/approvals/index.ts'
 import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { LeaseLostError } from '../../src/store/work/work.ts'
-import { gateStory, type GateStory } from '../support/gate-story.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
-import { makeCast, type Cast } from '../support/story.ts'
+import { useGateStory, type GateStory } from '../support/gate-story.ts'
+import type { Harness } from '../support/harness.ts'
 
 let h: Harness
-let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, gate } = opened))
 
 test('the approval of a call is not voided by a worker that no longer holds its generation', async () => {
   const tool = await gate.gated({ autoApprove: false })

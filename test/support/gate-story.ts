@@ -1,8 +1,9 @@
 /** Helpers for tests of the gate: gated tools, pending approvals, decisions, and deadlines. */
 import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
-import type { Harness } from './harness.ts'
-import { objectSchema, type Cast } from './story.ts'
+import { openHarness, type Harness } from './harness.ts'
+import { makeCast, objectSchema, type Cast } from './story.ts'
 
 type Shown = Record<string, any>
 
@@ -44,6 +45,21 @@ const payment = objectSchema(
   { amount: { type: 'number' }, to: { type: 'string' }, pin: { type: 'string', writeOnly: true } },
   ['amount'],
 )
+
+/** Opens a server with a cast and a story before the tests of this file, and closes them after the last. */
+export function useGateStory(opened: (all: { h: Harness; cast: Cast; gate: GateStory }) => void): void {
+  let h: Harness | undefined
+  let cast: Cast | undefined
+  beforeAll(async () => {
+    h = await openHarness()
+    cast = await makeCast(h)
+    opened({ h, cast, gate: gateStory(h, cast) })
+  })
+  afterAll(async () => {
+    await cast?.close()
+    await h?.stop()
+  })
+}
 
 /** Uses a harness and its cast. */
 export function gateStory(h: Harness, cast: Cast): GateStory {

@@ -1,22 +1,13 @@
 /** Several verdicts in one request: all or none, in their order, each fault with its index. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { expect, test } from 'vitest'
+import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import type { Harness } from '../../support/harness.ts'
+import type { Cast } from '../../support/story.ts'
 
 let h: Harness
 let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, cast, gate } = opened))
 
 /** A stopped direct call behind this gate. Returns the ids of its approval and call. */
 async function asked(policy: object): Promise<{ id: string; callId: string; name: string }> {

@@ -2,24 +2,15 @@
  * Client tools behind the gate: first the approval, then the client; and a gated stop tool, whose arguments are the
  * answer.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { expect, test } from 'vitest'
+import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import type { Harness } from '../../support/harness.ts'
+import type { Cast } from '../../support/story.ts'
 
 let h: Harness
 let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, cast, gate } = opened))
 
 const stopped = { autoApprove: false }
 const submit = (generationId: string, toolCallId: string, output: unknown = 'answered') =>

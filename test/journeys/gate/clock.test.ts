@@ -1,25 +1,16 @@
 /** The time while a generation or one of its descendants waits for a person does not count for its deadline. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import type { Harness } from '../../support/harness.ts'
 import { asking, chainUnder, makeAgent, makeChain } from '../../support/nested-story.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import type { Cast } from '../../support/story.ts'
 
 let h: Harness
 let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, cast, gate } = opened))
 
 const rows = <Row>(statement: ReturnType<typeof sql>) => query<Row>(h.app.services.db, statement)
 

@@ -1,22 +1,13 @@
 /** An argument that a tool marks as secret is hidden from then on, also in earlier approvals and calls. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../../support/story.ts'
+import { expect, test } from 'vitest'
+import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import type { Harness } from '../../support/harness.ts'
+import { objectSchema, type Cast } from '../../support/story.ts'
 
 let h: Harness
 let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, cast, gate } = opened))
 
 const secret = { type: 'string', writeOnly: true }
 const change = (tool: { id: string; name: string }, properties: object) =>

@@ -1,22 +1,13 @@
 /** Drift: an approval does not cover what was changed between the request and the run. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { callFields, gateStory, type GateStory } from '../../support/gate-story.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../../support/story.ts'
+import { describe, expect, test } from 'vitest'
+import { callFields, useGateStory, type GateStory } from '../../support/gate-story.ts'
+import type { Harness } from '../../support/harness.ts'
+import { objectSchema, type Cast } from '../../support/story.ts'
 
 let h: Harness
 let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, cast, gate } = opened))
 
 const stopped = { autoApprove: false }
 type Tool = { id: string; name: string }

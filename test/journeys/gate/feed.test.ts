@@ -2,24 +2,13 @@
  * What reviewers receive: every approval request with its arguments, on one stream that resumes by its cursor; and
  * the run's own log.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { expect, test } from 'vitest'
+import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import type { Harness } from '../../support/harness.ts'
 
 let h: Harness
-let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, gate } = opened))
 
 const kinds = [
   'APPROVAL_REQUESTED',

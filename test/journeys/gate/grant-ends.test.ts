@@ -1,24 +1,13 @@
 /** How grants end: by their uses, their time, a revocation or a new version of the tool. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import type { Harness } from '../../support/harness.ts'
 
 let h: Harness
-let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, gate } = opened))
 
 type Tool = { id: string; name: string }
 const plain = { scope: 'TOOL', holder: 'CALLER', expiresInSeconds: 3600, maxUses: 100 }

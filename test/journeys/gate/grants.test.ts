@@ -1,22 +1,13 @@
 /** Grants: a verdict that lets some later calls pass, always with an end and a maximum number of uses. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { describe, expect, test } from 'vitest'
+import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import type { Harness } from '../../support/harness.ts'
+import type { Cast } from '../../support/story.ts'
 
 let h: Harness
 let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, cast, gate } = opened))
 
 type Tool = { id: string; name: string }
 const plain = { scope: 'TOOL', holder: 'CALLER', expiresInSeconds: 3600, maxUses: 100 }

@@ -1,22 +1,13 @@
 /** What a gate may contain, which calls it stops, and that the stricter of tool and agent applies. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, objectSchema, type Cast } from '../../support/story.ts'
+import { describe, expect, test } from 'vitest'
+import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import type { Harness } from '../../support/harness.ts'
+import { objectSchema, type Cast } from '../../support/story.ts'
 
 let h: Harness
 let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, cast, gate } = opened))
 
 const policy = `gate { autoApprove mode when timeoutSeconds quorum excludeRequester approvers escalateAfterSeconds source }`
 const schema = objectSchema({ amount: { type: 'number' } })

@@ -1,22 +1,13 @@
 /** Gates evaluated without side effects, and the approvers' inbox: filters, pages and counts. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
-import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import { describe, expect, test } from 'vitest'
+import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import { adminKey, type Harness } from '../../support/harness.ts'
+import type { Cast } from '../../support/story.ts'
 
 let h: Harness
 let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, cast, gate } = opened))
 
 const over100 = { properties: { amount: { exclusiveMinimum: 100 } }, required: ['amount'] }
 

@@ -1,26 +1,17 @@
 /** How chains end: from the bottom up, completely, with all their open calls. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { runtimeName } from '../../../src/domain/tools/index.ts'
 import { query } from '../../../src/store/db/database.ts'
-import { gateStory, type GateStory } from '../../support/gate-story.ts'
-import { openHarness, type Harness } from '../../support/harness.ts'
+import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import type { Harness } from '../../support/harness.ts'
 import { asking, chainUnder, makeAgent, makeChain, untilAsked } from '../../support/nested-story.ts'
-import { makeCast, type Cast } from '../../support/story.ts'
+import type { Cast } from '../../support/story.ts'
 
 let h: Harness
 let cast: Cast
 let gate: GateStory
-
-beforeAll(async () => {
-  h = await openHarness()
-  cast = await makeCast(h)
-  gate = gateStory(h, cast)
-})
-afterAll(async () => {
-  await cast?.close()
-  await h?.stop()
-})
+useGateStory((opened) => ({ h, cast, gate } = opened))
 
 /** A chain of four whose last run waits for a client and at the gate. */
 async function waiting(top: object = {}) {
