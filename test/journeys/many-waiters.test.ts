@@ -7,6 +7,7 @@ import { gateStory, type GateStory } from '../support/gate-story.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { oneLine } from '../support/one-line.ts'
 
 let h: Harness
 let cast: Cast
@@ -34,7 +35,7 @@ function countReads(): () => number {
   const dialect = new PgDialect()
   let reads = 0
   db.execute = ((statement: SQL) => {
-    const said = dialect.sqlToQuery(statement).sql
+    const said = oneLine(dialect.sqlToQuery(statement).sql)
     const isRead = said.startsWith('select') || said.startsWith('with asked')
     if (isRead && said.includes('tool_calls')) reads++
     return execute(statement)

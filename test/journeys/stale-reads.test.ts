@@ -9,6 +9,7 @@ import { LeaseLostError } from '../../src/store/work/work.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/story.ts'
+import { oneLine } from '../support/one-line.ts'
 
 let h: Harness
 let upstream: Loopback
@@ -37,8 +38,9 @@ function holdNext(text: string, value: string, verb = 'select'): { read: Promise
   const released = new Promise<void>((resolve) => (release = resolve))
   const dialect = new PgDialect()
   db.execute = (async (statement: SQL) => {
-    const { sql: said, params } = dialect.sqlToQuery(statement)
-    const isIt = said.startsWith(verb) && said.includes(text) && params.includes(value)
+    const { sql: written, params } = dialect.sqlToQuery(statement)
+    const said = oneLine(written)
+    const isIt = said.startsWith(verb) && said.includes(oneLine(text)) && params.includes(value)
     if (isIt) db.execute = execute
     const rows = await execute(statement)
     if (isIt) {
@@ -60,8 +62,9 @@ function delayNext(text: string, value: string): { reached: Promise<void>; relea
   const released = new Promise<void>((resolve) => (release = resolve))
   const dialect = new PgDialect()
   db.execute = (async (statement: SQL) => {
-    const { sql: said, params } = dialect.sqlToQuery(statement)
-    if (said.startsWith('select') && said.includes(text) && params.includes(value)) {
+    const { sql: written, params } = dialect.sqlToQuery(statement)
+    const said = oneLine(written)
+    if (said.startsWith('select') && said.includes(oneLine(text)) && params.includes(value)) {
       db.execute = execute
       reach()
       await released

@@ -1,5 +1,6 @@
 /** A PostgreSQL connection that a test can cut, delay and freeze at a chosen statement: a TCP proxy on loopback. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { oneLine } from './one-line.ts'
 
 /**
  * What happens to a statement. `cutBefore`: the server never receives it. `cutAfter`: the server executes it, and its
@@ -133,7 +134,7 @@ class Wire {
   /** False when nothing more may pass for now. */
   #pass(message: Buffer): boolean {
     const text = this.#started ? this.#statementOf(message) : this.#start(message)
-    const fate = text === null ? 'pass' : this.#judge(text, this.#applicationName)
+    const fate = text === null ? 'pass' : this.#judge(oneLine(text), this.#applicationName)
     if (fate === 'cutBefore') {
       this.end()
       return false

@@ -8,6 +8,7 @@ import { PgDialect } from 'drizzle-orm/pg-core'
 import { createApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Database } from '../../src/store/db/database.ts'
+import { oneLine } from './one-line.ts'
 
 const ordered = (point: string) =>
   (JSON.parse(readFileSync(process.env['VICTIM_ORDERS']!, 'utf8')) as { point: string }).point === point
@@ -30,7 +31,7 @@ function arm(db: Database): void {
     const result = await begin(async (tx) => {
       const run = tx.execute.bind(tx)
       tx.execute = (async (statement: SQL) => {
-        const { sql: text } = dialect.sqlToQuery(statement)
+        const text = oneLine(dialect.sqlToQuery(statement).sql)
         const kind = kinds.find((one) => one.is(text))?.kind
         if (kind) dieAt(`before the statement of the ${kind}`)
         const answer = await run(statement)

@@ -9,6 +9,7 @@ import type { SQL } from 'drizzle-orm'
 import { createApp, type App } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Database } from '../../src/store/db/database.ts'
+import { oneLine } from './one-line.ts'
 
 const orders = () =>
   JSON.parse(readFileSync(process.env['VICTIM_ORDERS']!, 'utf8')) as { point: string; path: string }
@@ -44,7 +45,7 @@ function dieAfterVerdict(db: Database): void {
     const result = await begin(async (tx) => {
       const run = tx.execute.bind(tx)
       tx.execute = ((statement: SQL) => {
-        verdict ||= dialect.sqlToQuery(statement).sql.includes('update approvals as p set votes')
+        verdict ||= oneLine(dialect.sqlToQuery(statement).sql).includes('update approvals as p set votes')
         return run(statement)
       }) as typeof tx.execute
       return work(tx as unknown as Database)
