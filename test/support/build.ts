@@ -7,6 +7,8 @@ const root = resolve(import.meta.dirname, '../..')
 
 /** Servers that kill themselves at a point that the test names. */
 const victims = ['test/support/victim.ts', 'test/support/nested-victim.ts'] as const
+/** What they import beside src. */
+const shared = ['test/support/one-line.ts']
 
 export interface Built {
   /** The server as `npm start` runs it. */
@@ -29,7 +31,7 @@ export async function buildServer(): Promise<Built> {
   const made = (file: string) => join(folder, file.replace(/\.ts$/, '.js'))
   const files = (await readdir(join(root, 'src'), { recursive: true })).filter((file) => file.endsWith('.ts'))
   await Promise.all(
-    [...files.map((file) => `src/${file}`), ...victims].map(async (file) => {
+    [...files.map((file) => `src/${file}`), ...victims, ...shared].map(async (file) => {
       const source = await readFile(join(root, file), 'utf8')
       const { outputText } = ts.transpileModule(source, { compilerOptions: options, fileName: file })
       await mkdir(dirname(made(file)), { recursive: true })
