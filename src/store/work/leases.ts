@@ -92,7 +92,6 @@ function createEntries(leaseMs: number) {
     isSure,
     remove,
     unsure: (table: WorkTable) => of(table).filter((entry) => !isSure(entry)),
-    tables: () => [...new Set([...entries.values()].map((entry) => entry.table))],
     add: (entry: Entry) => void entries.set(keyOf(entry), entry),
     lose(entry: Entry) {
       remove(entry)
@@ -113,14 +112,17 @@ function createEntries(leaseMs: number) {
 
 type Entries = ReturnType<typeof createEntries>
 
-/** Renews the leases: at once with `beat`, and by a timer while there are any. */
-function createBeats({ db, leaseMs, onError }: HeartbeatOptions, entries: Entries) {
+/**
+ * Renews the leases on one table: at once with `beat`, and by a timer while there are any. A statement that hangs delays
+ * the leases of no other table.
+ */
+function createBeats({ db, leaseMs, onError }: HeartbeatOptions, entries: Entries, table: WorkTable) {
   let timer: NodeJS.Timeout | null = null
   let beating: Promise<boolean> | null = null
   let stopped = false
 
-  /** True when every row of the table was renewed or lost. */
-  const renewTable = async (table: WorkTable): Promise<boolean> => {
+  /** True when every row was renewed or lost. */
+  const renew = async (): Promise<boolean> => {
     const asked = entries.of(table).filter((entry) => entry.refencing === null)
     if (asked.length === 0) return true
     const since = momentNow()
@@ -136,21 +138,18 @@ function createBeats({ db, leaseMs, onError }: HeartbeatOptions, entries: Entrie
     }
     return locked.size === 0
   }
-  const renew = async (): Promise<boolean> => {
-    const quietly = (table: WorkTable) =>
-      renewTable(table).catch((error: unknown) => {
+  const beat = (): Promise<boolean> =>
+    (beating ??= renew()
+      .catch((error: unknown) => {
         onError(error)
         return false
       })
-    const done = await Promise.all(entries.tables().map(quietly))
-    return done.every(Boolean)
-  }
-  const beat = (): Promise<boolean> => (beating ??= renew().finally(() => (beating = null)))
+      .finally(() => (beating = null)))
   const schedule = (share = beatShare) => {
     if (timer || stopped) return
     timer = setTimeout(() => {
       timer = null
-      void beat().then((whole) => entries.tables().length > 0 && schedule(whole ? beatShare : hurryShare))
+      void beat().then((whole) => entries.of(table).length > 0 && schedule(whole ? beatShare : hurryShare))
     }, leaseMs * share)
   }
   const stop = () => {
@@ -159,6 +158,8 @@ function createBeats({ db, leaseMs, onError }: HeartbeatOptions, entries: Entrie
   }
   return { beat, schedule: () => schedule(), stop }
 }
+
+type Beats = ReturnType<typeof createBeats>
 
 /** Claims the row again under a higher epoch. Throws LeaseLostError when another worker has, or may have, the row. */
 async function reclaim({ db, leaseMs }: HeartbeatOptions, entries: Entries, entry: Entry): Promise<void> {
@@ -181,9 +182,15 @@ async function reclaim({ db, leaseMs }: HeartbeatOptions, entries: Entries, entr
 export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   const entries = createEntries(options.leaseMs)
   const { isSure } = entries
-  const { beat, schedule, stop } = createBeats(options, entries)
+  const beatsOf = (table: WorkTable) => createBeats(options, entries, table)
+  const beats: Record<WorkTable, Beats> = {
+    generations: beatsOf('generations'),
+    tool_calls: beatsOf('tool_calls'),
+    upstreams: beatsOf('upstreams'),
+  }
   const keep = (table: WorkTable, held: Held, since: Moment): Lease => {
     const lost = new AbortController()
+    const { beat, schedule } = beats[table]
     const entry: Entry = { table, held, since, lost, refencing: null, lostResponses: 0 }
     entries.add(entry)
     schedule()
@@ -210,12 +217,12 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     of: (table) => ({
       keep: (held, since) => keep(table, held, since),
       async beatIfUnsure() {
-        if (entries.unsure(table).length > 0) await beat()
+        if (entries.unsure(table).length > 0) await beats[table].beat()
       },
       unsure: () => entries.unsure(table).map((entry) => entry.held.id),
       idle: () => entries.idle(table),
       giveUp: async () => void (await release(options.db, table, entries.take(table))),
     }),
-    stop,
+    stop: () => Object.values(beats).forEach((one) => one.stop()),
   }
 }
