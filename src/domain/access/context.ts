@@ -9,6 +9,7 @@ import type { Blobs } from '../../store/blobs/disk.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { PubSub } from '../../store/events/pubsub.ts'
 import type { Heartbeat } from '../../store/work/leases.ts'
+import type { Slots } from '../../store/work/slots.ts'
 import type { Live } from '../../store/events/live.ts'
 import type { Egress } from '../egress/index.ts'
 import type { Policy } from './policy.ts'
@@ -21,6 +22,8 @@ export interface Services {
   leaseDb: Database
   /** Renews the leases of this process. */
   heartbeat: Heartbeat
+  /** Free slots of the workers of this process. */
+  slots: Slots
   pubsub: PubSub
   live: Live
   revocations: RevocationWatcher

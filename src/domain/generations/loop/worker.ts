@@ -11,12 +11,13 @@ export function startGenerationWorker(
   models: Models,
   { slots, sweepMs }: { slots: number; sweepMs: number },
 ): Pick<Worker, 'busy' | 'drain' | 'stop'> {
-  const { leaseDb, heartbeat, pubsub, limits, log } = services
+  const { leaseDb, heartbeat, slots: freeSlots, pubsub, limits, log } = services
   const worker = startWorker({
     db: leaseDb,
     pubsub,
     table: 'generations',
     leases: heartbeat.of('generations'),
+    freeSlots,
     slots,
     sweepMs,
     claim: (limit) => claimGenerations(leaseDb, limits.leaseMs, limit),
