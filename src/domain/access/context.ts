@@ -10,6 +10,7 @@ import type { Database } from '../../store/db/database.ts'
 import type { PubSub } from '../../store/events/pubsub.ts'
 import type { Heartbeat } from '../../store/work/leases.ts'
 import type { Live } from '../../store/events/live.ts'
+import type { Schedule } from '../../store/work/schedule.ts'
 import type { Egress } from '../egress/index.ts'
 import type { Policy } from './policy.ts'
 import type { RateLimiter } from './rate.ts'
@@ -22,6 +23,8 @@ export interface Services {
   /** Renews the leases of this process. */
   heartbeat: Heartbeat
   pubsub: PubSub
+  /** Reports when rows of the work tables are due. */
+  schedule: Schedule
   live: Live
   revocations: RevocationWatcher
   /** Rate limits of keys, projects, agents and tools. */

@@ -1,5 +1,5 @@
 /**
- * Runs the due rows of one table in this process: claims after hints and periodically, keeps the leases, stops cleanly.
+ * Runs the due rows of one table in this process: claims after hints and when rows are due, keeps the leases, stops cleanly.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { onAbort } from '../../core/abort.ts'
@@ -8,6 +8,7 @@ import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Database } from '../db/database.ts'
 import { allowanceOf } from './fairness.ts'
 import type { Lease, Leases } from './leases.ts'
+import type { Schedule } from './schedule.ts'
 import { release, LeaseLostError, type Claimed, type ClaimLimits, type WorkTable } from './work.ts'
 
 export interface WorkerOptions<Row extends Claimed> {
@@ -18,8 +19,8 @@ export interface WorkerOptions<Row extends Claimed> {
   slots: number
   /** The leases of this table, shared with other holders in this process. */
   leases: Leases
-  /** How often to poll without a hint, in milliseconds. */
-  sweepMs: number
+  /** Reports when rows of the table are due. */
+  schedule: Schedule
   /** Claims due rows. */
   claim(limits: ClaimLimits): Promise<Row[]>
   /**
@@ -138,19 +139,19 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
   }
 }
 
-/** Polls now, after hints and on a sweep, until the returned function is called. */
+/** Polls now, after hints and when rows are due, until the returned function is called. */
 function keepPolling(
-  { pubsub, table, sweepMs }: Pick<WorkerOptions<Claimed>, 'pubsub' | 'table' | 'sweepMs'>,
+  { pubsub, table, schedule }: Pick<WorkerOptions<Claimed>, 'pubsub' | 'table' | 'schedule'>,
   poll: () => void,
 ): () => void {
   const unsubscribe = pubsub.subscribe((hint) => {
     if ((hint.kind === 'work' && hint.table === table) || hint.kind === 'reconnected') poll()
   })
-  const timer = setInterval(poll, sweepMs)
+  const leave = schedule.onDue(table, poll)
   poll()
   return () => {
     unsubscribe()
-    clearInterval(timer)
+    leave()
   }
 }
 
