@@ -17,6 +17,7 @@ export {
   createAuthenticator,
   insertKey,
   principalById,
+  stillValid,
   unauthenticated,
   type ApiKey,
   type Authenticator,

@@ -1,5 +1,5 @@
 /** API keys: created, found by hash, revoked. The secret is returned once and never stored. */
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, sql, type SQL } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
@@ -242,13 +242,26 @@ export async function assertStillValid(
 ): Promise<void> {
   const rows = await query(
     tx,
-    isSubject(id)
-      ? sql`select 1 where ${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp()`
-      : sql`select 1 from api_keys where id = ${id} and revoked_at is null
-          and (expires_at is null or expires_at > clock_timestamp())
-          for share`,
+    isSubject(id) ? sql`select 1 where ${isUnexpired(expiresAt)}` : sql`${validKey(id)} for share`,
   )
   if (rows.length === 0) throw unauthenticated()
+}
+
+/**
+ * A condition for a statement: the caller's key was neither revoked nor has it, or the caller's token, expired. It is
+ * true of the statement's snapshot, and locks nothing.
+ */
+export function stillValid({ id, expiresAt }: Pick<Principal, 'id' | 'expiresAt'>): SQL {
+  return isSubject(id) ? isUnexpired(expiresAt) : sql`exists (${validKey(id)})`
+}
+
+function isUnexpired(expiresAt: Date | null): SQL {
+  return sql`${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp()`
+}
+
+function validKey(id: string): SQL {
+  return sql`select 1 from api_keys where id = ${id} and revoked_at is null
+    and (expires_at is null or expires_at > clock_timestamp())`
 }
 
 export function hasExpired(principal: Principal, now: number): boolean {
