@@ -29,6 +29,7 @@ import { connect, type Connection, type DatabaseAddress } from './store/db/conne
 import { query } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
 import { createHeartbeat } from './store/work/leases.ts'
+import { startSchedule } from './store/work/schedule.ts'
 import { createSlots } from './store/work/slots.ts'
 import { localPubSub, type PubSub } from './store/events/pubsub.ts'
 import { startLive } from './store/events/live.ts'
@@ -164,7 +165,7 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
   const log = parts.log ?? createLog(config.logLevel)
   const store = await openStore(config, parts, log, closers)
   const outgoing = await openOutgoing(config, parts, closers)
-  const { connection, pubsub, live } = store
+  const { connection, pubsub, schedule, live } = store
   const { db, leaseDb } = connection
   const heartbeat = createHeartbeat({
     db: leaseDb,
@@ -184,6 +185,7 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
     rates,
     revocations,
     live,
+    schedule,
     egress: outgoing.egress,
     connections: outgoing.connections,
     blobs: diskBlobs(resolve(config.blobDir)),
@@ -206,9 +208,11 @@ async function openStore(config: Config, parts: AppParts, log: Log, closers: Clo
   await migrate(connection)
   const pubsub = await openPubSub(config, connection)
   closers.push(() => pubsub.close())
-  const live = startLive(connection.db, pubsub, { log })
+  const schedule = startSchedule(connection.leaseDb, pubsub, connection)
+  closers.push(async () => schedule.close())
+  const live = startLive(connection.db, pubsub, { log, schedule })
   closers.push(async () => live.close())
-  return { connection, pubsub, live }
+  return { connection, pubsub, schedule, live }
 }
 
 /** Opens what sends requests to other servers, and the demo upstream that one of them may be. */

@@ -1,7 +1,7 @@
 /** Starts the servers: GraphQL, MCP, files, OAuth pages and metrics over one HTTP server. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
-import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
+import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
 import { graphqlRoute } from './api/graphql/http-route.ts'
 import type { SocketLimits } from './api/graphql/socket-limits.ts'
 import { openSockets, type Sockets } from './api/graphql/sockets.ts'
@@ -24,6 +24,7 @@ import type { Config } from './config.ts'
 import { hostFault } from './core/host-names.ts'
 import { sha256Hex } from './core/signing.ts'
 import type { Services } from './domain/access/index.ts'
+import type { Egress } from './domain/egress/index.ts'
 import type { Models } from './domain/generations/index.ts'
 import type { Workers } from './workers.ts'
 import { query } from './store/db/database.ts'
@@ -81,7 +82,7 @@ export async function openServers(
         timings: parts.mcp,
       })
     : null
-  const metrics = metricsRoute(metricsOf(services.live, sockets, workers), config.metricsToken)
+  const metrics = metricsRoute(metricsOf(services, sockets, workers), config.metricsToken)
   const { metricsListen, maxConnections } = config
   const apart = metricsListen ? await listenForMetrics(metrics, metricsListen.host, metricsListen.port) : null
   if (apart) closers.push(() => apart.close(0))
@@ -163,7 +164,31 @@ function addLag(registry: Registry, live: Live): void {
   )
 }
 
-function metricsOf(live: Live, sockets: Sockets | null, workers: Workers | null): Registry {
+/** Counters of the connections that are kept to http tools. */
+function addConnections(registry: Registry, { kept }: Egress): void {
+  const counter = (name: string, help: string, read: () => number) =>
+    new Counter({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset()
+        this.inc(read())
+      },
+    })
+  counter(
+    'gatehouse_tool_connections_reused_total',
+    'Requests of http tools that went over a kept connection.',
+    () => kept.reused,
+  )
+  counter(
+    'gatehouse_tool_connections_lost_total',
+    'Of these, requests whose connection was lost before a byte of the response.',
+    () => kept.lost,
+  )
+}
+
+function metricsOf({ live, egress }: Services, sockets: Sockets | null, workers: Workers | null): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const gauge = (name: string, help: string, read: () => number) =>
@@ -182,6 +207,7 @@ function metricsOf(live: Live, sockets: Sockets | null, workers: Workers | null)
   )
   gauge('gatehouse_streams', 'Streams of events with a subscriber in this process.', () => live.topicCount())
   addLag(registry, live)
+  addConnections(registry, egress)
   gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)
   return registry
 }

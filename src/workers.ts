@@ -21,14 +21,12 @@ export interface Workers {
   stop(graceMs: number): Promise<void>
 }
 
-/** How often each worker polls for due rows without a hint, in milliseconds. */
-const sweepMs = 500
 const housekeepingMs = 10 * 60 * 1000
 
 export function startWorkers(services: Services, models: Models, options: WorkersOptions): Workers {
-  const generations = startGenerationWorker(services, models, { slots: options.slots, sweepMs })
-  const calls = startCallWorker(services, { slots: options.callSlots, sweepMs })
-  const upstreams = startUpstreams(services, { sweepMs })
+  const generations = startGenerationWorker(services, models, { slots: options.slots })
+  const calls = startCallWorker(services, { slots: options.callSlots })
+  const upstreams = startUpstreams(services)
   const deadlines = startDeadlines(services)
   const housekeeping = setInterval(
     () => void forgetExpiredKeys(services.db).catch(() => {}),

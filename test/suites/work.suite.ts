@@ -14,6 +14,7 @@ import {
   type Claimed,
   type Held,
 } from '../../src/store/work/work.ts'
+import { startSchedule, type Schedule } from '../../src/store/work/schedule.ts'
 import { interrupted, startWorker, type WorkerOptions } from '../../src/store/work/worker.ts'
 import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { makeGenerations, someEvents } from '../support/log-writer.ts'
@@ -228,13 +229,18 @@ export function workSuite(name: string, open: () => Promise<Connection & { drop?
     describe('a worker', () => {
       const leasesOf = (ms: number) =>
         createHeartbeat({ db: db(), leaseMs: ms, onError: () => {} }).of('generations')
+      let schedule: Schedule
+      beforeAll(() => {
+        schedule = startSchedule(db(), localPubSub(), { everyMs: 20 })
+      })
+      afterAll(() => schedule?.close())
       const options = (more: Partial<WorkerOptions<Claimed>>): WorkerOptions<Claimed> => ({
         db: db(),
         pubsub: localPubSub(),
         table: 'generations',
         slots: 4,
         leases: leasesOf(leaseMs),
-        sweepMs: 20,
+        schedule,
         claim: (limits) => claim(db(), 'generations', leaseMs, limits),
         run: async () => {},
         onError: () => {},

@@ -10,7 +10,14 @@ export default async function setup({ provide }: { provide(key: 'dump', value: s
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-test-'))
   const client = await PGlite.create()
   const db = drizzle(client) as never
-  await migrate({ db, leaseDb: db, kind: 'pglite', openSession: null, close: async () => {} })
+  await migrate({
+    db,
+    leaseDb: db,
+    kind: 'pglite',
+    openSession: null,
+    statementCount: null,
+    close: async () => {},
+  })
   const dump = await client.dumpDataDir('none')
   await client.close()
   const path = join(folder, 'migrated.tar')

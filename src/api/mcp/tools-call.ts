@@ -96,8 +96,8 @@ async function callServerTool(
   { toolArguments, idempotencyKey, attachments }: ToolArguments,
 ): Promise<ToolsCallResult> {
   const { request, context, send } = call
-  const { agentId, runtime, ctx } = request
-  const started = await callAgentTool(ctx, {
+  const { agentId, runtime, ctx, surface } = request
+  const started = await callAgentTool(ctx, surface, {
     agentId,
     toolId,
     action,
@@ -112,6 +112,7 @@ async function callServerTool(
     runtime.surfaces.invalidate(agentId)
     throw unknownTool(request, name)
   })
+  if (started.staleSurface) runtime.surfaces.invalidate(agentId)
   const { id, result, awaited } = started.call
   // A repeat of a call that is done.
   if (result !== null && !awaited) return resultOf(request, id, result)

@@ -11,6 +11,7 @@ import type { PubSub } from '../../store/events/pubsub.ts'
 import type { Heartbeat } from '../../store/work/leases.ts'
 import type { Slots } from '../../store/work/slots.ts'
 import type { Live } from '../../store/events/live.ts'
+import type { Schedule } from '../../store/work/schedule.ts'
 import type { Egress } from '../egress/index.ts'
 import type { Policy } from './policy.ts'
 import type { RateLimiter } from './rate.ts'
@@ -25,6 +26,8 @@ export interface Services {
   /** Free slots of the workers of this process. */
   slots: Slots
   pubsub: PubSub
+  /** Reports when rows of the work tables are due. */
+  schedule: Schedule
   live: Live
   revocations: RevocationWatcher
   /** Rate limits of keys, projects, agents and tools. */

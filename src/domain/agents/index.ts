@@ -16,6 +16,7 @@ export {
   deleteAgent,
   findAgent,
   getAgents,
+  isAgentVersion,
   listAgents,
   loadAgents,
   regateAgent,

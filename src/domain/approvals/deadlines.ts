@@ -1,7 +1,7 @@
 /**
  * Deadlines: an approval that is not decided in time expires, and one that waits too long is escalated. One statement
- * settles a batch, so that thousands due at the same moment are late by milliseconds only. Every process polls; row
- * locks decide which process settles an approval.
+ * settles a batch, so that thousands due at the same moment are late by milliseconds only. Every process knows the next
+ * deadline; row locks decide which process settles an approval.
  */
 import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
@@ -23,11 +23,6 @@ import { expiredResult } from './outcome.ts'
  * follow at once.
  */
 const batch = 2000
-/**
- * Time between two polls of a process, in milliseconds. A deadline is late by at most this, plus the duration of the
- * statement.
- */
-const everyMs = 200
 
 interface SettledOwner {
   projectId: string
@@ -63,29 +58,31 @@ function hintsOf({ projectId, generationId, seq, status }: SettledOwner): Hint[]
 }
 
 /**
- * Polls until stopped and settles what is due, including deadlines that passed while no process was running. `stop`
- * waits for the current poll.
+ * Settles what is due until stopped, including deadlines that passed while no process was running. `stop` waits for
+ * the statement in flight.
  */
-export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'log'>): { stop(): Promise<void> } {
+export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'schedule' | 'log'>): {
+  stop(): Promise<void>
+} {
   let stopped = false
-  let polling: Promise<void> | null = null
-  const tick = () => {
-    polling ??= settleDue(services, () => stopped)
+  let settling: Promise<void> | null = null
+  const settle = () => {
+    settling ??= settleDue(services, () => stopped)
       .catch((error: unknown) =>
         services.log.error(
           { err: error },
           'settling the deadlines of approvals failed; the next poll tries again',
         ),
       )
-      .finally(() => (polling = null))
+      .finally(() => (settling = null))
   }
-  const timer = setInterval(tick, everyMs)
-  tick()
+  const leave = services.schedule.onDue('approvals', settle)
+  settle()
   return {
     async stop() {
       stopped = true
-      clearInterval(timer)
-      await polling
+      leave()
+      await settling
     },
   }
 }

@@ -1,12 +1,29 @@
 /** Calls one of an agent's tools for an MCP client: the operation of callTool, through the agent's own gate. */
+import { sql, type SQL } from 'drizzle-orm'
 import { check, text } from '../../core/check.ts'
 import { invalid, notFound } from '../../core/errors.ts'
-import { assertMay, type Ctx } from '../access/index.ts'
+import { allows, assertMay, assertStillValid, holds, stillValid, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
-import { findAgent } from '../agents/index.ts'
-import { attachTo, createCall, noteBack, runCreated, type CallRequest } from '../calls/index.ts'
+import { findAgent, isAgentVersion, type Agent } from '../agents/index.ts'
+import {
+  attachTo,
+  createCall,
+  noteBack,
+  runCreated,
+  StaleRequestError,
+  type CallRequest,
+} from '../calls/index.ts'
 import { findDirectCall, type ToolCall } from '../tool-calls/index.ts'
-import { findCallable, findTool, prepareCall, type CallerChannel } from '../tools/index.ts'
+import {
+  findCallable,
+  findTool,
+  isToolVersion,
+  prepareCall,
+  type Callable,
+  type CallerChannel,
+} from '../tools/index.ts'
+import { isCatalog } from '../upstream/index.ts'
+import type { BridgeSurface } from './surface.ts'
 import { withWireNames } from './wire-names.ts'
 
 export interface AgentToolCall {
@@ -30,6 +47,8 @@ export interface CommittedCall {
   call: ToolCall
   /** Resolves when the call is settled or awaits input; null when nothing runs here. */
   running: Promise<ToolCall> | null
+  /** True when the surface that the call was checked against was not the present one. */
+  staleSurface?: boolean
 }
 
 const keyShape = text(200, 1).nullable()
@@ -39,17 +58,78 @@ const keyShape = text(200, 1).nullable()
  * apply. A repeat with the same idempotency key joins the first call; so does the same request while the first awaits
  * approval. Action `tools:Call` on the tool. NOT_FOUND when the agent does not serve the tool, INVALID for its
  * arguments.
+ *
+ * The request is checked against the surface, which may be a few seconds old, and the statement that commits the call
+ * proves that key, agent, tool and catalog are still the same. When they are not, or when a check fails, the rows are
+ * read and everything is checked again.
  */
-export async function callAgentTool(ctx: Ctx, input: AgentToolCall): Promise<CommittedCall> {
+export async function callAgentTool(
+  ctx: Ctx,
+  surface: BridgeSurface,
+  input: AgentToolCall,
+): Promise<CommittedCall> {
   const key = check(keyShape, input.idempotencyKey, ['arguments', 'idempotency_key'])
+  const known = knownTarget(ctx, surface, input)
+  const prepared = known && prepareCall(known.callable, input.arguments)
+  let staleSurface = false
+  if (known && prepared?.ok) {
+    const unchanged = stillTrue(ctx, surface, known.callable)
+    try {
+      return await commitTo(ctx, input, key, { ...known, prepared, unchanged })
+    } catch (error) {
+      if (!(error instanceof StaleRequestError)) throw error
+      staleSurface = true
+      await assertStillValid(ctx.db, ctx.principal)
+    }
+  }
+  const target = await loadTarget(ctx, input)
+  const now = prepareCall(target.callable, input.arguments)
+  if (!now.ok) throw invalid(now.issues)
+  return { ...(await commitTo(ctx, input, key, { ...target, prepared: now })), staleSurface }
+}
+
+interface Target {
+  agent: Agent
+  callable: Callable
+}
+
+/** What the surface knows about the tool; null when the caller's rights or the surface do not cover it. */
+function knownTarget(
+  { principal }: Ctx,
+  { agent, callables }: BridgeSurface,
+  input: AgentToolCall,
+): Target | null {
+  const callable = callables.get(input.name)
+  if (!callable || callable.id !== input.toolId || callable.action !== input.action) return null
+  if (agent.id !== input.agentId || callable.projectId !== agent.projectId) return null
+  const may =
+    holds(principal, { agentId: agent.id }) && allows(principal.policy, 'tools:Call', `tool/${callable.id}`)
+  return may ? { agent, callable } : null
+}
+
+/** A condition: nothing has changed since the surface was read and the caller authenticated. */
+function stillTrue({ principal }: Ctx, { agent, catalogHashes }: BridgeSurface, tool: Callable): SQL {
+  const catalog = tool.mcp ? sql` and ${isCatalog(tool.id, catalogHashes.get(tool.id) ?? null)}` : sql``
+  return sql`${stillValid(principal)} and ${isAgentVersion(agent)} and ${isToolVersion(tool)}${catalog}`
+}
+
+/** Agent and tool as they are now. Throws NOT_FOUND and FORBIDDEN. */
+async function loadTarget(ctx: Ctx, input: AgentToolCall): Promise<Target> {
   const [agent, tool] = await Promise.all([findAgent(ctx, input.agentId), findTool(ctx, input.toolId)])
   if (tool.projectId !== agent.projectId || tool.kind === 'client' || !agent.toolIds.includes(tool.id))
     throw notFound('tool', input.name)
   await assertMay(ctx, 'tools:Call', tool.projectId, `tool/${tool.id}`, { agentId: agent.id })
   const callable = await findCallable(ctx, tool, input.action)
   if (!callable) throw notFound('tool', input.name)
-  const prepared = prepareCall(callable, input.arguments)
-  if (!prepared.ok) throw invalid(prepared.issues)
+  return { agent, callable }
+}
+
+async function commitTo(
+  ctx: Ctx,
+  input: AgentToolCall,
+  key: string | null,
+  { agent, callable, prepared, unchanged }: Target & Pick<CallRequest, 'prepared' | 'unchanged'>,
+): Promise<CommittedCall> {
   const attachments = await attachTo(ctx, callable, input.attachments, ['arguments', 'attachments']).catch(
     (error: unknown) => {
       throw withWireNames(error)
@@ -67,6 +147,7 @@ export async function callAgentTool(ctx: Ctx, input: AgentToolCall): Promise<Com
     idempotency: key === null ? null : { operation: `mcp:${agent.id}`, key, request },
     caller: input.caller,
     via: { agentId: agent.id, agentGate: agent.gate ?? null, threadId: input.threadId },
+    unchanged,
   })
 }
 

@@ -46,6 +46,10 @@ export interface BridgeSurface {
   entries: BridgeEntry[]
   byName: ReadonlyMap<string, BridgeEntry>
   features: UpstreamFeatures
+  /** The callables behind the entries of tools, by name. */
+  callables: ReadonlyMap<string, Callable>
+  /** The hashes of the catalogs that the surface was made from, by tool; null: the upstream was never read. */
+  catalogHashes: ReadonlyMap<string, string | null>
   /** Changes when a name, schema, description or gate of an entry changes. */
   hash: string
 }
@@ -58,20 +62,22 @@ export function bridgeSurface(
   agent: Agent,
   callables: readonly Callable[],
   features: UpstreamFeatures = noFeatures,
+  catalogHashes: ReadonlyMap<string, string | null> = new Map(),
 ): BridgeSurface {
   const active = agent.activeToolIds
-  const served = new Map<string, BridgeEntry>()
+  const served = new Map<string, Callable>()
   for (const callable of callables)
     if (callable.kind !== 'client' && (active === null || active.includes(callable.id)))
-      if (!served.has(callable.runtimeName)) served.set(callable.runtimeName, toolEntry(callable, agent))
-  const entries = [...served.values()]
+      if (!served.has(callable.runtimeName)) served.set(callable.runtimeName, callable)
+  const entries: BridgeEntry[] = [...served.values()].map((callable) => toolEntry(callable, agent))
   const names = new Set(entries.map((entry) => entry.name))
   entries.push(agentEntry(agent, names))
   const gated =
     entries.some((entry) => entry.gate !== 'NEVER') || callables.some((one) => isGated(one, agent))
   if (gated && !names.has(reservedNames.wait)) entries.push(waitEntry)
   const hash = hashJson(entries)
-  return { agent, entries, byName: new Map(entries.map((entry) => [entry.name, entry])), features, hash }
+  const byName = new Map(entries.map((entry) => [entry.name, entry]))
+  return { agent, entries, byName, features, callables: served, catalogHashes, hash }
 }
 
 const noFeatures = featuresOf([], new Map())

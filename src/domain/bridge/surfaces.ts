@@ -3,8 +3,7 @@ import { AppError, notFound } from '../../core/errors.ts'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
 import { allows, assertMay, type Ctx, type Services, type Policy } from '../access/index.ts'
 import { loadAgents, type Agent } from '../agents/index.ts'
-import { loadUpstreams } from '../upstream/index.ts'
-import { loadCallables, loadTools } from '../tools/index.ts'
+import { loadCallables, loadToolCatalogs, loadTools } from '../tools/index.ts'
 import { featuresOf } from './features.ts'
 import { visibleFeatures } from './relay.ts'
 import { bridgeSurface, type BridgeEntry, type BridgeSurface } from './surface.ts'
@@ -79,13 +78,10 @@ async function loadSurface(services: Services, agentId: string): Promise<BridgeS
   const inOrder = agent.toolIds.flatMap((id) => tools.get(id) ?? [])
   const active = agent.activeToolIds
   const relayed = inOrder.filter(({ id, mcp }) => mcp && (active === null || active.includes(id)))
-  const relayedIds = relayed.map((tool) => tool.id)
-  const [callables, upstreams] = await Promise.all([
-    loadCallables(services, inOrder),
-    relayedIds.length > 0 ? loadUpstreams(services.db, relayedIds) : null,
-  ])
-  const catalogs = new Map([...(upstreams ?? [])].map(([id, { catalog }]) => [id, catalog]))
-  return bridgeSurface(agent, callables, featuresOf(relayed, catalogs))
+  const catalogs = await loadToolCatalogs(services.db, inOrder)
+  const callables = await loadCallables(services, inOrder, catalogs)
+  const hashes = new Map([...catalogs].map(([id, { hash }]) => [id, hash || null]))
+  return bridgeSurface(agent, callables, featuresOf(relayed, catalogs), hashes)
 }
 
 /** Throws unless the agent exists for the caller, is open to MCP clients, and the key is not bound to another agent. */

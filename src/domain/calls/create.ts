@@ -22,7 +22,7 @@ import { maskedPaths } from '../tools/index.ts'
 import { callStarted, insertCall, loadCall, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { publishNews } from './news.ts'
 import { passGate, type GatedRow } from './pass-gate.ts'
-import { requestHash, requirementOf, type CallRequest } from './request.ts'
+import { requestHash, requirementOf, StaleRequestError, type CallRequest } from './request.ts'
 
 export interface CreatedCall {
   call: ToolCall
@@ -35,7 +35,8 @@ export interface CreatedCall {
 /**
  * Commits the call as EXECUTING, to be sent by this process, or as AWAITING_APPROVAL with its approval. A repeat with
  * the same idempotency key returns the first call. So does, over the bridge and without a key, the same request of
- * the same caller while the first call waits for an approval or its outcome was not fetched.
+ * the same caller while the first call waits for an approval or its outcome was not fetched. Throws StaleRequestError when
+ * `unchanged` of the request does not hold.
  */
 export async function createCall(ctx: Ctx, request: CallRequest): Promise<CreatedCall> {
   const id = newId('toolCall')
@@ -44,7 +45,10 @@ export async function createCall(ctx: Ctx, request: CallRequest): Promise<Create
   const create = isPlain ? () => createPlain(ctx, request, id) : () => createAtGate(ctx, request, id)
   const { projectId, id: toolId } = request.tool
   await assertUse(ctx, 'TOOL', projectId, toolId)
-  const created = await createSurely(ctx, id, create)
+  const created = await createSurely(ctx, id, create).catch(async (error: unknown) => {
+    if (error instanceof StaleRequestError) await ctx.rates.giveBackUse(projectId, 'TOOL', toolId)
+    throw error
+  })
   if (!created.joined) publishNews(ctx, projectId)
   const isSent = !created.joined && created.call.status === 'EXECUTING'
   // A repeat uses the tool no second time, and a call that waits for an approval counts when it runs.
@@ -103,13 +107,14 @@ async function insert(
 ): Promise<Created> {
   const values = { ...rowOf(ctx, request), ...more }
   const [row] = await writtenRows(db, toolCalls, [
-    sql`g as (${insertCall(id, values, isSent ? ctx.limits.leaseMs : null)})`,
+    sql`g as (${insertCall(id, values, isSent ? ctx.limits.leaseMs : null, request.unchanged)})`,
     sql`e as (${insertProjectEvents(request.tool.projectId, [event], sql`g`)})`,
     ...(request.prepared.dropped.length > 0
       ? [sql`a as (${insertEntries([entryOf(ctx, droppedOf(request, id))])})`]
       : []),
   ])
-  return { call: toolCallOf(row!), joined: false }
+  if (!row) throw new StaleRequestError()
+  return { call: toolCallOf(row), joined: false }
 }
 
 /** The audit entry for preset keys that the caller sent and that were dropped. */

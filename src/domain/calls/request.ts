@@ -1,4 +1,5 @@
 /** A validated and permitted call without a row yet: the input of its gates, and the identity of a repeat. */
+import type { SQL } from 'drizzle-orm'
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Attachment } from '../files/index.ts'
 import {
@@ -29,8 +30,21 @@ export interface CallRequest {
   idempotency: { operation: string; key: string; request: unknown } | null
   /** Null for a direct call. */
   via: Via | null
+  /**
+   * What the request was checked against, as a condition of the statement that begins the call. When it does not hold,
+   * nothing is written, and `createCall` throws StaleRequestError. Absent: the rows were read for this request.
+   */
+  unchanged?: SQL | undefined
   /** Receives progress and can be asked for input while the call runs. */
   caller?: CallerChannel | null | undefined
+}
+
+/** The key, tool, agent or catalog that the request was checked against has changed: check it again with fresh rows. */
+export class StaleRequestError extends Error {
+  constructor() {
+    super('The request was checked against rows that have changed.')
+    this.name = 'StaleRequestError'
+  }
 }
 
 /** Hash by which two requests of the same caller over the bridge count as the same one. */

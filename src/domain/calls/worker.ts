@@ -4,19 +4,19 @@ import { startWorker, type Worker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
 import { workOnCall } from './work.ts'
 
-/** `slots`: how many calls run at once. `sweepMs`: time between polls without a hint, in milliseconds. */
+/** `slots`: how many calls run at once. */
 export function startCallWorker(
   services: Services,
-  { slots, sweepMs }: { slots: number; sweepMs: number },
+  { slots }: { slots: number },
 ): Pick<Worker, 'drain' | 'stop'> {
-  const { leaseDb, heartbeat, pubsub, limits, log } = services
+  const { leaseDb, heartbeat, pubsub, schedule, limits, log } = services
   return startWorker({
     db: leaseDb,
     pubsub,
     table: 'tool_calls',
     leases: heartbeat.of('tool_calls'),
     slots,
-    sweepMs,
+    schedule,
     claim: (limit) => claim(leaseDb, 'tool_calls', limits.leaseMs, limit),
     run: (held, control) => workOnCall(services, held, control),
     onError: (error, id) =>

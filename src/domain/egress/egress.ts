@@ -4,10 +4,12 @@ import { readUpTo } from './body.ts'
 import { createConnector, lookupBySystem, type Lookup } from './connector.ts'
 import { startDeadline } from './deadline.ts'
 import { EgressError, toEgressError } from './egress-error.ts'
-import type { SendGuard, Trace } from './exchange.ts'
+import { createConnections, type ConnectionCounts, type Connections } from './connections.ts'
+import { exchange, type Send, type SendGuard, type Trace } from './exchange.ts'
 import { createFetch, type GuardedFetch } from './fetch.ts'
 import { createFollow, type Follow } from './follow.ts'
 import { ownHeaders, webHeaders } from './headers.ts'
+import { keptSend } from './kept.ts'
 import { createGuard, type EgressPolicy } from './policy.ts'
 
 interface EgressRequest extends SendGuard {
@@ -22,6 +24,8 @@ interface EgressRequest extends SendGuard {
   /** Zero returns a redirect as the response. @default 5 */
   maxRedirects?: number
   signal?: AbortSignal | null
+  /** Whether sending the request twice has the effect of sending it once. @default true for GET and HEAD */
+  isRepeatable?: boolean
   /** Headers, beside authorization, cookie and x-api-key, that are not sent when a redirect leads to another origin. */
   sensitiveHeaders?: readonly string[]
 }
@@ -45,10 +49,14 @@ export interface Egress {
    */
   checkUrl(url: string | URL): string | null
   /**
-   * Sends one request within its limits; never throws. A request other than GET and HEAD gets a connection of its own:
-   * on a reused connection that the server closes at the same moment, it would be unknown whether the request arrived.
+   * Sends one request within its limits; never throws. Connections are kept between requests. One that may be repeated
+   * reuses any of them, and is sent once more over a new one when a kept connection is lost before a byte of the
+   * response. Any other reuses only a connection that was unused for less than a second, and is never sent twice: when
+   * that connection is lost the error has `sent`, because nobody can know whether the request arrived.
    */
   request(input: EgressRequest): Promise<EgressOutcome>
+  /** Counts of the connections that `request` keeps, since the start. */
+  kept: Readonly<ConnectionCounts>
   /** Closes every connection, also of requests in flight. */
   close(): Promise<void>
 }
@@ -65,29 +73,35 @@ export function createEgress(policy: EgressPolicy, options: EgressOptions = {}):
   const guard = createGuard(policy)
   const connect = createConnector(guard, options.lookup ?? lookupBySystem)
   const shared = new Agent({ connect })
-  const single = new Agent({ connect })
-  const follow = createFollow(guard, { shared, single })
+  const kept = createConnections(connect)
+  const send: Send = (hop, how) => exchange(shared, hop, how)
+  const follow = createFollow(guard)
   return {
-    fetch: createFetch(guard, follow, options.maxFetchBytes ?? 256 * 1024 * 1024),
+    fetch: createFetch(guard, follow, send, options.maxFetchBytes ?? 256 * 1024 * 1024),
     checkUrl: (url) => refusalOf(() => guard.accept(url)),
-    request: (input) => boundedRequest(follow, input),
-    close: async () => void (await Promise.all([shared.destroy(), single.destroy()])),
+    request: (input) => boundedRequest(follow, kept, input),
+    kept: kept.counts,
+    close: async () => void (await Promise.all([shared.destroy(), kept.close()])),
   }
 }
 
-async function boundedRequest(follow: Follow, input: EgressRequest): Promise<EgressOutcome> {
+async function boundedRequest(
+  follow: Follow,
+  kept: Connections,
+  input: EgressRequest,
+): Promise<EgressOutcome> {
   const { method, url, timeoutMs, maxBytes, maxRedirects = 5, sensitiveHeaders = [] } = input
   const trace: Trace = { sent: false, mayStart: input.mayStart }
   const deadline = startDeadline(timeoutMs, input.signal ?? null)
   try {
     const first = { url, method, headers: ownHeaders(input.headers ?? {}), body: bytesOf(input.body) }
-    const single = method !== 'GET' && method !== 'HEAD'
+    const isRepeatable = input.isRepeatable ?? (method === 'GET' || method === 'HEAD')
     const { reply } = await follow(first, {
       maxRedirects,
       sensitiveHeaders,
       signal: deadline.signal,
       trace,
-      single,
+      send: keptSend(kept, isRepeatable),
     })
     const { bytes, truncated } = await readUpTo(reply.body, maxBytes)
     return { ok: true, status: reply.status, headers: webHeaders(reply.headers), bytes, truncated }

@@ -23,11 +23,17 @@ export interface Reply {
   body: Readable
 }
 
-export interface ExchangeOptions {
+interface SendOptions {
   signal: AbortSignal | null
   trace: Trace
-  /** Close the connection after the response. */
-  single: boolean
+}
+
+/** Sends one request, without redirects. See `exchange`. */
+export type Send = (hop: Hop, options: SendOptions) => Promise<Reply>
+
+interface ExchangeOptions extends SendOptions {
+  /** Called once at the end: true when the response was received completely. */
+  onEnd?: (isComplete: boolean) => void
 }
 
 /**
@@ -37,7 +43,7 @@ export interface ExchangeOptions {
 export function exchange(dispatcher: Dispatcher, hop: Hop, options: ExchangeOptions): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const handler = new ReplyHandler(options, resolve, reject)
-    if (options.signal?.aborted) return
+    if (options.signal?.aborted) return handler.end(false)
     dispatcher.dispatch(
       {
         origin: hop.url.origin,
@@ -45,7 +51,6 @@ export function exchange(dispatcher: Dispatcher, hop: Hop, options: ExchangeOpti
         method: hop.method,
         headers: hop.headers,
         body: hop.body,
-        reset: options.single,
       },
       handler,
     )
@@ -60,6 +65,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null
   #body: Readable | null = null
   #failure: { reason: unknown } | null = null
+  #ended = false
   #removeListener = () => {}
 
   constructor(options: ExchangeOptions, resolve: (reply: Reply) => void, reject: (error: unknown) => void) {
@@ -90,8 +96,8 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
     this.#body = new Readable({
       read: () => controller.resume(),
       destroy: (error, done) => {
-        this.#settle()
         controller.abort(error ?? new Error('the rest of the body was not read'))
+        this.end(false)
         done(error)
       },
     })
@@ -103,7 +109,7 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#settle()
+    this.end(true)
     this.#body?.push(null)
   }
 
@@ -118,15 +124,19 @@ class ReplyHandler implements Dispatcher.DispatchHandler {
   }
 
   #fail(reason: unknown): void {
-    this.#settle()
     if (this.#failure) return
     this.#failure = { reason }
     this.#reject(reason)
+    this.end(false)
     // Without a listener the error of an unread body would end the process.
     this.#body?.on('error', () => {}).destroy(reason instanceof Error ? reason : new Error('aborted'))
   }
 
-  #settle(): void {
+  end(isComplete: boolean): void {
     this.#removeListener()
+    const { onEnd } = this.#options
+    if (this.#ended) return
+    this.#ended = true
+    onEnd?.(isComplete)
   }
 }

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { capped, hasNoBody } from './body.ts'
 import { EgressError, toEgressError } from './egress-error.ts'
-import type { Reply, SendGuard, Trace } from './exchange.ts'
+import type { Reply, Send, SendGuard, Trace } from './exchange.ts'
 import type { Follow } from './follow.ts'
 import { ownHeaders, webHeaders } from './headers.ts'
 import type { Guard } from './policy.ts'
@@ -16,7 +16,7 @@ export type GuardedFetch = (
 const maxRedirects = 5
 
 /** A body that grows beyond `maxBytes` fails with TOO_LARGE while it is read. */
-export function createFetch(guard: Guard, follow: Follow, maxBytes: number): GuardedFetch {
+export function createFetch(guard: Guard, follow: Follow, send: Send, maxBytes: number): GuardedFetch {
   return async (input, init) => {
     // The message of the global Request about an invalid URL would repeat the credentials in it.
     guard.accept(input instanceof Request ? input.url : String(input))
@@ -37,7 +37,7 @@ export function createFetch(guard: Guard, follow: Follow, maxBytes: number): Gua
         sensitiveHeaders: sensitiveIn(headers),
         signal,
         trace,
-        single: false,
+        send,
       }
       const { reply, url, redirected } = await follow(first, following)
       return responseOf(reply, request, { url: url.href, redirected }, maxBytes)

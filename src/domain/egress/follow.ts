@@ -1,8 +1,7 @@
 /** Sends a request and follows its redirects; the URL of every redirect is checked before it is connected to. */
-import type { Dispatcher } from 'undici'
 import { decoded } from './body.ts'
 import { EgressError } from './egress-error.ts'
-import { exchange, type Reply, type Trace } from './exchange.ts'
+import type { Reply, Send, Trace } from './exchange.ts'
 import type { Guard } from './policy.ts'
 import { nextHop, targetOf, type Hop } from './redirects.ts'
 
@@ -13,8 +12,8 @@ interface Following {
   sensitiveHeaders: readonly string[]
   signal: AbortSignal | null
   trace: Trace
-  /** Use a connection of its own, closed after the response. */
-  single: boolean
+  /** Sends each of the requests. */
+  send: Send
 }
 
 /** Rejects with an EgressError, the signal's reason or undici's error. The caller must read or destroy the body. */
@@ -23,13 +22,12 @@ export type Follow = (
   following: Following,
 ) => Promise<{ reply: Reply; url: URL; redirected: boolean }>
 
-export function createFollow(guard: Guard, agents: { shared: Dispatcher; single: Dispatcher }): Follow {
-  return async (first, { maxRedirects, sensitiveHeaders, signal, trace, single }) => {
+export function createFollow(guard: Guard): Follow {
+  return async (first, { maxRedirects, sensitiveHeaders, signal, trace, send }) => {
     const sensitive = sensitiveHeaders.map((name) => name.toLowerCase())
-    const agent = single ? agents.single : agents.shared
     let hop: Hop = { ...first, url: guard.accept(first.url) }
     for (let followed = 0; ; followed++) {
-      const reply = await exchange(agent, hop, { signal, trace, single })
+      const reply = await send(hop, { signal, trace })
       const target = targetOf(reply.status, [reply.headers['location']].flat()[0])
       if (target === null || maxRedirects === 0)
         return { reply: decoded(reply, hop.method), url: hop.url, redirected: followed > 0 }

@@ -86,19 +86,19 @@ export function insertCalls(calls: readonly ProposedCall[]): SQL {
   )
 }
 
-/** Inserts a call outside any generation. `leaseMs`: the lease of the process that sends it at once; null: it waits. */
-export function insertCall(id: string, values: CallValues, leaseMs: number | null): SQL {
+/**
+ * Inserts a call outside any generation, unless the condition `when` does not hold. `leaseMs`: the lease of the process
+ * that sends it at once; null: it waits.
+ */
+export function insertCall(id: string, values: CallValues, leaseMs: number | null, when?: SQL): SQL {
   const sent = {
     status: 'EXECUTING',
     attempt: 1,
     attempts: sql`jsonb_build_array(${newAttempt(sql`1`, sql`${id}::text`)})`,
     startedAt: sql`now()`,
   }
-  return sql`${insertSelect(toolCalls, {
-    id,
-    ...values,
-    ...(leaseMs === null ? {} : { ...sent, wakeAt: nowPlus(leaseMs) }),
-  })} returning *`
+  const all = { id, ...values, ...(leaseMs === null ? {} : { ...sent, wakeAt: nowPlus(leaseMs) }) }
+  return sql`${insertSelect(toolCalls, all, when && sql`(select 1 where ${when}) as unchanged`)} returning *`
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Finds what can be called: the callables of stored tools, and the callable that an earlier call named. */
 import { invalidAt } from '../../core/errors.ts'
 import { assertMay, type Ctx, type Services, type PlatformAction } from '../access/index.ts'
-import { loadUpstreams } from '../upstream/index.ts'
+import { loadUpstreams, type Catalog } from '../upstream/index.ts'
 import { loadAgentCallables } from './agent-callables.ts'
 import { callablesOf, type Callable } from './callable.ts'
 import { agentCallable } from './kinds/agent.ts'
@@ -31,11 +31,23 @@ export async function listActions(ctx: Ctx): Promise<PlatformAction[]> {
   return [...ctx.actions.list()]
 }
 
-/** All callables of these tools, in their order. At most two statements, however many tools. */
-export async function loadCallables(services: NameSources, tools: readonly Tool[]): Promise<Callable[]> {
+/** The catalogs of the mcp tools among these, by id. At most two statements, however many tools. */
+export async function loadToolCatalogs(
+  db: Services['db'],
+  tools: readonly Tool[],
+): Promise<Map<string, Catalog>> {
   const upstreams = tools.filter((tool) => tool.mcp).map((tool) => tool.id)
-  const known = upstreams.length > 0 ? await loadUpstreams(services.db, upstreams) : new Map()
-  const catalogs = new Map([...known].map(([id, { catalog }]) => [id, catalog]))
+  const known = upstreams.length > 0 ? await loadUpstreams(db, upstreams) : new Map<string, never>()
+  return new Map([...known].map(([id, { catalog }]) => [id, catalog]))
+}
+
+/** All callables of these tools, in their order, from the given catalogs or those of now. */
+export async function loadCallables(
+  services: NameSources,
+  tools: readonly Tool[],
+  given?: ReadonlyMap<string, Catalog>,
+): Promise<Callable[]> {
+  const catalogs = given ?? (await loadToolCatalogs(services.db, tools))
   return tools.flatMap((tool) => callablesOf(tool, { actions: services.actions, catalogs }))
 }
 

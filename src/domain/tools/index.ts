@@ -8,6 +8,7 @@ export {
   findCallable,
   listActions,
   loadCallables,
+  loadToolCatalogs,
   proposedCallable,
 } from './callables.ts'
 export {
@@ -37,6 +38,7 @@ export {
   createTool,
   deleteTool,
   findTool,
+  isToolVersion,
   getTools,
   listTools,
   loadTools,

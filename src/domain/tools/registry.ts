@@ -1,5 +1,5 @@
 /** The registry: tools are saved, versioned, found and listed. */
-import { eq, sql } from 'drizzle-orm'
+import { eq, sql, type SQL } from 'drizzle-orm'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
@@ -143,6 +143,11 @@ export async function findTool(ctx: Ctx, id: string): Promise<Tool> {
 export async function loadTools(db: Database, ids: readonly string[]): Promise<Tool[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, tools, sql`where id in ${[...ids]}`)).map(toolOf)
+}
+
+/** A condition for a statement: the tool exists in this version. */
+export function isToolVersion({ id, version }: Pick<Tool, 'id' | 'version'>): SQL {
+  return sql`exists (select 1 from tools where id = ${id} and version = ${version}::int)`
 }
 
 function withoutUndefined<T extends object>(value: T): Partial<T> {

@@ -14,7 +14,7 @@ import { runMcpTool, type CallerChannel } from './kinds/mcp.ts'
 import { runPlatformTool } from './kinds/platform.ts'
 import { maskedPaths, valuesAt } from './masking.ts'
 import { finishedOf, known, type Finished, type SendOutcome } from './outcome.ts'
-import type { CallDefinition } from './tool.ts'
+import { isIdempotent, type CallDefinition } from './tool.ts'
 
 export interface Run {
   projectId: string
@@ -138,6 +138,7 @@ async function runHttp(services: Services, run: Run, config: HttpToolConfig): Pr
     maxBytes: services.limits.maxResponseBytes,
     signal: run.signal,
     mayStart: run.mayStart,
+    isIdempotent: isIdempotent(run.callable),
   })
   return { ...sending, result: cleanResult(sending.result, scrubber(filled.secrets)) }
 }

@@ -8,7 +8,13 @@ export { completeArgument, getPrompt, readResource, type UpstreamReading } from 
 export { refreshUpstream } from './refresh.ts'
 export type { Relay } from './relay.ts'
 export { dropUpstream, saveUpstream } from './save.ts'
-export { loadUpstreams, upstreamStatuses, type UpstreamState, type UpstreamStatus } from './state.ts'
+export {
+  isCatalog,
+  loadUpstreams,
+  upstreamStatuses,
+  type UpstreamState,
+  type UpstreamStatus,
+} from './state.ts'
 export { confirmLogin, readLogin } from './login-confirm.ts'
 export type { LoginOutcome } from './login-row.ts'
 export { connectUpstream, disconnectUpstream, finishLogin } from './logins.ts'

@@ -1,5 +1,5 @@
 /** Reads upstreams: small columns in one statement; catalogs are parsed once and cached in this process. */
-import { sql } from 'drizzle-orm'
+import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
 import { emptyCatalog, type Catalog } from './catalog.ts'
 import type { UpstreamConfig } from './config.ts'
@@ -157,6 +157,12 @@ export async function loadCatalogs(
   }
   for (const id of missing) if (!found.has(id)) found.set(id, emptyCatalog)
   return found
+}
+
+/** A condition for a statement: the upstream's lists are those with this hash; null: it was never read. */
+export function isCatalog(id: string, hash: string | null): SQL {
+  return sql`exists (
+    select 1 from upstreams where id = ${id} and catalog_hash is not distinct from ${hash}::text)`
 }
 
 /**

@@ -14,10 +14,7 @@ const slots = 8
 /**
  * Refreshes upstreams in the background and listens to their changes. `stop` waits up to 2 s for refreshes in flight.
  */
-export function startUpstreams(
-  services: Services,
-  options: { sweepMs: number },
-): { stop(graceMs: number): Promise<void> } {
+export function startUpstreams(services: Services): { stop(graceMs: number): Promise<void> } {
   const follower = createFollower(services)
   setFollower(services, follower)
   const { leaseMs } = services.limits
@@ -27,7 +24,7 @@ export function startUpstreams(
     table: 'upstreams',
     slots,
     leases: services.heartbeat.of('upstreams'),
-    sweepMs: options.sweepMs,
+    schedule: services.schedule,
     claim: (limits) => claim(services.leaseDb, 'upstreams', leaseMs, limits),
     run: (held, { signal }) => refreshHeld(services, held, signal),
     onError: (error, id) =>

@@ -16,6 +16,8 @@ export interface Connection {
    */
   leaseDb: Database
   kind: 'pglite' | 'postgres'
+  /** The statements sent so far, on PGlite, to which no other process writes; null on PostgreSQL. */
+  statementCount: (() => number) | null
   /** Opens a connection outside the pools, for migrations; null on PGlite. */
   openSession: (() => Promise<Session>) | null
   close(): Promise<void>
@@ -47,11 +49,13 @@ export async function connect(address: DatabaseAddress): Promise<Connection> {
 }
 
 function connectPglite(client: PGlite, unlock: () => Promise<void> = async () => {}): Connection {
-  const db = overPglite(client)
+  let statements = 0
+  const db = overPglite(client, { logger: { logQuery: () => void statements++ } })
   return {
     db,
     leaseDb: db,
     kind: 'pglite',
+    statementCount: () => statements,
     openSession: null,
     close: async () => {
       if (!client.closed) await client.close()
@@ -103,6 +107,7 @@ function connectPostgres({ url, poolSize }: { url: string; poolSize: number }): 
     db: databaseOver(pool),
     leaseDb: databaseOver(leasePool),
     kind: 'postgres',
+    statementCount: null,
     openSession: open(migrationLimits, null, 'gatehouse migration'),
     close: async () => void (await Promise.all([pool.end(closingMs), leasePool.end(closingMs)])),
   }

@@ -15,6 +15,7 @@ import {
   type Reached,
 } from './read.ts'
 import { Subscriber } from './subscriber.ts'
+import { startSchedule, type Schedule } from '../work/schedule.ts'
 
 /** One stream of events: a generation's or a project's. */
 export interface Source {
@@ -69,17 +70,19 @@ export interface Live {
 }
 
 export interface LiveOptions {
-  /** How often it polls without a hint, in milliseconds. */
+  /** Reports whether the log has grown. By default the hub has a schedule of its own. */
+  schedule?: Pick<Schedule, 'onPoll'>
+  /** How often its own schedule polls, in milliseconds. */
   backstopMs?: number
   log?: Pick<Log, 'warn'>
 }
 
 /**
  * Starts the hub, and with it the numbering of events in this process. With every hint lost an event is as late as the
- * backstop, never missing. An idle process sends one statement for all feeds and one for all generations in that time.
+ * next poll of the schedule, never missing. While the log does not grow, the hub sends no statement.
  */
 export function startLive(db: Database, pubsub: PubSub, options: LiveOptions = {}): Live {
-  const { backstopMs = 1000, log = silentLog } = options
+  const { log = silentLog } = options
   const topics = new Map<string, Topic>()
   const numbering = startNumbering(db, pubsub, log)
   const poll = backstop(db, topics)
@@ -88,22 +91,23 @@ export function startLive(db: Database, pubsub: PubSub, options: LiveOptions = {
     if (hint.kind === 'news' && topics.has(hint.projectId)) numbering.poke()
     if (hint.kind === 'reconnected') numbering.poke()
   })
+  const own = options.schedule ? null : startSchedule(db, pubsub, { everyMs: options.backstopMs ?? 1000 })
   let polling = false
-  const timer = setInterval(() => {
+  const stopPolling = (options.schedule ?? own!).onPoll((state) => {
     if (polling) return
     polling = true
     void numbering
-      .run()
-      .then(poll)
+      .run(state)
+      .then(poll.run)
       .finally(() => (polling = false))
-  }, backstopMs)
-  timer.unref()
+  })
   return {
     attach(source) {
       const topic = topics.get(source.key) ?? newTopic(source)
       topics.set(source.key, topic)
       const subscriber = new Subscriber()
       topic.subscribers.add(subscriber)
+      poll.expectMore()
       // What was committed before anybody followed the feed may not have its position yet.
       if (source.generationId === null) numbering.poke()
       return subscriber
@@ -124,7 +128,8 @@ export function startLive(db: Database, pubsub: PubSub, options: LiveOptions = {
     close() {
       stop()
       numbering.close()
-      clearInterval(timer)
+      stopPolling()
+      own?.close()
       for (const topic of topics.values()) for (const subscriber of topic.subscribers) subscriber.wake()
       topics.clear()
     },
@@ -204,19 +209,29 @@ function broadcast(topic: Topic, page: EventPage): void {
 
 const backstopBatch = 2000
 
-/** Polls the streams that are followed here, given the newest position of all. When that has not moved, it reads no feed. */
-function backstop(db: Database, topics: Map<string, Topic>): (newest: number | null) => Promise<void> {
+/**
+ * Polls the streams that are followed here, given the newest position of all; null: unknown. When that has not moved
+ * since a poll that found every stream complete, there is nothing to read: each new event has no position or a higher one.
+ */
+function backstop(db: Database, topics: Map<string, Topic>) {
   let quietAt: number | null = null
-  return async (newest) => {
-    const all = [...topics.values()]
-    for (const topic of all) if (topic.at === null) rereadAll(topic)
-    const known = all.filter((topic) => topic.at !== null)
-    const generations = known.filter((topic) => topic.source.generationId !== null)
-    const feeds = known.filter((topic) => topic.source.generationId === null)
-    await followMoved(generations, (reached) => movedGenerations(db, reached))
-    if (newest !== null && newest === quietAt) return
-    const moved = await followMoved(feeds, (reached) => movedFeeds(db, reached))
-    quietAt = moved === 0 ? newest : null
+  return {
+    /** A stream was added, which may not be complete. */
+    expectMore: () => void (quietAt = null),
+    async run(newest: number | null): Promise<void> {
+      if (newest !== null && newest === quietAt) return
+      quietAt = newest
+      const all = [...topics.values()]
+      const unknown = all.filter((topic) => topic.at === null)
+      for (const topic of unknown) rereadAll(topic)
+      const known = all.filter((topic) => topic.at !== null)
+      const generations = known.filter((topic) => topic.source.generationId !== null)
+      const feeds = known.filter((topic) => topic.source.generationId === null)
+      const moved =
+        (await followMoved(generations, (reached) => movedGenerations(db, reached))) +
+        (await followMoved(feeds, (reached) => movedFeeds(db, reached)))
+      if (moved + unknown.length > 0) quietAt = null
+    },
   }
 }
 

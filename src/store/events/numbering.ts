@@ -6,6 +6,7 @@
 import { sql } from 'drizzle-orm'
 import type { Log } from '../../core/log.ts'
 import { query, type Database } from '../db/database.ts'
+import type { LogState } from '../work/schedule.ts'
 import type { PubSub } from './pubsub.ts'
 
 /** Events that one statement numbers (the function number_events of the migrations). */
@@ -77,8 +78,11 @@ export async function lagOf(db: Database): Promise<Lag> {
 export interface Numbering {
   /** Numbers what was committed, soon and in the background. */
   poke(): void
-  /** Numbers now, for the backstop. Resolves with the newest position, null when the database gave none. */
-  run(): Promise<number | null>
+  /**
+   * Numbers now what a poll has found, or what there may be when it has failed (null). Resolves with the newest
+   * position, null when the database gave none.
+   */
+  run(log: LogState | null): Promise<number | null>
   close(): void
 }
 
@@ -130,7 +134,11 @@ export function startNumbering(db: Database, pubsub: PubSub, log: Pick<Log, 'war
       if (wait > 0) later(wait)
       else if (!timer) void run()
     },
-    async run() {
+    async run(state) {
+      if (state && !state.unnumbered) {
+        watch.current()
+        return state.newest
+      }
       const newest = await run()
       await watch.check()
       return newest

@@ -1,5 +1,5 @@
 /**
- * Runs the due rows of one table in this process: claims after hints and periodically, keeps the leases, stops cleanly.
+ * Runs the due rows of one table in this process: claims after hints and when rows are due, keeps the leases, stops cleanly.
  */
 import type { PubSub } from '../events/pubsub.ts'
 import { momentNow, type Moment } from '../../core/stopwatch.ts'
@@ -7,6 +7,7 @@ import type { Database } from '../db/database.ts'
 import { allowanceOf, type Allowance } from './fairness.ts'
 import type { Leases } from './leases.ts'
 import { whenAnswered } from './read-back.ts'
+import type { Schedule } from './schedule.ts'
 import type { Slots, TakeSlot } from './slots.ts'
 import { createTasks, type Tasks, type WorkControl } from './task.ts'
 import { release, type Claimed, type ClaimLimits, type WorkTable } from './work.ts'
@@ -23,8 +24,8 @@ export interface WorkerOptions<Row extends Claimed> {
   leases: Leases
   /** Where operations of this process take free slots of this worker. */
   freeSlots?: Slots
-  /** How often to poll without a hint, in milliseconds. */
-  sweepMs: number
+  /** Reports when rows of the table are due. */
+  schedule: Schedule
   /** Claims due rows. */
   claim(limits: ClaimLimits): Promise<Row[]>
   /**
@@ -155,22 +156,22 @@ function takenSlots<Row extends Claimed>(
   }
 }
 
-/** Offers free slots, and polls now, after hints and on a sweep, until the returned function is called. */
+/** Offers free slots, and polls now, after hints and when rows are due, until the returned function is called. */
 function keepPolling(
-  { pubsub, table, sweepMs, freeSlots }: Omit<WorkerOptions<Claimed>, 'claim' | 'run'>,
+  { pubsub, table, schedule, freeSlots }: Omit<WorkerOptions<Claimed>, 'claim' | 'run'>,
   take: TakeSlot,
   poll: () => void,
 ): () => void {
   const unsubscribe = pubsub.subscribe((hint) => {
     if ((hint.kind === 'work' && hint.table === table) || hint.kind === 'reconnected') poll()
   })
-  const timer = setInterval(poll, sweepMs)
+  const leave = schedule.onDue(table, poll)
   const withdraw = freeSlots?.offer(table, take)
   poll()
   return () => {
     withdraw?.()
     unsubscribe()
-    clearInterval(timer)
+    leave()
   }
 }
 

@@ -171,17 +171,6 @@ describe('whether a request was sent', () => {
     expect(outcome).toMatchObject({ ok: false, error: { code: 'NETWORK', sent: false } })
     expect(site.seen).toEqual([])
   })
-
-  it('gives every request that is not GET or HEAD a connection of its own', async () => {
-    const site = await server(plain)
-    const egress = egressWith({ allowList: [site.address] })
-    for (const method of ['POST', 'POST', 'DELETE'])
-      await egress.request({ method, url: site.url, ...bounds })
-    expect(site.connections()).toBe(3)
-    for (let i = 0; i < 10; i++) await egress.request({ method: 'GET', url: site.url, ...bounds })
-    expect(site.connections()).toBeLessThanOrEqual(5)
-    expect(site.seen[0]!.headers.connection).toBe('close')
-  })
 })
 
 describe('redirects', () => {

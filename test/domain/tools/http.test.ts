@@ -368,6 +368,7 @@ function run(
   const signal = more.signal ?? new AbortController().signal
   const egress = egressTo(site)
   return runHttpTool({
+    isIdempotent: false,
     config: tool,
     args,
     egress,
@@ -540,6 +541,7 @@ describe('runHttpTool', () => {
     const egress = keep(createEgress({ allowPrivate: true, allowList: [] }))
     const tool = config(site.url, 'POST', { 'X-Vendor-Token': 'secret' })
     await runHttpTool({
+      isIdempotent: false,
       config: tool,
       args: {},
       egress,
@@ -560,6 +562,7 @@ describe('the demo upstream', () => {
     const egress = keep(createEgress({ allowPrivate: false, allowList: [new URL(demo.url).host] }))
     const call = (tool: HttpToolConfig, args: JsonObject, idempotencyKey: string) =>
       runHttpTool({
+        isIdempotent: false,
         config: tool,
         args,
         egress,

@@ -5,13 +5,13 @@ import type { Models } from '../providers/provider-records.ts'
 import { claimGenerations } from '../transaction/claim.ts'
 import { runGeneration } from './run-loop.ts'
 
-/** `slots`: how many generations run at once. `sweepMs`: time between polls without a hint, in milliseconds. */
+/** `slots`: how many generations run at once. */
 export function startGenerationWorker(
   services: Services,
   models: Models,
-  { slots, sweepMs }: { slots: number; sweepMs: number },
+  { slots }: { slots: number },
 ): Pick<Worker, 'busy' | 'drain' | 'stop'> {
-  const { leaseDb, heartbeat, slots: freeSlots, pubsub, limits, log } = services
+  const { leaseDb, heartbeat, slots: freeSlots, pubsub, schedule, limits, log } = services
   const worker = startWorker({
     db: leaseDb,
     pubsub,
@@ -19,7 +19,7 @@ export function startGenerationWorker(
     leases: heartbeat.of('generations'),
     freeSlots,
     slots,
-    sweepMs,
+    schedule,
     claim: (limit) => claimGenerations(leaseDb, limits.leaseMs, limit),
     run: (held, control) => runGeneration(services, models, held, control),
     onError: (error, id) =>

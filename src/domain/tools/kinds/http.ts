@@ -21,6 +21,8 @@ export interface HttpToolRun {
   timeoutMs: number
   maxBytes: number
   signal: AbortSignal
+  /** Whether the call may be sent twice under its key. */
+  isIdempotent: boolean
   /** Called just before the request is sent; nothing is sent when it returns false. */
   mayStart?: (() => boolean) | undefined
 }
@@ -55,6 +57,7 @@ export async function runHttpTool(
     maxBytes: run.maxBytes,
     signal: run.signal,
     mayStart: run.mayStart,
+    isRepeatable: run.isIdempotent,
     // Any of them may contain a secret, whatever its name.
     sensitiveHeaders: own,
   })

@@ -1,0 +1,224 @@
+/** Kept connections: what is repeated, and what never is, when the server closes one at the worst moment. */
+import { createServer, type Server, type Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { createEgress, type Egress } from '../../../src/domain/egress/index.ts'
+
+const opened: { close(): unknown }[] = []
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((one) => one.close()))
+})
+
+interface Raw {
+  url: string
+  /** The requests by connection, in the order of arrival: the request line of each. */
+  seen: string[][]
+  /** Ends the connection of that number from the server's side. */
+  reset(connection: number): void
+}
+
+/** A server that speaks bytes: it answers the n-th request of a connection as the test says. */
+async function rawServer(answer: (socket: Socket, connection: number, nth: number) => void): Promise<Raw> {
+  const seen: string[][] = []
+  const sockets: Socket[] = []
+  const server: Server = createServer((socket) => {
+    const connection = sockets.push(socket) - 1
+    const lines: string[] = []
+    seen.push(lines)
+    let text = ''
+    socket.on('error', () => {})
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      for (let end = text.indexOf('\r\n\r\n'); end >= 0; end = text.indexOf('\r\n\r\n')) {
+        const length = Number(/content-length: (\d+)/i.exec(text.slice(0, end))?.[1] ?? 0)
+        if (text.length < end + 4 + length) return
+        lines.push(text.slice(0, text.indexOf('\r\n')))
+        text = text.slice(end + 4 + length)
+        answer(socket, connection, lines.length)
+      }
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  opened.push({ close: () => (sockets.forEach((socket) => socket.destroy()), server.close()) })
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}/`, seen, reset: (n) => void sockets[n]!.resetAndDestroy() }
+}
+
+const ok = (socket: Socket) => void socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+
+function open(): Egress {
+  const egress = createEgress({ allowPrivate: true, allowList: [] })
+  opened.push(egress)
+  return egress
+}
+
+const post = (egress: Egress, url: string, more: object = {}) =>
+  egress.request({ method: 'POST', url, body: '{}', timeoutMs: 5000, maxBytes: 1000, ...more })
+
+test.each([true, false])(
+  'requests one after the other share a connection, repeatable: %s',
+  async (isRepeatable) => {
+    const { url, seen } = await rawServer(ok)
+    const egress = open()
+    for (let i = 0; i < 4; i++) expect(await post(egress, url, { isRepeatable })).toMatchObject({ ok: true })
+    expect(seen.map((lines) => lines.length)).toEqual([4])
+    expect(egress.kept).toEqual({ reused: 3, lost: 0 })
+  },
+)
+
+test('concurrent requests have a connection each', async () => {
+  const { url, seen } = await rawServer(ok)
+  const egress = open()
+  await Promise.all(Array.from({ length: 5 }, () => post(egress, url)))
+  expect(seen.map((lines) => lines.length)).toEqual([1, 1, 1, 1, 1])
+})
+
+test.each([
+  ['resets the connection', (socket: Socket) => void socket.resetAndDestroy()],
+  ['closes the connection', (socket: Socket) => void socket.end()],
+])(
+  'a server that %s when the second request arrives gets a POST once, and its outcome is unknown',
+  async (_what, close) => {
+    const { url, seen } = await rawServer((socket, _connection, nth) =>
+      nth === 1 ? ok(socket) : close(socket),
+    )
+    const egress = open()
+    await post(egress, url)
+    expect(await post(egress, url)).toMatchObject({ ok: false, error: { code: 'NETWORK', sent: true } })
+    expect(seen.flat()).toHaveLength(2)
+    expect(egress.kept).toEqual({ reused: 1, lost: 1 })
+    expect(await post(egress, url), 'the next one has a new connection').toMatchObject({ ok: true })
+  },
+)
+
+test.each([
+  ['resets the connection', (socket: Socket) => void socket.resetAndDestroy()],
+  ['closes the connection', (socket: Socket) => void socket.end()],
+])(
+  'a server that %s when the second request arrives gets a repeatable one once more',
+  async (_what, close) => {
+    const { url, seen } = await rawServer((socket, connection, nth) =>
+      connection === 0 && nth === 2 ? close(socket) : ok(socket),
+    )
+    const egress = open()
+    await post(egress, url, { isRepeatable: true })
+    expect(await post(egress, url, { isRepeatable: true })).toMatchObject({ ok: true, status: 200 })
+    expect(seen.map((lines) => lines.length)).toEqual([2, 1])
+    expect(egress.kept.lost).toBe(1)
+  },
+)
+
+test('a new connection that is lost is no reason to send anything again', async () => {
+  const { url, seen } = await rawServer((socket) => void socket.resetAndDestroy())
+  const outcome = await post(open(), url, { isRepeatable: true })
+  expect(outcome).toMatchObject({ ok: false, error: { sent: true } })
+  expect(seen.flat()).toHaveLength(1)
+})
+
+test('a repeated request that is lost again is not sent a third time', async () => {
+  const { url, seen } = await rawServer((socket, connection) =>
+    connection === 0 && seen[0]!.length === 1 ? ok(socket) : void socket.resetAndDestroy(),
+  )
+  const egress = open()
+  await post(egress, url, { isRepeatable: true })
+  expect(await post(egress, url, { isRepeatable: true })).toMatchObject({ ok: false, error: { sent: true } })
+  expect(seen.map((lines) => lines.length)).toEqual([2, 1])
+})
+
+test.each([
+  ['a part of the head', 'HTTP/1.1 200 O'],
+  ['a part of the body', 'HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\nhalf'],
+])('after %s nothing is sent again, although it may be repeated', async (_what, part) => {
+  const { url, seen } = await rawServer((socket, _connection, nth) =>
+    nth === 1 ? ok(socket) : void socket.write(part, () => socket.destroy()),
+  )
+  const egress = open()
+  await post(egress, url, { isRepeatable: true })
+  expect(await post(egress, url, { isRepeatable: true })).toMatchObject({ ok: false, error: { sent: true } })
+  expect(seen.flat()).toHaveLength(2)
+})
+
+test('nothing is repeated when the lease has ended meanwhile', async () => {
+  const { url, seen } = await rawServer((socket, _connection, nth) =>
+    nth === 1 ? ok(socket) : void socket.resetAndDestroy(),
+  )
+  const egress = open()
+  await post(egress, url, { isRepeatable: true })
+  let asked = 0
+  const mayStart = () => ++asked === 1
+  expect(await post(egress, url, { isRepeatable: true, mayStart })).toMatchObject({
+    ok: false,
+    error: { code: 'NETWORK', sent: true },
+  })
+  expect(asked).toBe(2)
+  expect(seen.flat()).toHaveLength(2)
+})
+
+test('a request that may not be repeated gets a new connection after a second, also when the process was suspended', async () => {
+  const { url, seen } = await rawServer(ok)
+  const egress = open()
+  await post(egress, url)
+  const now = Date.now
+  onTestFinished(() => void vi.restoreAllMocks())
+  // The wall clock goes on while a process is stopped, its timers do not.
+  vi.spyOn(Date, 'now').mockImplementation(() => now() + 1500)
+  await post(egress, url)
+  expect(seen.map((lines) => lines.length)).toEqual([1, 1])
+  vi.spyOn(Date, 'now').mockImplementation(() => now() + 4000)
+  await post(egress, url, { isRepeatable: true })
+  expect(
+    seen.map((lines) => lines.length),
+    'a repeatable one may wait for longer',
+  ).toEqual([1, 2])
+})
+
+test('a connection that the server has closed is not used', async () => {
+  const { url, seen, reset } = await rawServer(ok)
+  const egress = open()
+  await post(egress, url)
+  reset(0)
+  // Until this process has read the reset; a request before that has an unknown outcome.
+  await expect.poll(() => post(egress, url).then(({ ok: done }) => done)).toBe(true)
+  expect(seen[0]).toHaveLength(1)
+})
+
+test('a server that asks to close is not asked again on that connection', async () => {
+  const { url, seen } = await rawServer((socket) =>
+    socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok'),
+  )
+  const egress = open()
+  for (let i = 0; i < 3; i++) expect(await post(egress, url)).toMatchObject({ ok: true })
+  expect(seen.map((lines) => lines.length)).toEqual([1, 1, 1])
+})
+
+test('a body that was not read to its end closes its connection', async () => {
+  const { url, seen } = await rawServer(
+    (socket) => void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n${'x'.repeat(100)}`),
+  )
+  const egress = open()
+  expect(await post(egress, url, { maxBytes: 10 })).toMatchObject({ ok: true, truncated: true })
+  expect(await post(egress, url, { maxBytes: 10 })).toMatchObject({ ok: true })
+  expect(seen.map((lines) => lines.length)).toEqual([1, 1])
+})
+
+test('the name of a connection in constant use is resolved and checked again after a minute', async () => {
+  const { url, seen } = await rawServer(ok)
+  let address = '127.0.0.1'
+  const { port } = new URL(url)
+  const guarded = createEgress({ allowPrivate: true, allowList: [] }, { lookup: async () => [address] })
+  opened.push(guarded)
+  const named = `http://api.test:${port}/`
+  const now = Date.now
+  let passedMs = 0
+  onTestFinished(() => void vi.restoreAllMocks())
+  vi.spyOn(Date, 'now').mockImplementation(() => now() + passedMs)
+  await post(guarded, named)
+  address = '127.0.0.2'
+  for (; passedMs < 59_000; passedMs += 900) await post(guarded, named)
+  expect(seen).toHaveLength(1)
+  passedMs += 900
+  await post(guarded, named)
+  passedMs += 900
+  // The server listens on the first address only.
+  expect(await post(guarded, named)).toMatchObject({ ok: false, error: { code: 'CONNECT', sent: false } })
+})
