@@ -5,8 +5,9 @@ import { dirname, join, resolve } from 'node:path'
 import ts from 'typescript'
 
 const root = resolve(import.meta.dirname, '../..')
-/** Inside node_modules, where packages and migrations are found from. */
-const cache = join(root, 'node_modules', '.gatehouse-built')
+/** Folders of this prefix inside node_modules, where packages and migrations are found from. */
+const cache = join(root, 'node_modules')
+const prefix = '.gatehouse-'
 const keptMs = 24 * 3_600_000
 
 /** Servers that kill themselves at a point that the test names. */
@@ -29,7 +30,7 @@ export interface Built {
  */
 export async function buildServer(): Promise<Built> {
   const sources = await readSources()
-  const folder = join(cache, hashOf(sources))
+  const folder = join(cache, `${prefix}${hashOf(sources)}`)
   if (!(await exists(folder))) await build(sources, folder)
   const made = (file: string) => join(folder, madeName(file))
   return {
@@ -62,8 +63,7 @@ function hashOf(sources: Map<string, string>): string {
 }
 
 async function build(sources: Map<string, string>, folder: string): Promise<void> {
-  await mkdir(cache, { recursive: true })
-  const next = await mkdtemp(join(cache, 'next-'))
+  const next = await mkdtemp(join(cache, `${prefix}next-`))
   const options = compilerOptions()
   await Promise.all(
     [...sources].map(async ([file, text]) => {
@@ -93,6 +93,7 @@ function compilerOptions(): ts.CompilerOptions {
 /** Removes what was built from other sources; a run of today may still start servers from it. */
 async function removeOld(): Promise<void> {
   for (const name of await readdir(cache)) {
+    if (!name.startsWith(prefix)) continue
     const path = join(cache, name)
     const made = await stat(path).catch(() => null)
     if (made && Date.now() - made.mtimeMs > keptMs) await rm(path, { recursive: true, force: true })
