@@ -1,7 +1,7 @@
 /**
- * The identity of the log. A restore or a failover may lose the newest events and assign their ids again: a log that was
- * opened in another database cluster or on another timeline is another incarnation, whose positions are above all that the
- * previous one can have assigned.
+ * The identity of the log. A restore or a failover may lose the newest events and assign their ids again: a log that
+ * was opened in another database cluster or on another timeline is another incarnation, whose positions are above all
+ * that the previous one can have assigned.
  */
 import { randomBytes } from 'node:crypto'
 import { sql } from 'drizzle-orm'
@@ -11,8 +11,9 @@ import { atomically, query, type Database } from '../db/database.ts'
 const leap = 2 ** 32
 
 /**
- * Prepares the log at the start of a process, under the lock of the migrations: numbers what an earlier release wrote, in the
- * order in which it delivered it, and begins another incarnation when the cluster or its timeline has changed. Idempotent.
+ * Prepares the log at the start of a process, under the lock of the migrations: numbers what an earlier release
+ * wrote, in the order in which it delivered it, and begins another incarnation when the cluster or its timeline has
+ * changed. Idempotent.
  */
 export async function openLog(db: Database): Promise<void> {
   const fingerprint = await fingerprintOf(db)
@@ -33,8 +34,8 @@ export async function openLog(db: Database): Promise<void> {
 }
 
 /**
- * Begins another incarnation: after a restore, before any server writes. Cursors whose event is still there and the same
- * stay valid. Not idempotent: each call leaves a gap above the newest position.
+ * Begins another incarnation: after a restore, before any server writes. Cursors whose event is still there and the
+ * same stay valid. Not idempotent: each call leaves a gap above the newest position.
  */
 export async function beginIncarnation(tx: Database, fingerprint: string | null = null): Promise<void> {
   await query(
@@ -53,7 +54,10 @@ async function setIncarnation(tx: Database, fingerprint: string | null): Promise
   )
 }
 
-/** Uses the order in which the previous release delivered them, so that its cursors keep their meaning. Has no time limit. */
+/**
+ * Uses the order in which the previous release delivered them, so that its cursors keep their meaning. Has no time
+ * limit.
+ */
 async function numberOldEvents(tx: Database): Promise<void> {
   await query(tx, sql`set local statement_timeout = 0`)
   await query(

@@ -204,7 +204,10 @@ function broadcast(topic: Topic, page: EventPage): void {
 
 const backstopBatch = 2000
 
-/** Polls the streams that are followed here, given the newest position of all. When that has not moved, it reads no feed. */
+/**
+ * Polls the streams that are followed here, given the newest position of all. When that has not moved, it reads no
+ * feed.
+ */
 function backstop(db: Database, topics: Map<string, Topic>): (newest: number | null) => Promise<void> {
   let quietAt: number | null = null
   return async (newest) => {

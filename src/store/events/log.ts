@@ -1,6 +1,6 @@
 /**
- * Writes the append-only log of events, each in the transaction of the change that it reports. Ids follow the order of the
- * events of a generation and of a statement, because positions are given out in the order of ids.
+ * Writes the append-only log of events, each in the transaction of the change that it reports. Ids follow the order
+ * of the events of a generation and of a statement, because positions are given out in the order of ids.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import type { JsonObject } from '../../core/json.ts'
@@ -13,8 +13,8 @@ export interface NewEvent {
 }
 
 /**
- * The feed's order for replicas of the release before, which still read by it. Ours is `position`, which a committed event
- * gets afterwards (numbering.ts).
+ * The feed's order for replicas of the release before, which still read by it. Ours is `position`, which a committed
+ * event gets afterwards (numbering.ts).
  */
 const shift = sql`(select commit_shift::bigint from installation)`
 const commitOrder = sql`pg_current_xact_id()::text::bigint + ${shift}`

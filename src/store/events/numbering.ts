@@ -1,7 +1,7 @@
 /**
- * Assigns committed events their positions, the order of every project's feed. A position is data: it is assigned after the
- * commit, under one lock for the installation, so no transaction that is still running (or prepared and forgotten, or rolled
- * back by a crash) can delay a position or be inserted below one.
+ * Assigns committed events their positions, the order of every project's feed. A position is data: it is assigned
+ * after the commit, under one lock for the installation, so no transaction that is still running (or prepared and
+ * forgotten, or rolled back by a crash) can delay a position or be inserted below one.
  */
 import { sql } from 'drizzle-orm'
 import type { Log } from '../../core/log.ts'
@@ -30,7 +30,9 @@ interface Numbered {
   newest: number
 }
 
-/** One statement. With `waits` it waits for another session that numbers, at most two seconds; else it returns `busy`. */
+/**
+ * One statement. With `waits` it waits for another session that numbers, at most two seconds; else it returns `busy`.
+ */
 async function numberEvents(db: Database, waits: boolean): Promise<Numbered> {
   const rows = await query<{ done: Numbered }>(db, sql`select number_events(${waits}::boolean) as done`)
   return rows[0]!.done

@@ -1,6 +1,7 @@
 /**
- * Reads the log by position. A read after an event proves in the same statement that this event is still there: after a
- * restore or a failover that lost events, a reader of the lost ones gets CURSOR_EXPIRED and never misses their replacements.
+ * Reads the log by position. A read after an event proves in the same statement that this event is still there: after
+ * a restore or a failover that lost events, a reader of the lost ones gets CURSOR_EXPIRED and never misses their
+ * replacements.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
@@ -53,7 +54,10 @@ export function positionInFeed(event: EventPlace): Position {
   return { at: event.position!, event: markOf(event) }
 }
 
-/** At most `limit` events of one generation after the position, in order. CURSOR_EXPIRED when its event is not in the log any more. */
+/**
+ * At most `limit` events of one generation after the position, in order. CURSOR_EXPIRED when its event is not in the
+ * log any more.
+ */
 export async function readGeneration(
   db: Database,
   generationId: string,
@@ -81,9 +85,9 @@ export async function readGeneration(
 }
 
 /**
- * At most `limit` events of a project after the position, in an order that never changes. With `types`, only events of
- * these types. Copies in the log of a root are left out: each event is in the feed once. CURSOR_EXPIRED when the position's
- * event is gone. Events that were committed a moment ago are missing until they are numbered.
+ * At most `limit` events of a project after the position, in an order that never changes. With `types`, only events
+ * of these types. Copies in the log of a root are left out: each event is in the feed once. CURSOR_EXPIRED when the
+ * position's event is gone. Events that were committed a moment ago are missing until they are numbered.
  */
 export async function readFeed(
   db: Database,

@@ -18,9 +18,9 @@ import {
 import { expired } from './read.ts'
 
 /**
- * The position in a project's feed. "0" means the beginning of the log; a cursor of another project is BAD_CURSOR. A cursor
- * without a position is one of a generation's stream, or of the previous release: its event is looked up, CURSOR_EXPIRED
- * when it is gone.
+ * The position in a project's feed. "0" means the beginning of the log; a cursor of another project is BAD_CURSOR. A
+ * cursor without a position is one of a generation's stream, or of the previous release: its event is looked up,
+ * CURSOR_EXPIRED when it is gone.
  */
 export async function feedPosition(
   db: Database,
@@ -63,8 +63,9 @@ async function positionOf(db: Database, place: CursorPlace, position: number): P
 const lookBack = 2000
 
 /**
- * A replica of the previous release delivers in the order of transactions. What it had not delivered yet at its cursor,
- * although it has a smaller position, is delivered from there on: rather twice than never, and only while both releases run.
+ * A replica of the previous release delivers in the order of transactions. What it had not delivered yet at its
+ * cursor, although it has a smaller position, is delivered from there on: rather twice than never, and only while
+ * both releases run.
  */
 async function positionInOldOrder(db: Database, place: CursorPlace, position: number): Promise<Position> {
   const { projectId, commitOrder, id } = place
