@@ -3,22 +3,28 @@ import { defineConfig } from 'vitest/config'
 
 /**
  * Files that get a process of their own: they freeze or end connections under this process, measure its memory or how
- * long its event loop stalls, or replace its timers and environment. Most take minutes, and these run first.
+ * long its event loop stalls, replace its timers or environment, or run an authorization server, which keeps its state
+ * as long as the process. Most of them take long, and vitest starts with them.
  */
 const alone = [
   'test/chaos/**/*.test.ts',
   'test/store/**/*.test.ts',
+  'test/conformance/**/*.test.ts',
   'test/adversary/{fuzz,responses,schema-bombs,variables}.test.ts',
+  'test/adversary/{login-in-another-browser,secrets}.test.ts',
+  'test/core/pool.test.ts',
   'test/domain/access/revocation-watcher.test.ts',
   'test/domain/generations/providers/open-model.test.ts',
   'test/domain/generations/step/stream-timeout.test.ts',
-  'test/core/pool.test.ts',
+  'test/domain/upstream/{oauth,replicas}.test.ts',
+  'test/journeys/upstreams.test.ts',
 ]
 
 /** What every run has, whichever files it includes. */
 export const common = {
   pool: 'forks',
-  maxWorkers: 2,
+  // One more than the cores of a small machine: many tests wait, for leases that end and processes that start.
+  maxWorkers: 3,
   testTimeout: 30_000,
   hookTimeout: 60_000,
   teardownTimeout: 20_000,
