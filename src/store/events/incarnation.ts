@@ -40,8 +40,9 @@ export async function openLog(db: Database): Promise<void> {
 export async function beginIncarnation(tx: Database, fingerprint: string | null = null): Promise<void> {
   await query(
     tx,
-    sql`update installation set position_floor =
-      greatest(position_floor, (select coalesce(max(position + 0), 0) from events where position is not null)) + ${leap}::bigint`,
+    sql`update installation
+      set position_floor = ${leap}::bigint
+        + greatest(position_floor, (select coalesce(max(position + 0), 0) from events where position is not null))`,
   )
   await setIncarnation(tx, fingerprint)
 }
@@ -50,7 +51,8 @@ async function setIncarnation(tx: Database, fingerprint: string | null): Promise
   const name = randomBytes(9).toString('base64url')
   await query(
     tx,
-    sql`update installation set incarnation = ${name}::text, fingerprint = coalesce(${fingerprint}::text, fingerprint)`,
+    sql`update installation
+      set incarnation = ${name}::text, fingerprint = coalesce(${fingerprint}::text, fingerprint)`,
   )
 }
 
@@ -63,7 +65,11 @@ async function numberOldEvents(tx: Database): Promise<void> {
   await query(
     tx,
     sql`update events as e set position = o.n
-      from (select id, row_number() over (order by commit_order, id) as n from events where position is null) as o
+      from (
+        select id, row_number() over (order by commit_order, id) as n
+        from events
+        where position is null
+      ) as o
       where e.id = o.id`,
   )
 }

@@ -71,7 +71,13 @@ export async function lagOf(db: Database): Promise<Lag> {
     db,
     sql`select count(*)::int as events,
         coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float8 as seconds
-      from (select created_at from events where position is null order by id limit ${mostCounted}) as waiting`,
+      from (
+        select created_at
+        from events
+        where position is null
+        order by id
+        limit ${mostCounted}
+      ) as waiting`,
   )
   return rows[0]!
 }

@@ -72,14 +72,27 @@ async function positionInOldOrder(db: Database, place: CursorPlace, position: nu
   const [undelivered] = await query<{ any: boolean; before: number | null; event: EventMark | null }>(
     db,
     sql`with undelivered as (
-        select min(position) as at from (select position, commit_order, id from events
-          where project_id = ${projectId} and position < ${position}::bigint order by position desc limit ${lookBack}) as near
-        where (commit_order, id) > (${commitOrder}::bigint, ${id}::bigint))
+        select min(position) as at
+        from (
+          select position, commit_order, id
+          from events
+          where project_id = ${projectId} and position < ${position}::bigint
+          order by position desc
+          limit ${lookBack}
+        ) as near
+        where (commit_order, id) > (${commitOrder}::bigint, ${id}::bigint)
+      )
       select undelivered.at is not null as any, e.position::float8 as before, case when e.id is not null then
         jsonb_build_object('id', e.id, 'commitOrder', e.commit_order,
           'createdMs', (extract(epoch from e.created_at) * 1000)::float8) end as event
-      from undelivered left join lateral (select * from events
-        where project_id = ${projectId} and position < undelivered.at order by position desc limit 1) as e on true`,
+      from undelivered
+      left join lateral (
+        select *
+        from events
+        where project_id = ${projectId} and position < undelivered.at
+        order by position desc
+        limit 1
+      ) as e on true`,
   )
   if (!undelivered!.any) return { at: position, event: markOf(place) }
   return undelivered!.before === null ? beginning : { at: undelivered!.before, event: undelivered!.event }
