@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 
 /**
  * Files that get a process of their own: they freeze or end connections under this process, measure its memory or how
- * long its event loop stalls, replace its timers or environment, or run an authorization server, which keeps its state
- * as long as the process. Most of them take long, and vitest starts with them.
+ * long its event loop stalls, replace its timers or environment, use up its budget for work that is stopped, or run an
+ * authorization server, which keeps its state as long as the process. Most take long, and vitest starts with them.
  */
 const alone = [
   'test/chaos/**/*.test.ts',
@@ -12,12 +12,15 @@ const alone = [
   'test/conformance/**/*.test.ts',
   'test/adversary/{fuzz,responses,schema-bombs,variables}.test.ts',
   'test/adversary/{login-in-another-browser,secrets}.test.ts',
-  'test/core/pool.test.ts',
+  'test/api/graphql/{bad-input,hardening}.test.ts',
+  'test/core/**/*.test.ts',
+  'test/docs/examples.test.ts',
   'test/domain/access/revocation-watcher.test.ts',
   'test/domain/generations/providers/open-model.test.ts',
   'test/domain/generations/step/stream-timeout.test.ts',
+  'test/domain/tools/**/*.test.ts',
   'test/domain/upstream/{oauth,replicas}.test.ts',
-  'test/journeys/upstreams.test.ts',
+  'test/journeys/{many-waiters,rotate-key,upstreams}.test.ts',
 ]
 
 /** What every run has, whichever files it includes. */
