@@ -7,7 +7,7 @@ class RenderedSQL extends SQL {
   readonly #parameters: unknown[]
 
   constructor(text: string, parameters: unknown[]) {
-    super([])
+    super([new StringChunk(text)])
     this.#text = text
     this.#parameters = parameters
   }
