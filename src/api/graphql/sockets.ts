@@ -5,21 +5,24 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { CloseCode, type Context } from 'graphql-ws'
 import { useServer } from 'graphql-ws/use/ws'
-import { GraphQLError, type FormattedExecutionResult, type GraphQLFormattedError } from 'graphql'
+import { getOperationAST, GraphQLError, type FormattedExecutionResult } from 'graphql'
 import { WebSocketServer, type WebSocket } from 'ws'
 import type { Log } from '../../core/log.ts'
 import type { Services } from '../../domain/access/index.ts'
-import { maskError } from './errors.ts'
+import type { Documents } from './documents.ts'
+import { maskError, withoutHttp } from './errors.ts'
+import { runOperation, type OperationParts } from './operations.ts'
 import { defaultLimits, type SocketLimits } from './socket-limits.ts'
 import { watchSockets } from './socket-readers.ts'
+import { openSocketStream, type SocketOperation } from './socket-streams.ts'
 import type { ContextOf, Credentials } from './http-route.ts'
-import type { Yoga } from './yoga.ts'
 
 /** Close code 1013 of the registry of RFC 6455: the server cannot serve now, and clients reconnect by themselves. */
 const tryAgainLater = 1013
 
 export interface SocketOptions {
-  yoga: Yoga
+  documents: Documents
+  parts: OperationParts
   log: Log
   corsOrigins: string[]
   contextOf: ContextOf
@@ -37,12 +40,6 @@ interface Extra extends Record<PropertyKey, unknown> {
   credentials?: Credentials
   /** Stops watching the key of the socket for revocation. */
   unwatch?: () => void
-}
-
-/** The arguments of one operation, with Yoga's functions that run it. */
-interface Enveloped {
-  execute(args: unknown): never
-  subscribe(args: unknown): never
 }
 
 export interface Sockets {
@@ -63,10 +60,10 @@ export function openSockets(options: SocketOptions): Sockets {
       // Otherwise the close reason would disclose the message of an unexpected error.
       isProd: true,
       connectionInitWaitTimeout: initTimeoutMs,
-      execute: (args: unknown) => (args as Enveloped).execute(args),
-      subscribe: (args: unknown) => (args as Enveloped).subscribe(args),
+      execute: (args: unknown) => runOperation(options.parts, args as SocketOperation) as never,
+      subscribe: (args: unknown) => openSocketStream(options.parts, args as SocketOperation) as never,
       onConnect: (ctx) => connect(options, ctx),
-      onSubscribe: (ctx, _id, payload) => subscribe(options, limits, ctx, payload),
+      onSubscribe: (ctx, id, payload) => subscribe(options, limits, ctx, id, payload),
       // graphql-ws declares what it gets with undefined in it, and what it wants back without.
       onNext: (_ctx, _id, _payload, _args, result) =>
         result.errors && ({ ...result, errors: result.errors.map(withoutHttp) } as FormattedExecutionResult),
@@ -167,13 +164,6 @@ async function connect(options: SocketOptions, { connectionParams, extra }: Conn
   return true
 }
 
-/** An error as it is sent over a socket, without the HTTP status and headers. */
-function withoutHttp(error: GraphQLError | GraphQLFormattedError): GraphQLFormattedError {
-  const { extensions: { http: _http, ...extensions } = {}, ...rest } =
-    error instanceof GraphQLError ? error.toJSON() : error
-  return { ...rest, ...(Object.keys(extensions).length > 0 ? { extensions } : {}) }
-}
-
 /**
  * Prepares an operation, or returns its errors. An error thrown here would close the socket with 4500 and the message
  * of the parser, and end the other operations.
@@ -182,6 +172,7 @@ async function subscribe(
   options: SocketOptions,
   { operations }: SocketLimits,
   ctx: Connection,
+  id: string,
   payload: {
     query: string
     operationName?: string | null | undefined
@@ -194,24 +185,15 @@ async function subscribe(
       return [new GraphQLError(message, { extensions: { code: 'LIMITED' } })]
     }
     // Authenticated again for each operation: the key may have been revoked since the socket was opened.
-    const prepared = await options.contextOf(ctx.extra.credentials!)
-    const {
-      schema,
-      execute,
-      subscribe: run,
-      contextFactory,
-      parse,
-      validate,
-    } = options.yoga.getEnveloped({
-      prepared,
-      params: payload,
-    })
-    const document = parse(payload.query)
-    const faults = validate(schema, document)
-    if (faults.length > 0) return faults.map((error: GraphQLError) => maskError(error, options.log))
-    const contextValue = await contextFactory()
+    const contextValue = await options.contextOf(ctx.extra.credentials!)
+    const prepared = options.documents.prepare(payload.query)
+    if ('errors' in prepared) return prepared.errors.map((error) => maskError(error, options.log))
+    const { document } = prepared
     const { operationName, variables: variableValues } = payload
-    return { schema, document, operationName, variableValues, contextValue, execute, subscribe: run }
+    const operation = getOperationAST(document, operationName)
+    const { schema } = options.documents
+    const { socket } = ctx.extra
+    return { schema, document, operation, operationName, variableValues, contextValue, id, socket }
   } catch (error) {
     return [maskError(error, options.log)]
   }
