@@ -4,32 +4,56 @@ import type { WebSocket } from 'ws'
 import type { Log } from '../../core/log.ts'
 import { maskError } from './errors.ts'
 import type { Operation } from './operation-guard.ts'
-import { masked, type OperationParts } from './operations.ts'
+import { masked, runOperation, type OperationParts } from './operations.ts'
 import { resultTexts, type ResultTexts } from './shared-results.ts'
+import { never, type IdUse } from './socket-ids.ts'
 
-/** A subscription of a socket. */
+/** An operation of a socket. */
 export interface SocketOperation extends Operation {
   operation: OperationDefinitionNode
   /** The id of the operation on its socket. */
   id: string
+  use: IdUse
   socket: WebSocket
 }
 
 /** So many unread bytes of a socket, and its streams wait until they are written. */
 const mostUnread = 64 * 1024
 
+/** The result of a query or mutation; never resolves when the client has used its id again. */
+export async function runOnSocket(parts: OperationParts, given: SocketOperation): Promise<ExecutionResult> {
+  const result = await runOperation(parts, given)
+  if (!given.use.isCurrent()) return never()
+  given.use.end()
+  return result
+}
+
 /**
  * Opens a subscription. Returns the result with its errors when it is refused, else a stream for graphql-ws that yields
- * nothing: it sends the results itself, until `return` is called or the events end. Never rejects.
+ * nothing: it sends the results itself, until `return` is called or the events end. Never rejects, and never resolves when
+ * the client has used its id again.
  */
 export async function openSocketStream(
-  { guard, log }: OperationParts,
-  opened: SocketOperation,
+  parts: OperationParts,
+  given: SocketOperation,
 ): Promise<ExecutionResult | AsyncGenerator<never, void, void>> {
+  const opened = await open(parts, given)
+  if (!given.use.isCurrent()) {
+    if (opened instanceof SocketStream) await opened.return()
+    return never()
+  }
+  if (!(opened instanceof SocketStream)) given.use.end()
+  return opened
+}
+
+async function open(
+  { guard, log }: OperationParts,
+  given: SocketOperation,
+): Promise<ExecutionResult | SocketStream> {
   try {
-    const errors = await guard(opened)
+    const errors = await guard(given)
     if (errors) return { errors }
-    const { schema, document, contextValue, variableValues, operationName } = opened
+    const { schema, document, contextValue, variableValues, operationName } = given
     const source = await createSourceEventStream({
       schema,
       document,
@@ -38,7 +62,7 @@ export async function openSocketStream(
       operationName,
     })
     if (!(Symbol.asyncIterator in source)) return masked(source, log)
-    return new SocketStream(opened, source[Symbol.asyncIterator]() as AsyncIterator<object>, log)
+    return new SocketStream(given, source[Symbol.asyncIterator]() as AsyncIterator<object>, log)
   } catch (error) {
     return { errors: [maskError(error, log)] }
   }
@@ -49,6 +73,7 @@ class SocketStream implements AsyncGenerator<never, void, void> {
   readonly #socket: WebSocket
   readonly #source: AsyncIterator<object>
   readonly #log: Log
+  readonly #use: IdUse
   readonly #texts: ResultTexts
   /** What comes before the result in each message. */
   readonly #head: string
@@ -58,27 +83,38 @@ class SocketStream implements AsyncGenerator<never, void, void> {
     this.#socket = opened.socket
     this.#source = source
     this.#log = log
+    this.#use = opened.use
     this.#texts = resultTexts(opened, log)
     this.#head = `{"id":${JSON.stringify(opened.id)},"type":"next","payload":`
   }
 
-  /** Sends until the end. Throws the masked error with which the stream of events fails. */
+  /**
+   * Sends until the events end. Throws the masked error with which they fail. Never settles after `return`: graphql-ws has
+   * forgotten the id by then, and the client may have used it again.
+   */
   async next(): Promise<IteratorResult<never, void>> {
     try {
       while (!this.#ended) {
         const item = await this.#source.next()
         if (item.done) break
         const text = this.#texts.textOf(item.value)
-        await this.#send(typeof text === 'string' ? text : await text)
+        const sent = this.#send(typeof text === 'string' ? text : await text)
+        if (sent) await sent
       }
     } catch (error) {
-      throw maskError(error, this.#log)
+      if (!this.#ended) throw this.#over(maskError(error, this.#log))
     }
-    return { done: true, value: undefined }
+    return this.#ended ? never() : this.#over({ done: true, value: undefined })
+  }
+
+  #over<T>(how: T): T {
+    this.#use.end()
+    return how
   }
 
   async return(): Promise<IteratorResult<never, void>> {
     this.#ended = true
+    this.#use.end()
     await this.#source.return?.()
     return { done: true, value: undefined }
   }

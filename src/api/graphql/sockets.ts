@@ -11,10 +11,11 @@ import type { Log } from '../../core/log.ts'
 import type { Services } from '../../domain/access/index.ts'
 import type { Documents } from './documents.ts'
 import { maskError, withoutHttp } from './errors.ts'
-import { runOperation, type OperationParts } from './operations.ts'
+import type { OperationParts } from './operations.ts'
 import { defaultLimits, type SocketLimits } from './socket-limits.ts'
+import { createSocketIds, never, type IdUse, type SocketIds } from './socket-ids.ts'
 import { watchSockets } from './socket-readers.ts'
-import { openSocketStream, type SocketOperation } from './socket-streams.ts'
+import { openSocketStream, runOnSocket, type SocketOperation } from './socket-streams.ts'
 import type { ContextOf, Credentials } from './http-route.ts'
 
 /** Close code 1013 of the registry of RFC 6455: the server cannot serve now, and clients reconnect by themselves. */
@@ -38,6 +39,7 @@ interface Extra extends Record<PropertyKey, unknown> {
   socket: WebSocket
   request: IncomingMessage
   credentials?: Credentials
+  ids?: SocketIds
   /** Stops watching the key of the socket for revocation. */
   unwatch?: () => void
 }
@@ -60,7 +62,7 @@ export function openSockets(options: SocketOptions): Sockets {
       // Otherwise the close reason would disclose the message of an unexpected error.
       isProd: true,
       connectionInitWaitTimeout: initTimeoutMs,
-      execute: (args: unknown) => runOperation(options.parts, args as SocketOperation) as never,
+      execute: (args: unknown) => runOnSocket(options.parts, args as SocketOperation) as never,
       subscribe: (args: unknown) => openSocketStream(options.parts, args as SocketOperation) as never,
       onConnect: (ctx) => connect(options, ctx),
       onSubscribe: (ctx, id, payload) => subscribe(options, limits, ctx, id, payload),
@@ -164,20 +166,40 @@ async function connect(options: SocketOptions, { connectionParams, extra }: Conn
   return true
 }
 
+/** The payload of a subscribe message. */
+interface Payload {
+  query: string
+  operationName?: string | null | undefined
+  variables?: Record<string, unknown> | null | undefined
+}
+
+/** Prepares an operation. Never resolves when the client has used its id again meanwhile. */
+async function subscribe(
+  options: SocketOptions,
+  limits: SocketLimits,
+  ctx: Connection,
+  id: string,
+  payload: Payload,
+) {
+  const use = (ctx.extra.ids ??= createSocketIds()).begin(id)
+  const prepared = await prepare(options, limits, ctx, use, id, payload)
+  if (!use.isCurrent()) return never()
+  // graphql-ws responds by itself when the document has no such operation.
+  if (Array.isArray(prepared) || prepared.operation === null) use.end()
+  return prepared
+}
+
 /**
  * Prepares an operation, or returns its errors. An error thrown here would close the socket with 4500 and the message
  * of the parser, and end the other operations.
  */
-async function subscribe(
+async function prepare(
   options: SocketOptions,
   { operations }: SocketLimits,
   ctx: Connection,
+  use: IdUse,
   id: string,
-  payload: {
-    query: string
-    operationName?: string | null | undefined
-    variables?: Record<string, unknown> | null | undefined
-  },
+  payload: Payload,
 ) {
   try {
     if (Object.keys(ctx.subscriptions).length > operations) {
@@ -193,7 +215,7 @@ async function subscribe(
     const operation = getOperationAST(document, operationName)
     const { schema } = options.documents
     const { socket } = ctx.extra
-    return { schema, document, operation, operationName, variableValues, contextValue, id, socket }
+    return { schema, document, operation, operationName, variableValues, contextValue, id, use, socket }
   } catch (error) {
     return [maskError(error, options.log)]
   }
