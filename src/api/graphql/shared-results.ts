@@ -61,14 +61,15 @@ export function resultTexts(
 ): ResultTexts {
   const { contextValue } = opened
   const asked = askedBy(opened)
-  const asker = `${asked} ${JSON.stringify(contextValue.ctx.principal)}`
+  // Most results do not depend on the caller: no subscriber keeps a copy of its rights for them.
+  const asker = () => `${asked} ${JSON.stringify(contextValue.ctx.principal)}`
   const textAlone = async (event: object) => (await executed(opened, contextValue, event, log)).text
   return {
     textOf(event) {
       const known = resultsOf(event)
       const same = known.same.get(asked)
       if (same !== undefined) return same
-      const before = known.loaded.get(asker)
+      const before = known.loaded.size > 0 ? known.loaded.get(asker()) : undefined
       if (before && now() < before.until) return before.text.then((text) => text ?? textAlone(event))
       const use = { caller: false }
       const result = executed(opened, noticing(contextValue, use), event, log)
@@ -77,7 +78,7 @@ export function resultTexts(
         return result.text
       }
       const text = result.then((done) => (done.failed ? null : done.text))
-      known.loaded.set(asker, { text, until: now() + loadedForMs })
+      known.loaded.set(asker(), { text, until: now() + loadedForMs })
       return result.then((done) => done.text)
     },
   }

@@ -59,7 +59,10 @@ class EventStream implements AsyncIterableIterator<StreamItem> {
       let item: StreamItem | null = null
       if (event) item = this.#fromPage(event)
       else if (this.#catchingUp) await this.#fillPage()
-      else item = await this.#fromLive()
+      else {
+        item = this.#fromLive()
+        if (!item && this.#isIdle()) await this.#subscriber.wait()
+      }
       if (item) return { done: false, value: item }
     }
     return { done: true, value: undefined }
@@ -114,15 +117,20 @@ class EventStream implements AsyncIterableIterator<StreamItem> {
     return item
   }
 
-  /** The next item of the buffer; null when it has none and is to be asked again. */
-  async #fromLive(): Promise<StreamItem | null> {
+  /** The next item of the buffer; null when there is none, or the one that was next is not for this stream. */
+  #fromLive(): StreamItem | null {
     const item = this.#subscriber.shift()
     if (item) return this.#fromBuffer(item)
     if (this.#subscriber.behind) {
       this.#subscriber.behind = false
       this.#catchingUp = true
-    } else await this.#subscriber.wait()
+    }
     return null
+  }
+
+  /** Whether there is nothing to do before the next push: `wait` returns at once while the buffer has items. */
+  #isIdle(): boolean {
+    return !this.#catchingUp && !this.#done
   }
 
   #fromBuffer(item: LiveItem): StreamItem | null {
