@@ -2,11 +2,11 @@
  * Measures the MCP endpoint of an agent against the server of the official SDK in the same run. The SDK server has the same
  * tools over the same upstream, but no credentials, validation, ledger, audit log and database.
  */
-import http, { createServer, type Server as HttpServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { createMcpHandler, Server } from '@modelcontextprotocol/server'
-import { openServer, key, type BenchServer } from './server.ts'
-import { inLanes, ms, show } from './table.ts'
+import http from 'node:http'
+import { startPeer, type Peer } from './peer.ts'
+import { report, type Row } from './report.ts'
+import { cpuDuring, key, kinds, openServer, type BenchServer } from './server.ts'
+import { inLanes } from './statistics.ts'
 
 const inputSchema = {
   type: 'object' as const,
@@ -18,81 +18,29 @@ const counts = [10, 100, 1000]
 
 /** Prints requests per second and their ratio, for calls and lists, with one and sixteen concurrent requests. */
 export async function measureBridge(): Promise<void> {
-  const upstream = await listen((_request, response) => response.end('done'))
-  const sdk = await listen(sdkServer(upstream.url))
-  for (const kind of ['pglite', 'postgres'] as const) {
-    const services = await openServer(kind, new URL(upstream.url).host)
-    const rows = []
-    const agents = await makeAgents(services, upstream.url)
+  const upstream = await startPeer('http-service')
+  const sdk = await startPeer('sdk-bridge', upstream.url)
+  for (const kind of kinds) {
+    const server = await openServer(kind, { upstream: new URL(upstream.url).host })
+    const rows: Row[] = []
+    const agents = await makeAgents(server, upstream.url)
     for (const concurrency of [1, 16]) {
-      const ours = `${services.app.url}/mcp/${agents.get(10)}`
-      rows.push(await compare('tools/call', 10, concurrency, ours, `${sdk.url}/10`))
-      for (const count of counts) {
-        const at = `${services.app.url}/mcp/${agents.get(count)}`
-        rows.push(await compare('tools/list', count, concurrency, at, `${sdk.url}/${count}`))
-      }
+      rows.push(await compare('tools/call', 10, concurrency, { server, sdk, agentId: agents.get(10)! }))
+      for (const count of counts)
+        rows.push(
+          await compare('tools/list', count, concurrency, { server, sdk, agentId: agents.get(count)! }),
+        )
     }
-    await services.close()
-    show(`The MCP endpoint on ${kind} against the SDK's stateless server, requests per second`, rows)
+    await server.close()
+    const named = rows.map((row) => ({ ...row, case: `${kind}, ${row.case}` }))
+    report(
+      'bridge',
+      `The MCP endpoint on ${kind} against the SDK's stateless server, requests per second`,
+      named,
+    )
   }
-  for (const one of [upstream, sdk]) one.close()
-}
-
-interface Listening {
-  url: string
-  close(): void
-}
-
-function listen(handler: http.RequestListener): Promise<Listening> {
-  const server: HttpServer = createServer(handler)
-  return new Promise((resolve) =>
-    server.listen(0, '127.0.0.1', () =>
-      resolve({
-        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-        close: () => {
-          server.close()
-          server.closeAllConnections()
-        },
-      }),
-    ),
-  )
-}
-
-/** The low-level server of the SDK, its fastest form. The path is the number of its tools. */
-function sdkServer(upstream: string): http.RequestListener {
-  const handlers = new Map(
-    counts.map((count) => {
-      const tools = Array.from({ length: count }, (_, i) => ({
-        name: `tool_${i}`,
-        description: `The tool ${i}.`,
-        inputSchema,
-      }))
-      const make = () => {
-        const server = new Server({ name: 'sdk', version: '1' }, { capabilities: { tools: {} } })
-        server.setRequestHandler('tools/list', () => ({ tools }))
-        server.setRequestHandler('tools/call', async ({ params }) => {
-          const answer = await fetch(`${upstream}/x`, {
-            method: 'POST',
-            body: JSON.stringify(params.arguments),
-          })
-          return { content: [{ type: 'text', text: await answer.text() }] }
-        })
-        return server
-      }
-      return [`/${count}`, createMcpHandler(make)] as [string, ReturnType<typeof createMcpHandler>]
-    }),
-  )
-  return async (incoming, outgoing) => {
-    let text = ''
-    for await (const chunk of incoming) text += String(chunk)
-    const headers = new Headers(incoming.headers as Record<string, string>)
-    const request = new Request(`http://127.0.0.1${incoming.url!}`, { method: 'POST', headers })
-    const answer = await handlers
-      .get(incoming.url!)!
-      .fetch(request, { parsedBody: JSON.parse(text) as unknown })
-    outgoing.writeHead(answer.status, Object.fromEntries(answer.headers))
-    outgoing.end(Buffer.from(await answer.arrayBuffer()))
-  }
+  await sdk.close()
+  await upstream.close()
 }
 
 async function makeAgents({ gql }: BenchServer, upstream: string): Promise<Map<number, string>> {
@@ -116,23 +64,41 @@ async function makeAgents({ gql }: BenchServer, upstream: string): Promise<Map<n
   return agents
 }
 
+interface Sides {
+  server: BenchServer
+  sdk: Peer
+  agentId: string
+}
+
 /** Alternates between both, so that other load on the machine affects both; the best round of each counts. */
-async function compare(method: string, tools: number, concurrency: number, ours: string, sdk: string) {
+async function compare(method: string, tools: number, concurrency: number, sides: Sides): Promise<Row> {
   const params = method === 'tools/call' ? { name: 'tool_7', arguments: { word: 'hi' } } : {}
   const total = concurrency * (method === 'tools/list' && tools === 1000 ? 8 : 60)
   const best = { ours: 0, sdk: 0 }
+  const cpu = { ours: Infinity, sdk: Infinity }
   for (let round = 0; round < 4; round++)
-    for (const [name, url] of [
-      ['ours', ours],
-      ['sdk', sdk],
+    for (const [name, peer, url] of [
+      ['ours', sides.server, `${sides.server.url}/mcp/${sides.agentId}`],
+      ['sdk', sides.sdk, `${sides.sdk.url}/${tools}`],
     ] as const) {
       const agent = new http.Agent({ keepAlive: true, maxSockets: concurrency })
-      const seconds = await inLanes(total, concurrency, () => ask(url, agent, method, params))
+      let seconds = 0
+      const used = await cpuDuring(peer, async () => {
+        seconds = await inLanes(total, concurrency, () => ask(url, agent, method, params))
+      })
       agent.destroy()
-      if (round > 0) best[name] = Math.max(best[name], total / seconds)
+      if (round === 0) continue
+      best[name] = Math.max(best[name], total / seconds)
+      cpu[name] = Math.min(cpu[name], used / total)
     }
-  const ratio = Number((best.ours / best.sdk).toFixed(2))
-  return { method, tools, 'at once': concurrency, ours: ms(best.ours), SDK: ms(best.sdk), ratio }
+  const figures = {
+    'ours/s': best.ours,
+    'SDK/s': best.sdk,
+    'ratio requests/s': best.ours / best.sdk,
+    'ours CPU ms': cpu.ours,
+    'SDK CPU ms': cpu.sdk,
+  }
+  return { case: `${method} of ${tools} tools, ${concurrency} at once`, figures }
 }
 
 function ask(url: string, agent: http.Agent, method: string, params: object): Promise<void> {

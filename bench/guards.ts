@@ -1,14 +1,15 @@
 /** Measures the limits on incoming operations for a small query, each by itself and all together. */
 import { getOperationAST, parse } from 'graphql'
+import { createApp } from '../src/app.ts'
 import { introspectionOf } from '../src/api/graphql/introspection.ts'
 import { schemaOf } from '../src/api/graphql/schema.ts'
 import { variableFaults } from '../src/api/graphql/variables.ts'
+import { loadConfig } from '../src/config.ts'
 import { clientAddress, countedAddress, networksOf } from '../src/core/client-address.ts'
 import { hostFault } from '../src/core/host-names.ts'
 import { hasManyValues } from '../src/core/json.ts'
 import { rateHeaders } from '../src/core/rate-headers.ts'
-import { openServer } from './server.ts'
-import { ms, show } from './table.ts'
+import { report } from './report.ts'
 
 const query = 'query($id: ID!) { viewer { id name } node(id: $id) { id } }'
 const variables = { id: 'proj_x' }
@@ -31,12 +32,16 @@ async function cost(guard: () => unknown): Promise<number> {
 }
 
 export async function measureGuards(): Promise<void> {
-  const services = await openServer('postgres')
+  const config = loadConfig({ GATEHOUSE_PORT: '0', GATEHOUSE_LOG_LEVEL: 'error', GATEHOUSE_DEMO: 'false' })
+  const app = await createApp(
+    { ...config, secretKey: Buffer.alloc(32), requestsPerMinute: 100_000_000, costPerMinute: 1_000_000_000 },
+    { database: { kind: 'memory' } },
+  )
   const schema = schemaOf()
   const document = parse(query)
   const operation = getOperationAST(document)!
   const trusted = networksOf(['10.0.0.0/8', 'fd00::/8'])!
-  const { rates } = services.app.services
+  const { rates } = app.services
   const caller = { id: 'key_bench', projectId: 'proj_bench' }
   const guards: Record<string, () => unknown> = {
     'name in the Host header': () => hostFault('gate.example.com:4000', ['gate.example.com']),
@@ -51,16 +56,13 @@ export async function measureGuards(): Promise<void> {
       return rateHeaders(name, rule, left)
     },
   }
-  const rows: { guard: string; microseconds: number }[] = []
-  let total = 0
-  for (const [guard, run] of Object.entries(guards)) {
-    const used = await cost(run)
-    total += used
-    rows.push({ guard, microseconds: ms(used) })
-  }
-  await services.close()
-  show('The guards before a small query, CPU in microseconds', [
-    ...rows,
-    { guard: 'all together (bound: 50)', microseconds: ms(total) },
-  ])
+  const figures: Record<string, number> = {}
+  for (const [guard, run] of Object.entries(guards)) figures[guard] = await cost(run)
+  await app.stop(500)
+  const all = Object.values(figures).reduce((sum, value) => sum + value, 0)
+  const rows = [...Object.entries(figures), ['all together (bound: 50)', all] as const].map(([name, us]) => ({
+    case: name,
+    figures: { 'CPU us': us },
+  }))
+  report('guards', 'The guards before a small query', rows)
 }

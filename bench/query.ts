@@ -1,48 +1,63 @@
 /** Measures a small query against plain Yoga with the same response in the same run: the cost of the limits. */
-import { createServer, type Server } from 'node:http'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { createSchema, createYoga } from 'graphql-yoga'
-import { key, openServer } from './server.ts'
-import { inLanes, ms, show } from './table.ts'
+import { startPeer } from './peer.ts'
+import { report } from './report.ts'
+import { cpuDuring, key, openServer, type Usage } from './server.ts'
+import { inLanes } from './statistics.ts'
 
 const body = JSON.stringify({ query: '{ viewer { id name } }' })
+const total = 3000
+const rounds = 8
+
+interface Cost {
+  cpuUs: number[]
+  perSecond: number[]
+}
 
 export async function measureQuery(): Promise<void> {
-  const services = await openServer('postgres')
-  const typeDefs = 'type Viewer { id: ID! name: String! } type Query { viewer: Viewer! }'
-  const resolvers = { Query: { viewer: () => ({ id: 'key_0', name: 'operator' }) } }
-  const plain: Server = createServer(
-    createYoga({ schema: createSchema({ typeDefs, resolvers }), logging: false }),
-  )
-  await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve))
-  const urls = {
-    ours: `${services.app.url}/graphql`,
-    plain: `http://127.0.0.1:${(plain.address() as AddressInfo).port}/graphql`,
+  const server = await openServer('postgres')
+  const yoga = await startPeer('plain-yoga')
+  const costs: Record<'ours' | 'plain', Cost> = {
+    ours: { cpuUs: [], perSecond: [] },
+    plain: { cpuUs: [], perSecond: [] },
   }
-  const cost = { ours: [] as number[], plain: [] as number[] }
   // Alternates between both, so that other load on the machine affects both.
-  for (let round = 0; round < 6; round++)
-    for (const name of ['ours', 'plain'] as const) {
-      const used = await cpuOf(urls[name], 3000)
-      if (round > 0) cost[name].push(used)
+  for (let round = 0; round < rounds; round++)
+    for (const [name, peer] of [
+      ['ours', server],
+      ['plain', yoga],
+    ] as const) {
+      const { cpuUs, perSecond } = await costOf(peer)
+      // The first rounds compile.
+      if (round < 2) continue
+      costs[name].cpuUs.push(cpuUs)
+      costs[name].perSecond.push(perSecond)
     }
-  plain.close()
-  plain.closeAllConnections()
-  await services.close()
-  const [ours, yoga] = [Math.min(...cost.ours), Math.min(...cost.plain)]
-  show('A small query, CPU of client and server together, microseconds each', [
-    { ours: ms(ours), 'plain Yoga': ms(yoga), ratio: Number((ours / yoga).toFixed(2)) },
+  await yoga.close()
+  await server.close()
+  const [ours, plain] = [Math.min(...costs.ours.cpuUs), Math.min(...costs.plain.cpuUs)]
+  const [rate, plainRate] = [Math.max(...costs.ours.perSecond), Math.max(...costs.plain.perSecond)]
+  const figures = {
+    'server CPU us': ours,
+    'plain Yoga CPU us': plain,
+    'ratio CPU': ours / plain,
+    'requests/s': rate,
+    'plain Yoga requests/s': plainRate,
+    'ratio requests/s': rate / plainRate,
+  }
+  report('query', 'A small query with all limits against plain Yoga; client in another process', [
+    { case: '16 at once', figures },
   ])
 }
 
-async function cpuOf(url: string, total: number): Promise<number> {
+async function costOf(server: { url: string; usage(): Promise<Usage> }) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 16 })
-  const before = process.cpuUsage()
-  await inLanes(total, 16, () => ask(url, agent))
-  const { user, system } = process.cpuUsage(before)
+  let seconds = 0
+  const cpu = await cpuDuring(server, async () => {
+    seconds = await inLanes(total, 16, () => ask(`${server.url}/graphql`, agent))
+  })
   agent.destroy()
-  return (user + system) / total
+  return { cpuUs: (cpu * 1000) / total, perSecond: total / seconds }
 }
 
 function ask(url: string, agent: http.Agent): Promise<void> {

@@ -1,9 +1,8 @@
 /** Measures lists, look-ups and the start with a million events and 100,000 waiting generations, against an empty database. */
 import postgres from 'postgres'
-import { createApp } from '../src/app.ts'
-import { loadConfig } from '../src/config.ts'
-import { key, openServer, type BenchServer } from './server.ts'
-import { ms, percentile, show } from './table.ts'
+import { report } from './report.ts'
+import { openServer, type BenchServer } from './server.ts'
+import { percentile, timed } from './statistics.ts'
 
 const generations = 100_000
 const eventsEach = 10
@@ -22,59 +21,50 @@ async function fill(databaseUrl: string): Promise<void> {
   await sql.end()
 }
 
-async function timeOf(services: BenchServer, query: string, variables = {}): Promise<string> {
+/** The median of 200 requests, in milliseconds. */
+async function timeOf(server: BenchServer, query: string, variables = {}): Promise<number> {
   const times: number[] = []
   for (let i = 0; i < 220; i++) {
-    const began = performance.now()
-    await services.gql(query, variables)
-    if (i >= 20) times.push(performance.now() - began)
+    const took = await timed(() => server.gql(query, variables))
+    if (i >= 20) times.push(took)
   }
-  return `${ms(percentile(times, 0.5))} / ${ms(percentile(times, 0.99))}`
+  return percentile(times, 0.5)
 }
 
+/** Milliseconds until a further process on the same database is ready. */
 async function startTime(databaseUrl: string): Promise<number> {
   const began = performance.now()
-  const config = loadConfig({
-    GATEHOUSE_PORT: '0',
-    GATEHOUSE_ADMIN_KEY: key,
-    GATEHOUSE_LOG_LEVEL: 'error',
-    DATABASE_URL: databaseUrl,
-  })
-  const app = await createApp({ ...config, demo: false, secretKey: Buffer.alloc(32) })
+  const server = await openServer('postgres', { databaseUrl })
   const took = performance.now() - began
-  await app.stop(500)
-  return ms(took)
+  await server.close()
+  return took
 }
 
-async function measure(services: BenchServer, id: string): Promise<Record<string, string | number>> {
-  const after = (await services.gql('{ generations(first: 50) { pageInfo { endCursor } } }'))['generations']
-    .pageInfo.endCursor
+async function measure(server: BenchServer, id: string): Promise<Record<string, number>> {
+  const first = await server.gql('{ generations(first: 50) { pageInfo { endCursor } } }')
+  const after = first['generations'].pageInfo.endCursor
+  const second = 'query($a: String) { generations(first: 50, after: $a) { nodes { id } } }'
+  const events = 'query($id: ID!) { generation(id: $id) { events(first: 10) { nodes { cursor } } } }'
   return {
-    'list of 50': await timeOf(services, '{ generations(first: 50) { nodes { id status } } }'),
-    'its second page': await timeOf(
-      services,
-      'query($a: String) { generations(first: 50, after: $a) { nodes { id } } }',
-      { a: after },
-    ),
-    'node by id': await timeOf(services, 'query($id: ID!) { node(id: $id) { id } }', { id }),
-    'events of one': await timeOf(
-      services,
-      'query($id: ID!) { generation(id: $id) { events(first: 10) { nodes { cursor } } } }',
-      { id },
-    ),
-    'start ms': await startTime(services.databaseUrl!),
+    'list of 50 ms': await timeOf(server, '{ generations(first: 50) { nodes { id status } } }'),
+    'its second page ms': await timeOf(server, second, { a: after }),
+    'node by id ms': await timeOf(server, 'query($id: ID!) { node(id: $id) { id } }', { id }),
+    'events of one ms': await timeOf(server, events, { id }),
+    'start ms': await startTime(server.databaseUrl!),
   }
 }
 
 export async function measureScale(): Promise<void> {
-  const services = await openServer('postgres')
+  const server = await openServer('postgres')
   const id = `gen_${'7'.padStart(24, '0')}`
-  const empty = { database: 'empty', ...(await measure(services, id)) }
-  await fill(services.databaseUrl!)
-  const full = {
-    database: `${generations} waiting, ${generations * eventsEach} events`,
-    ...(await measure(services, id)),
-  }
-  await services.close()
-  show('Flat with size: p50 / p99 in ms', [empty, full])
+  const empty = await measure(server, id)
+  await fill(server.databaseUrl!)
+  const full = await measure(server, id)
+  await server.close()
+  const ratio = Object.fromEntries(Object.entries(full).map(([name, value]) => [name, value / empty[name]!]))
+  report('scale', 'Flat with size: medians', [
+    { case: 'empty', figures: empty },
+    { case: `${generations} waiting, ${generations * eventsEach} events`, figures: full },
+    { case: 'ratio', figures: ratio },
+  ])
 }

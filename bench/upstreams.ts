@@ -2,12 +2,12 @@
  * Measures upstream MCP servers: a call through an mcp tool against the same call with the client of the official SDK in the
  * same run, and the list of an agent over fifty upstreams of a hundred tools each.
  */
-import http, { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import http from 'node:http'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { createMcpHandler, Server } from '@modelcontextprotocol/server'
-import { key, openServer, type BenchServer } from './server.ts'
-import { ms, percentile, show } from './table.ts'
+import { startPeer } from './peer.ts'
+import { report } from './report.ts'
+import { key, kinds, openServer, type BenchServer } from './server.ts'
+import { percentile, timed } from './statistics.ts'
 
 const upstreams = 50
 const toolsOfEach = 100
@@ -15,59 +15,22 @@ const calls = 200
 
 /** Prints milliseconds: of calls, direct and through Gatehouse, and of the first and later lists. */
 export async function measureUpstreams(): Promise<void> {
-  const server = await listen()
+  const upstream = await startPeer('sdk-upstream', String(toolsOfEach))
   const direct = new Client({ name: 'bench', version: '1' }, { versionNegotiation: { mode: 'auto' } })
-  await direct.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/0`)))
-  for (const kind of ['pglite', 'postgres'] as const) {
-    const services = await openServer(kind, new URL(server.url).host)
-    const toolIds = await makeTools(services, server.url)
-    show(`A call through an mcp tool on ${kind} against the SDK's client, milliseconds`, [
-      await compareCalls(services, direct, toolIds[0]!),
+  await direct.connect(new StreamableHTTPClientTransport(new URL(`${upstream.url}/0`)))
+  for (const kind of kinds) {
+    const server = await openServer(kind, { upstream: new URL(upstream.url).host })
+    const toolIds = await makeTools(server, upstream.url)
+    report('upstreams', `A call through an mcp tool on ${kind} against the SDK's client`, [
+      { case: `${kind}, call`, figures: await compareCalls(server, direct, toolIds[0]!) },
     ])
-    show(`tools/list over ${upstreams} upstreams of ${toolsOfEach} tools on ${kind}, milliseconds`, [
-      await measureList(services, toolIds),
+    report('upstreams', `tools/list over ${upstreams} upstreams of ${toolsOfEach} tools on ${kind}`, [
+      { case: `${kind}, list`, figures: await measureList(server, toolIds) },
     ])
-    await services.close()
+    await server.close()
   }
   await direct.close()
-  server.close()
-}
-
-/** A server of the newest protocol with a hundred tools that respond at once. */
-async function listen(): Promise<{ url: string; close(): void }> {
-  const inputSchema = {
-    type: 'object' as const,
-    properties: { word: { type: 'string' } },
-    required: ['word'],
-  }
-  const tools = Array.from({ length: toolsOfEach }, (_, i) => ({
-    name: `tool_${i}`,
-    description: `The tool ${i} of an upstream server, described in a sentence or two.`,
-    inputSchema,
-  }))
-  const handler = createMcpHandler(() => {
-    const made = new Server({ name: 'bench', version: '1' }, { capabilities: { tools: {} } })
-    made.setRequestHandler('tools/list', () => ({ tools }))
-    made.setRequestHandler('tools/call', () => ({ content: [{ type: 'text', text: 'done' }] }))
-    return made
-  })
-  const server = createServer(async (incoming, outgoing) => {
-    let text = ''
-    for await (const chunk of incoming) text += String(chunk)
-    const headers = new Headers(incoming.headers as Record<string, string>)
-    const request = new Request(`http://127.0.0.1${incoming.url!}`, { method: incoming.method!, headers })
-    const answer = await handler.fetch(request, text ? { parsedBody: JSON.parse(text) as unknown } : {})
-    outgoing.writeHead(answer.status, Object.fromEntries(answer.headers))
-    outgoing.end(Buffer.from(await answer.arrayBuffer()))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () => {
-      server.close()
-      server.closeAllConnections()
-    },
-  }
+  await upstream.close()
 }
 
 async function makeTools({ gql }: BenchServer, url: string): Promise<string[]> {
@@ -93,24 +56,25 @@ async function compareCalls({ gql }: BenchServer, direct: Client, toolId: string
   }
   const [sdk, ours] = [percentile(times.sdk, 0.5), percentile(times.ours, 0.5)]
   return {
-    'SDK p50': ms(sdk),
-    'ours p50': ms(ours),
-    'overhead p50': ms(ours - sdk),
-    'SDK p99': ms(percentile(times.sdk, 0.99)),
-    'ours p99': ms(percentile(times.ours, 0.99)),
+    'SDK p50 ms': sdk,
+    'ours p50 ms': ours,
+    'overhead p50 ms': ours - sdk,
+    'ratio p50': ours / sdk,
+    'SDK p99 ms': percentile(times.sdk, 0.99),
+    'ours p99 ms': percentile(times.ours, 0.99),
   }
 }
 
-async function measureList({ gql, app }: BenchServer, toolIds: string[]) {
+async function measureList({ gql, url: at }: BenchServer, toolIds: string[]) {
   const made = await gql(
     'mutation($input: CreateAgentInput!) { createAgent(input: $input) { ... on CreateAgentPayload { agent { id } } } }',
     { input: { name: 'far', toolIds, mcp: { enabled: true } } },
   )
-  const url = `${app.url}/mcp/${made['createAgent'].agent.id as string}`
+  const url = `${at}/mcp/${made['createAgent'].agent.id as string}`
   const first = await timed(() => list(url))
   const later: number[] = []
   for (let i = 0; i < 20; i++) later.push(await timed(() => list(url)))
-  return { tools: upstreams * toolsOfEach, first: ms(first), p50: ms(percentile(later, 0.5)) }
+  return { tools: upstreams * toolsOfEach, 'first ms': first, 'p50 ms': percentile(later, 0.5) }
 }
 
 function list(url: string): Promise<number> {
@@ -129,10 +93,4 @@ function list(url: string): Promise<number> {
     request.on('error', reject)
     request.end(body)
   })
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const started = performance.now()
-  await work()
-  return performance.now() - started
 }

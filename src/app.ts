@@ -30,6 +30,7 @@ import { query } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
 import { createHeartbeat } from './store/work/leases.ts'
 import { startSchedule } from './store/work/schedule.ts'
+import { createSlots } from './store/work/slots.ts'
 import { localPubSub, type PubSub } from './store/events/pubsub.ts'
 import { startLive } from './store/events/live.ts'
 import { postgresPubSub } from './store/events/postgres-pubsub.ts'
@@ -172,7 +173,8 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
     onError: (error) => log.warn({ err: error }, 'leases could not be renewed; retrying'),
   })
   closers.push(async () => heartbeat.stop())
-  const shared = { db, leaseDb, heartbeat, pubsub, clock: parts.clock ?? systemClock, log }
+  const slots = createSlots()
+  const shared = { db, leaseDb, heartbeat, slots, pubsub, clock: parts.clock ?? systemClock, log }
   const revocations = createRevocationWatcher({ ...shared, limits: limitsOf(config) })
   closers.push(async () => revocations.close())
   const buckets = createSharedBuckets(shared.clock, log, await bucketStore(config, connection))

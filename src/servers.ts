@@ -88,7 +88,7 @@ export async function openServers(
   if (apart) closers.push(() => apart.close(0))
   const server = await listen(
     {
-      graphql: yoga && routeOf(yoga, services, callers),
+      graphql: yoga && routeOf(yoga, config, services, callers),
       mcp,
       files: serves ? makeFiles(services, callers) : null,
       oauth: serves ? makeOauth(services) : null,
@@ -106,9 +106,14 @@ export async function openServers(
   return { server, sockets, mcp, metricsUrl: apart?.url ?? null }
 }
 
-function routeOf(yoga: Yoga, { log }: Services, { contextOf, addressOf }: Callers) {
+function routeOf(
+  yoga: Yoga,
+  { production, corsOrigins }: Config,
+  { log }: Services,
+  { contextOf, addressOf }: Callers,
+) {
   const bodies = { known: maxBodyBytes, anonymous: maxAnonymousBodyBytes }
-  return graphqlRoute({ yoga, log, contextOf, addressOf, maxBodyBytes: bodies })
+  return graphqlRoute({ yoga, log, production, corsOrigins, contextOf, addressOf, maxBodyBytes: bodies })
 }
 
 /** Readiness probes usually time out after a second: a slower database counts as not ready. Milliseconds. */

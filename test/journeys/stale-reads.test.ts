@@ -7,6 +7,7 @@ import { commit } from '../../src/domain/generations/transaction/commit.ts'
 import { query } from '../../src/store/db/database.ts'
 import { LeaseLostError } from '../../src/store/work/work.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
+import { holdResponse } from '../support/held-statement.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/story.ts'
 import { oneLine } from '../support/one-line.ts'
@@ -25,32 +26,6 @@ afterAll(async () => {
   await h?.stop()
   await upstream?.close()
 })
-
-/**
- * Delays the response of the next statement with this text and value; `read` resolves when the database has sent it.
- */
-function holdNext(text: string, value: string, verb = 'select'): { read: Promise<void>; release(): void } {
-  const { db } = h.app.services
-  const execute = db.execute.bind(db)
-  let read = () => {}
-  let release = () => {}
-  const wasRead = new Promise<void>((resolve) => (read = resolve))
-  const released = new Promise<void>((resolve) => (release = resolve))
-  const dialect = new PgDialect()
-  db.execute = (async (statement: SQL) => {
-    const { sql: written, params } = dialect.sqlToQuery(statement)
-    const said = oneLine(written)
-    const isIt = said.startsWith(verb) && said.includes(oneLine(text)) && params.includes(value)
-    if (isIt) db.execute = execute
-    const rows = await execute(statement)
-    if (isIt) {
-      read()
-      await released
-    }
-    return rows
-  }) as typeof db.execute
-  return { read: wasRead, release: () => release() }
-}
 
 /** Delays the next statement with this text and value before the database gets it. */
 function delayNext(text: string, value: string): { reached: Promise<void>; release(): void } {
@@ -100,8 +75,8 @@ test('a call that ends while the worker reads is neither sent again nor reported
   while (!answerPay) await new Promise((resolve) => setImmediate(resolve))
 
   // The worker reads again, since a client's output may have arrived; the result of this read is delayed.
-  const look = holdNext('from "tool_calls"', id)
-  await look.read
+  const look = holdResponse(h.app.services.db, { begins: 'select', contains: 'from tool_calls', value: id })
+  await look.done
   answerPay()
   await until(1, 'TOOL_CALL_SETTLED')
   look.release()
@@ -145,9 +120,10 @@ test('a toolChoice that comes with the last output applies, although it arrives 
     sql`select id from tool_calls where generation_id = ${id} and runtime_name = 'ask_then'`,
   )
   // The worker reads as soon as its own call is settled; the row may have been read before the calls.
-  const paid = holdNext('update generations', id, 'with g as')
+  const update = { begins: 'with g as', contains: 'update generations', value: id }
+  const paid = holdResponse(h.app.services.db, update)
   ;(answerPay as () => void)()
-  await paid.read
+  await paid.done
   const look = delayNext('from "tool_calls"', id)
   paid.release()
   await look.reached

@@ -38,6 +38,8 @@ export interface Cluster {
   baseBackup(): Promise<string>
   /** Replaces the data by a backup, as after the loss of a disk, and starts. */
   restore(backup: string): Promise<void>
+  /** What the server has written to its log. */
+  log(): Promise<string>
   /** Stops it and deletes everything. */
   remove(): Promise<void>
 }
@@ -119,6 +121,7 @@ export async function startCluster(settings: Record<string, string> = {}): Promi
       await asOwner('chown', '-R', data)
       await cluster.start()
     },
+    log: () => readFile(log, 'utf8'),
     async remove() {
       await cluster.stop('immediate').catch(() => {})
       await rm(folder, { recursive: true, force: true })

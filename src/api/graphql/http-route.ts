@@ -5,7 +5,11 @@ import { invalidAt } from '../../core/errors.ts'
 import { hasManyValues, maxJsonValues } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { GraphQLContext } from './context.ts'
+import { createDocuments } from './documents.ts'
 import { maskError } from './errors.ts'
+import { jsonRoute } from './json-route.ts'
+import { operationGuard } from './operation-guard.ts'
+import { schemaOf } from './schema.ts'
 import type { Yoga } from './yoga.ts'
 
 export interface Credentials {
@@ -20,6 +24,9 @@ export type ContextOf = (credentials: Credentials) => Promise<GraphQLContext>
 export interface RouteOptions {
   yoga: Yoga
   log: Log
+  /** Whether introspection requires authentication. */
+  production: boolean
+  corsOrigins: string[]
   contextOf: ContextOf
   /** The address of the client, behind trusted proxies. */
   addressOf(request: IncomingMessage): string | null
@@ -46,7 +53,14 @@ export interface Route {
   ): Promise<void>
 }
 
-export function graphqlRoute({ yoga, log, contextOf, addressOf, maxBodyBytes }: RouteOptions): Route {
+export function graphqlRoute(options: RouteOptions): Route {
+  const { yoga, log, contextOf, addressOf, maxBodyBytes } = options
+  const json = jsonRoute({
+    documents: createDocuments(yoga, schemaOf(), log),
+    guard: operationGuard(log, options.production),
+    log,
+    cors: options.corsOrigins.length > 0,
+  })
   return {
     async admit(request) {
       const remoteAddress = addressOf(request)
@@ -75,6 +89,7 @@ export function graphqlRoute({ yoga, log, contextOf, addressOf, maxBodyBytes }: 
     },
     async serve(request, response, { context, refusal: refused }, body) {
       const refusal = refused ?? (body && hasManyValues(body) ? manyValues(log) : null)
+      if (body && context && !refusal && (await json(request, response, context, body))) return
       if (body) Object.assign(request, { body })
       await yoga(request, response, {
         ...(context ? { prepared: context } : {}),

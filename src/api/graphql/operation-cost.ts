@@ -2,6 +2,7 @@
  * The cost of operations in points: taken before an operation runs, partly returned after it, and reported in the
  * response.
  */
+import type { ExecutionResult } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { rateHeaders } from '../../core/rate-headers.ts'
 import { AppError } from '../../core/errors.ts'
@@ -19,17 +20,19 @@ export function pointsOf(fields: number): number {
  * Takes the points of an operation from the quota of its caller. Returns null when it may run, else LIMITED with
  * `retryAfterMs`. Anonymous operations cost nothing.
  */
-export async function spend(context: GraphQLContext, points: number): Promise<AppError | null> {
+export function spend(context: GraphQLContext, points: number): AppError | null | Promise<AppError | null> {
   if (context.anonymous) return null
-  const { rates, principal } = context.ctx
-  const taken = rates.takeCost(principal, points)
-  // The limiter usually decides in memory: await only when it must ask the shared store.
-  const waitMs = typeof taken === 'number' ? taken : await taken
-  context.cost = { requested: points, taken: waitMs === 0, caller: context.ctx }
-  if (waitMs === 0) return null
-  return new AppError('LIMITED', `This operation costs ${points} points, and this key has fewer left.`, {
-    retryAfterMs: Math.ceil(waitMs),
-  })
+  const caller = context.ctx
+  const spent = (waitMs: number) => {
+    context.cost = { requested: points, taken: waitMs === 0, caller }
+    if (waitMs === 0) return null
+    return new AppError('LIMITED', `This operation costs ${points} points, and this key has fewer left.`, {
+      retryAfterMs: Math.ceil(waitMs),
+    })
+  }
+  // The limiter usually decides in memory: a promise only when it must ask the shared store.
+  const taken = caller.rates.takeCost(caller.principal, points)
+  return typeof taken === 'number' ? spent(taken) : taken.then(spent)
 }
 
 /** Yoga plugin: reports the cost in `extensions.cost` of each response, and returns points that were not used. */
@@ -37,31 +40,31 @@ export function costReport(): Plugin<GraphQLContext> {
   return {
     onExecute: ({ args }) => ({
       onExecuteDone({ result, setResult }) {
-        const context = args.contextValue as GraphQLContext
-        const { cost } = context
-        if (!cost || Symbol.asyncIterator in result) return
-        const { rates, principal } = cost.caller
-        const actual = cost.taken ? Math.min(cost.requested, pointsOf(countFields(result.data))) : 0
-        if (actual < cost.requested && cost.taken) rates.giveBackCost(principal, cost.requested - actual)
-        const { rule, left } = rates.quotas(principal).cost
-        setResult({
-          ...result,
-          extensions: {
-            ...result.extensions,
-            cost: {
-              requestedQueryCost: cost.requested,
-              actualQueryCost: actual,
-              throttleStatus: {
-                maximumAvailable: rule.capacity,
-                currentlyAvailable: Math.floor(left),
-                restoreRate: Math.max(1, Math.floor(rule.perMs * 1000)),
-              },
-            },
-          },
-        })
+        if (!(Symbol.asyncIterator in result))
+          setResult(withCost(args.contextValue as GraphQLContext, result))
       },
     }),
   }
+}
+
+/** The result with `extensions.cost`. Returns points that were not used to the quota of the caller. */
+export function withCost(context: GraphQLContext, result: ExecutionResult): ExecutionResult {
+  const { cost } = context
+  if (!cost) return result
+  const { rates, principal } = cost.caller
+  const actual = cost.taken ? Math.min(cost.requested, pointsOf(countFields(result.data))) : 0
+  if (actual < cost.requested && cost.taken) rates.giveBackCost(principal, cost.requested - actual)
+  const { rule, left } = rates.quotas(principal).cost
+  const report = {
+    requestedQueryCost: cost.requested,
+    actualQueryCost: actual,
+    throttleStatus: {
+      maximumAvailable: rule.capacity,
+      currentlyAvailable: Math.floor(left),
+      restoreRate: Math.max(1, Math.floor(rule.perMs * 1000)),
+    },
+  }
+  return { ...result, extensions: { ...result.extensions, cost: report } }
 }
 
 /** The number of object members in a response, at all levels. Iterative, so that depth cannot overflow the stack. */
@@ -78,16 +81,19 @@ function countFields(data: unknown): number {
   return fields
 }
 
-/**
- * Yoga plugin: sets the rate limit headers, with the remaining requests, on each response to an authenticated caller.
- */
+/** The rate limit headers of a caller, with the remaining requests; none for an anonymous one. */
+export function quotaHeadersOf(context: GraphQLContext): Record<string, string> {
+  const quota = context.quotas()
+  return quota ? rateHeaders(quota.name, quota.rule, quota.left) : {}
+}
+
+/** Yoga plugin: sets the rate limit headers on each response to an authenticated caller. */
 export function quotaHeaders(): Plugin {
   return {
     onResponse({ response, serverContext }) {
       const { prepared } = serverContext as ServerContext
-      if (!prepared || prepared.anonymous) return
-      const { name, rule, left } = prepared.quotas()!
-      for (const [header, value] of Object.entries(rateHeaders(name, rule, left)))
+      if (!prepared) return
+      for (const [header, value] of Object.entries(quotaHeadersOf(prepared)))
         response.headers.set(header, value)
     },
   }

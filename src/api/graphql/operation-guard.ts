@@ -22,29 +22,45 @@ import { introspectionLimits, introspectionOf, type Introspection } from './intr
 import { pointsOf, spend } from './operation-cost.ts'
 import { variableFaults } from './variables.ts'
 
-interface Operation {
+/** An operation that is about to run. */
+export interface Operation {
   schema: GraphQLSchema
   document: DocumentNode
   operationName?: string | null | undefined
-  variableValues?: Record<string, unknown> | null
+  variableValues?: Record<string, unknown> | null | undefined
   contextValue: GraphQLContext
 }
 
+/** Checks an operation: the errors of the refusal, or null when it may run. Then its cost has been taken. */
+export type OperationGuard = (
+  operation: Operation,
+) => readonly GraphQLError[] | null | Promise<readonly GraphQLError[] | null>
+
 /**
- * Yoga plugin: refuses an operation as a whole for invalid variables (their values are never repeated) or excessive
- * cost.
+ * Refuses an operation as a whole for invalid variables (their values are never repeated) or excessive cost. Asks no
+ * shared store, and so returns no promise, while the caller's share of the quota lasts.
  */
-export function operationGuard(log: Log, production: boolean): Plugin<GraphQLContext> {
+export function operationGuard(log: Log, production: boolean): OperationGuard {
+  const refused = (fault: AppError | null) => fault && [refusal(fault, log)]
+  return (operation) => {
+    const judged = judge(operation, production)
+    if (judged instanceof AppError) return refused(judged)
+    const spent = spend(operation.contextValue, judged)
+    return spent instanceof Promise ? spent.then(refused) : refused(spent)
+  }
+}
+
+/** The guard as a Yoga plugin. */
+export function guardPlugin(guard: OperationGuard): Plugin<GraphQLContext> {
   const check = async ({ args, setResultAndStopExecution }: { args: Operation } & Stopping) => {
-    const judged = judge(args, production)
-    const fault = judged instanceof AppError ? judged : await spend(args.contextValue, judged)
-    if (fault) setResultAndStopExecution({ errors: [refusal(fault, log)] })
+    const errors = await guard(args)
+    if (errors) setResultAndStopExecution({ errors })
   }
   return { onExecute: check, onSubscribe: check }
 }
 
 interface Stopping {
-  setResultAndStopExecution(result: { errors: GraphQLError[] }): void
+  setResultAndStopExecution(result: { errors: readonly GraphQLError[] }): void
 }
 
 function refusal(fault: AppError, log: Log): GraphQLError {
@@ -55,17 +71,38 @@ function refusal(fault: AppError, log: Log): GraphQLError {
   return error
 }
 
+/** What a check of an operation finds whoever sends it, with whatever variables. */
+interface Fixed {
+  asked: Introspection | null
+  fault: AppError | null
+  /** The cost in fields, or why it is too high; null when it depends on variables. */
+  cost: AppError | number | null
+}
+
+/** By operation: documents are cached, so the same text has the same nodes. */
+const known = new WeakMap<OperationDefinitionNode, Fixed>()
+
+function fixedOf(args: Operation, operation: OperationDefinitionNode): Fixed {
+  const before = known.get(operation)
+  if (before) return before
+  const asked = introspectionOf(args.schema, args.document, operation)
+  const fault = (asked && introspectionFault(asked)) ?? nameFault(args.document)
+  const isFixed = !fault && !operation.variableDefinitions?.length
+  const fixed = { asked, fault, cost: isFixed ? costOf(args, operation) : null }
+  known.set(operation, fixed)
+  return fixed
+}
+
 /** Why the operation is refused, or its cost in points. */
 function judge(args: Operation, production: boolean): AppError | number {
   const operation = getOperationAST(args.document, args.operationName)
   if (!operation) return pointsOf(0)
-  const asked = introspectionOf(args.schema, args.document, operation)
+  const { asked, fault, cost: fixedCost } = fixedOf(args, operation)
   if (asked && production && args.contextValue.anonymous) return unauthenticated()
-  const document = (asked && introspectionFault(asked)) ?? nameFault(args.document)
-  if (document) return document
+  if (fault) return fault
   const issues = variableFaults(args.schema, operation, args.variableValues)
   if (issues.length > 0) return invalid(issues)
-  const cost = costOf(args, operation)
+  const cost = fixedCost ?? costOf(args, operation)
   return cost instanceof AppError ? cost : pointsOf(cost + (asked?.fields ?? 0))
 }
 

@@ -3,14 +3,14 @@ import { blockFieldSuggestionsPlugin } from '@escape.tech/graphql-armor-block-fi
 import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
 import { maxDirectivesPlugin } from '@escape.tech/graphql-armor-max-directives'
 import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
-import { GraphQLError, type DocumentNode } from 'graphql'
+import { execute, GraphQLError, type DocumentNode, type ExecutionResult } from 'graphql'
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
 import type { Log } from '../../core/log.ts'
 import { newestPosition } from '../../domain/events/index.ts'
 import type { GraphQLContext, ServerContext } from './context.ts'
 import { documentFault, maskError } from './errors.ts'
 import { costReport, quotaHeaders } from './operation-cost.ts'
-import { operationGuard } from './operation-guard.ts'
+import { guardPlugin, operationGuard } from './operation-guard.ts'
 import { pageHeaders, renderPage } from './page.ts'
 import { schemaOf } from './schema.ts'
 
@@ -67,7 +67,8 @@ export function makeYoga(options: YogaOptions) {
       maxDirectivesPlugin({ n: documentLimits.directives }),
       blockFieldSuggestionsPlugin({ mask: '' }),
       documentFaults(),
-      operationGuard(log, options.production),
+      guardPlugin(operationGuard(log, options.production)),
+      inOrderOfSelection(),
       boundedResponses(log),
       costReport(),
       quotaHeaders(),
@@ -126,33 +127,39 @@ function documentFaults(): Plugin {
   }
 }
 
-/**
- * Reads the position of feedCursor before the first resolver runs. A later position would lose the events between what
- * the operation read and the cursor.
- */
+/** Executes with graphql-js, which gives the fields of a response in the order of their selection, on every transport. */
+function inOrderOfSelection(): Plugin {
+  return { onExecute: ({ setExecuteFn }) => setExecuteFn(execute as never) }
+}
+
+/** Yoga plugin: readFeedCursor before the first resolver runs. */
 function feedCursorFirst(): Plugin<GraphQLContext> {
   return {
-    async onExecute({ args }) {
-      const { loc } = args.document as DocumentNode
-      if (!loc?.source.body.includes('feedCursor')) return
-      const context = args.contextValue as GraphQLContext
-      try {
-        context.newestPosition = await newestPosition(context.ctx)
-      } catch {
-        // No valid credentials, or no database: the resolvers report it.
-      }
-    },
+    onExecute: ({ args }) =>
+      readFeedCursor(args.document as DocumentNode, args.contextValue as GraphQLContext) ?? undefined,
   }
+}
+
+/**
+ * Reads the position of feedCursor for an operation that asks for it; null for any other. A later position would lose the
+ * events between what the operation read and the cursor. Never rejects.
+ */
+export function readFeedCursor({ loc }: DocumentNode, context: GraphQLContext): Promise<void> | null {
+  if (!loc?.source.body.includes('feedCursor')) return null
+  const read = async () => {
+    context.newestPosition = await newestPosition(context.ctx)
+  }
+  // No valid credentials, or no database: the resolvers report it.
+  return read().catch(() => {})
 }
 
 /** Replaces a response that exceeds its budget by an error, on every transport. */
 function boundedResponses(log: Log): Plugin<GraphQLContext> {
   type Done = { result: unknown; setResult(result: unknown): void }
   const boundedBy =
-    ({ answer }: GraphQLContext) =>
+    (context: GraphQLContext) =>
     ({ result, setResult }: Done) => {
-      const fault = isStream(result) ? null : answer.exceeded()
-      if (fault) setResult({ errors: [maskError(fault, log)] })
+      if (!isStream(result)) setResult(bounded(context, result as ExecutionResult, log))
     }
   return {
     onExecute: ({ args }) => ({ onExecuteDone: boundedBy(args.contextValue as GraphQLContext) }),
@@ -160,6 +167,12 @@ function boundedResponses(log: Log): Plugin<GraphQLContext> {
       onSubscribeResult: () => ({ onNext: boundedBy(args.contextValue as GraphQLContext) }),
     }),
   }
+}
+
+/** The result, or the error that replaces it when the response exceeds its budget. */
+export function bounded({ answer }: GraphQLContext, result: ExecutionResult, log: Log): ExecutionResult {
+  const fault = answer.exceeded()
+  return fault ? { errors: [maskError(fault, log)] } : result
 }
 
 function isStream(result: unknown): boolean {

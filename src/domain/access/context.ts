@@ -9,6 +9,7 @@ import type { Blobs } from '../../store/blobs/disk.ts'
 import type { Database } from '../../store/db/database.ts'
 import type { PubSub } from '../../store/events/pubsub.ts'
 import type { Heartbeat } from '../../store/work/leases.ts'
+import type { Slots } from '../../store/work/slots.ts'
 import type { Live } from '../../store/events/live.ts'
 import type { Schedule } from '../../store/work/schedule.ts'
 import type { Egress } from '../egress/index.ts'
@@ -22,6 +23,8 @@ export interface Services {
   leaseDb: Database
   /** Renews the leases of this process. */
   heartbeat: Heartbeat
+  /** Free slots of the workers of this process. */
+  slots: Slots
   pubsub: PubSub
   /** Reports when rows of the work tables are due. */
   schedule: Schedule

@@ -12,16 +12,14 @@ export {
 } from './context.ts'
 export { forgetExpiredKeys, rememberRequest } from './idempotency.ts'
 export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
+export { createAuthenticator, insertKey, unauthenticated, type ApiKey, type Authenticator } from './keys.ts'
 export {
   assertStillValid,
-  createAuthenticator,
-  insertKey,
+  isKeyValid,
   principalById,
+  rememberedPrincipal,
   stillValid,
-  unauthenticated,
-  type ApiKey,
-  type Authenticator,
-} from './keys.ts'
+} from './still-valid.ts'
 export { requesterOf, type Requester } from './subjects.ts'
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
 export {

@@ -1,5 +1,5 @@
 /** API keys: created, found by hash, revoked. The secret is returned once and never stored. */
-import { and, eq, inArray, isNull, sql, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
@@ -8,7 +8,6 @@ import { apiKeys } from '../../store/db/tables/access.ts'
 import type { Services, Principal } from './context.ts'
 import type { TokenVerifier } from './oidc.ts'
 import type { Policy, Role } from './policy.ts'
-import { isSubject, subjectById, type Requester } from './subjects.ts'
 
 export const keyPrefix = 'gh_'
 
@@ -129,7 +128,8 @@ export function keyOf(row: typeof apiKeys.$inferSelect): ApiKey {
   }
 }
 
-function principalOf(row: typeof apiKeys.$inferSelect): Principal {
+/** The principal of a key's row. */
+export function principalOf(row: typeof apiKeys.$inferSelect): Principal {
   const { id, name, projectId, installation, role, expiresAt, agentId, votes } = row
   return { id, name, projectId, installation, role, expiresAt, agentId, votes, policy: row.policy as Policy }
 }
@@ -206,62 +206,6 @@ export function createAuthenticator(
     },
     close: stop,
   }
-}
-
-/**
- * The principal that started a call or generation, when it may still act: a key that is neither revoked nor expired, or
- * a person with the rights stored with the request (see requesterOf), until the token of that request expires; else
- * null.
- */
-export async function principalById(
-  db: Database,
-  id: string,
-  now: number,
-  requester: Requester | null = null,
-): Promise<Principal | null> {
-  if (isSubject(id)) {
-    const subject = requester ? await subjectById(db, id, requester) : null
-    return subject && !hasExpired(subject, now) ? subject : null
-  }
-  const [row] = await db
-    .select()
-    .from(apiKeys)
-    .where(and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt)))
-  const principal = row ? principalOf(row) : null
-  return principal && !hasExpired(principal, now) ? principal : null
-}
-
-/**
- * Throws UNAUTHENTICATED when the caller's key was revoked, or key or token expired, since the request was
- * authenticated, by the clock of the database. In a transaction it locks the key: a revocation waits for the end of the
- * transaction.
- */
-export async function assertStillValid(
-  tx: Database,
-  { id, expiresAt }: Pick<Principal, 'id' | 'expiresAt'>,
-): Promise<void> {
-  const rows = await query(
-    tx,
-    isSubject(id) ? sql`select 1 where ${isUnexpired(expiresAt)}` : sql`${validKey(id)} for share`,
-  )
-  if (rows.length === 0) throw unauthenticated()
-}
-
-/**
- * A condition for a statement: the caller's key was neither revoked nor has it, or the caller's token, expired. It is
- * true of the statement's snapshot, and locks nothing.
- */
-export function stillValid({ id, expiresAt }: Pick<Principal, 'id' | 'expiresAt'>): SQL {
-  return isSubject(id) ? isUnexpired(expiresAt) : sql`exists (${validKey(id)})`
-}
-
-function isUnexpired(expiresAt: Date | null): SQL {
-  return sql`${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp()`
-}
-
-function validKey(id: string): SQL {
-  return sql`select 1 from api_keys where id = ${id} and revoked_at is null
-    and (expires_at is null or expires_at > clock_timestamp())`
 }
 
 export function hasExpired(principal: Principal, now: number): boolean {

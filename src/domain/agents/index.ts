@@ -16,7 +16,6 @@ export {
   deleteAgent,
   findAgent,
   getAgents,
-  isAgentVersion,
   listAgents,
   loadAgents,
   regateAgent,
@@ -25,5 +24,6 @@ export {
   type CreateAgentInput,
   type UpdateAgentInput,
 } from './agents.ts'
+export { isCurrent, readAgent, recallAgent } from './known-agents.ts'
 export { checkTools, collidingNames } from './names.ts'
 export { withOverrides } from './overrides.ts'

@@ -1,26 +1,27 @@
 /** Starts a generation: one row, which is state, queue entry and timer, with its first event. */
-import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
+import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
-import { atomically, nowPlus, query, type Database } from '../../store/db/database.ts'
-import { generations, threads } from '../../store/db/tables/generations.ts'
-import { insertSelect } from '../../store/db/write.ts'
-import { assertMay, assertUse, rememberRequest, requesterOf, type Ctx } from '../access/index.ts'
-import { generationQueued, insertGenerationEvents } from '../events/index.ts'
+import { atomically, type Database } from '../../store/db/database.ts'
+import { isStorageError } from '../../store/db/storage-error.ts'
+import { assertMay, assertUse, rememberRequest, type Ctx } from '../access/index.ts'
 import { resolveAttachments, type AttachmentsInput } from '../files/index.ts'
 import {
   checkTools,
-  findAgent,
+  readAgent,
+  recallAgent,
   withOverrides,
   type Agent,
   type AgentSettings,
   type SettingsOverrides,
 } from '../agents/index.ts'
-import { ownThreadId, type Generation } from './generation.ts'
+import type { Generation } from './generation.ts'
+import { insertGeneration, type NewGeneration } from './insert.ts'
 import { userMessage, type FilePart, type Message } from './model/message.ts'
 import { loadGenerations } from './read.ts'
 import { assertThread } from './threads.ts'
+import { OutdatedError } from './transaction/commit.ts'
 
 const content = text(500_000, 1)
 
@@ -64,34 +65,86 @@ export async function startGeneration(
   input: StartGenerationInput,
   idempotency?: { operation: string; request: unknown },
 ): Promise<Generation> {
-  const row = await prepareStart(ctx, input)
-  const { agent } = row
-  await assertUse(ctx, 'AGENT', agent.projectId, agent.id)
-  const { idempotencyKey, ...request } = { ...input }
-  const made = idempotencyKey
-    ? await atomically(ctx.db, async (tx) => {
-        const who = {
-          projectId: agent.projectId,
-          principalId: ctx.principal.id,
-          operation: idempotency?.operation ?? 'generations:Start',
-        }
-        const asked = idempotency?.request ?? request
-        const earlier = await rememberRequest(tx, { ...who, key: idempotencyKey, request: asked }, row.id)
-        return earlier === null ? insert(tx, ctx, row) : (await loadGenerations(tx, [earlier]))[0]!
-      })
-    : await insert(ctx.db, ctx, row)
-  if (made.id !== row.id) await ctx.rates.giveBackUse(agent.projectId, 'AGENT', agent.id)
-  ctx.pubsub.publish([
-    { kind: 'work', table: 'generations' },
-    { kind: 'news', generationId: made.id, projectId: agent.projectId, seq: 1 },
-  ])
-  return made
+  const { idempotencyKey, ...rest } = input
+  const key = idempotencyKey
+    ? {
+        key: idempotencyKey,
+        operation: idempotency?.operation ?? 'generations:Start',
+        request: idempotency?.request ?? rest,
+      }
+    : null
+  const row = await recallStart(ctx, input)
+  await assertUse(ctx, 'AGENT', row.agent.projectId, row.agent.id)
+  try {
+    return await insertAndRun(ctx, row, key)
+  } catch (error) {
+    if (!(error instanceof OutdatedError)) throw error
+    return insertAndRun(ctx, await prepareStart(ctx, input), key)
+  }
+}
+
+/** Inserts the generation. A worker of this process that has a free slot gets it at once, else the next one claims it. */
+async function insertAndRun(
+  ctx: Ctx,
+  row: NewGeneration,
+  idempotency: { key: string; operation: string; request: unknown } | null,
+): Promise<Generation> {
+  const { projectId, id: agentId } = row.agent
+  const slot = ctx.slots.take('generations', projectId)
+  const insert = async (db: Database) => insertGeneration(db, ctx, row, slot !== null)
+  try {
+    const made = idempotency
+      ? await atomically(ctx.db, async (tx) => {
+          const principalId = ctx.principal.id
+          const earlier = await rememberRequest(tx, { ...idempotency, projectId, principalId }, row.id)
+          if (earlier === null) return insert(tx)
+          return { generation: (await loadGenerations(tx, [earlier]))[0]!, held: null }
+        })
+      : await insert(ctx.db)
+    const { generation, held } = made
+    if (generation.id !== row.id) await ctx.rates.giveBackUse(projectId, 'AGENT', agentId)
+    ctx.pubsub.publish([
+      { kind: 'news', generationId: generation.id, projectId, seq: held?.lastSeq ?? 1 },
+      ...(held ? [] : [{ kind: 'work', table: 'generations' } as const]),
+    ])
+    if (held) slot!.run(held)
+    else slot?.free()
+    return generation
+  } catch (error) {
+    if (isStorageError(error)) slot?.giveBack({ id: row.id, epoch: 1 })
+    else slot?.free()
+    throw error
+  }
+}
+
+/**
+ * The same as `prepareStart` with an agent that this process remembers. Files are resolved once only, and an agent that
+ * was changed may allow what the remembered one forbids: both need the agent as it is now.
+ */
+async function recallStart(ctx: Ctx, input: StartGenerationInput): Promise<NewGeneration> {
+  const given = check(shape, input)
+  if (input.attachments) return prepareStart(ctx, input)
+  const { agent, isRemembered } = await recallAgent(ctx, given.agentId)
+  try {
+    return { ...(await prepareFor(ctx, agent, input, given)), isRemembered }
+  } catch (error) {
+    if (!isRemembered || !(error instanceof AppError) || error.code === 'FORBIDDEN') throw error
+    return prepareStart(ctx, input)
+  }
 }
 
 /** Checks everything that a new generation needs: input, permission, overrides, thread and files. Writes nothing. */
 export async function prepareStart(ctx: Ctx, input: StartGenerationInput): Promise<NewGeneration> {
   const given = check(shape, input)
-  const agent = await findAgent(ctx, given.agentId)
+  return prepareFor(ctx, await readAgent(ctx, given.agentId), input, given)
+}
+
+async function prepareFor(
+  ctx: Ctx,
+  agent: Agent,
+  input: StartGenerationInput,
+  given: z.output<typeof shape>,
+): Promise<NewGeneration> {
   await assertMay(ctx, 'generations:Start', agent.projectId, `agent/${agent.id}`, { agentId: agent.id })
   // Another model may cost more and sends data to another company, so it needs the right to change the agent.
   if (input.model && input.model !== agent.model)
@@ -106,6 +159,7 @@ export async function prepareStart(ctx: Ctx, input: StartGenerationInput): Promi
     settings,
     messages: messagesOf(given, await filesOf(ctx, agent, input.attachments)),
     threadId: given.threadId ?? null,
+    isRemembered: false,
   }
 }
 
@@ -138,85 +192,3 @@ function messagesOf(given: z.output<typeof shape>, files: FilePart[]): Message[]
       : { v: 1, role: 'assistant', parts: [{ type: 'text', text: message.content }] },
   )
 }
-
-/** A generation to be inserted. */
-export interface NewGeneration {
-  id: string
-  agent: Agent
-  settings: AgentSettings
-  messages: Message[]
-  threadId: string | null
-}
-
-/** Inserts thread (if new), generation and first event in one statement. Returns the generation as written. */
-async function insert(db: Database, ctx: Ctx, row: NewGeneration): Promise<Generation> {
-  const { agent, settings } = row
-  const requester = requesterOf(ctx.principal)
-  const threadId = row.threadId ?? ownThreadId(row.id)
-  const thread = row.threadId
-    ? sql``
-    : sql`t as (${insertSelect(threads, { id: threadId, projectId: agent.projectId, agentId: agent.id })}),`
-  const rows = await query<{ createdMs: number; deadlineMs: number }>(
-    db,
-    sql`with ${thread} g as (
-      ${insertSelect(generations, {
-        id: row.id,
-        projectId: agent.projectId,
-        agentId: agent.id,
-        agentVersion: agent.version,
-        threadId,
-        status: 'QUEUED',
-        settings,
-        input: row.messages,
-        requestedBy: ctx.principal.id,
-        requester,
-        lastSeq: 1,
-        deadlineAt: nowPlus(settings.timeoutMs),
-        wakeAt: sql`now()`,
-      })}
-      returning id, project_id, last_seq, created_at, deadline_at
-    ),
-    e as (${insertGenerationEvents([generationQueued({ agentId: agent.id })])})
-    select (extract(epoch from created_at) * 1000)::float8 as "createdMs",
-      (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs" from g`,
-  )
-  const { createdMs, deadlineMs } = rows[0]!
-  return {
-    ...nothingYet,
-    id: row.id,
-    projectId: agent.projectId,
-    agentId: agent.id,
-    agentVersion: agent.version,
-    threadId,
-    settings,
-    input: row.messages,
-    requestedBy: ctx.principal.id,
-    requester,
-    deadlineAt: new Date(deadlineMs),
-    createdAt: new Date(createdMs),
-  }
-}
-
-/** The other fields of a new generation. */
-const nothingYet = {
-  storedStatus: 'QUEUED',
-  stepCount: 0,
-  attempt: 0,
-  nextStep: null,
-  model: null,
-  stopReason: null,
-  truncated: false,
-  error: null,
-  output: null,
-  inputTokens: 0,
-  outputTokens: 0,
-  lastSeq: 1,
-  parentId: null,
-  parentCallId: null,
-  rootId: null,
-  depth: 0,
-  cancelRequestedAt: null,
-  cancelReason: null,
-  startedAt: null,
-  finishedAt: null,
-} as const

@@ -1,15 +1,18 @@
 /**
  * Runs the due rows of one table in this process: claims after hints and when rows are due, keeps the leases, stops cleanly.
  */
-import { setTimeout as pause } from 'node:timers/promises'
-import { onAbort } from '../../core/abort.ts'
 import type { PubSub } from '../events/pubsub.ts'
 import { momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Database } from '../db/database.ts'
-import { allowanceOf } from './fairness.ts'
-import type { Lease, Leases } from './leases.ts'
+import { allowanceOf, type Allowance } from './fairness.ts'
+import type { Leases } from './leases.ts'
+import { whenAnswered } from './read-back.ts'
 import type { Schedule } from './schedule.ts'
-import { release, LeaseLostError, type Claimed, type ClaimLimits, type WorkTable } from './work.ts'
+import type { Slots, TakeSlot } from './slots.ts'
+import { createTasks, type Tasks, type WorkControl } from './task.ts'
+import { release, type Claimed, type ClaimLimits, type WorkTable } from './work.ts'
+
+export { interrupted, type Recheck, type WorkControl } from './task.ts'
 
 export interface WorkerOptions<Row extends Claimed> {
   db: Database
@@ -19,6 +22,8 @@ export interface WorkerOptions<Row extends Claimed> {
   slots: number
   /** The leases of this table, shared with other holders in this process. */
   leases: Leases
+  /** Where operations of this process take free slots of this worker. */
+  freeSlots?: Slots
   /** Reports when rows of the table are due. */
   schedule: Schedule
   /** Claims due rows. */
@@ -30,24 +35,6 @@ export interface WorkerOptions<Row extends Claimed> {
   run(held: Row, control: WorkControl): Promise<void>
   /** An error of `run` or, with id null, of a claim. The row is claimed again when its lease ends. */
   onError(error: unknown, id: string | null): void
-}
-
-/** The reason of an abort after which the process keeps the row. */
-export const interrupted = 'interrupt'
-
-/** Controls the work on a row. */
-export interface WorkControl {
-  signal: AbortSignal
-  recheck: Recheck
-  lease: Lease
-  /** Whether the process stops: the work finishes what is running and starts nothing new. */
-  isDraining(): boolean
-}
-
-/** Asks the work to read its row again, without aborting anything. */
-export interface Recheck {
-  /** Resolves at the next request. */
-  next(): Promise<void>
 }
 
 export interface Worker {
@@ -63,157 +50,140 @@ export interface Worker {
   stop(graceMs: number): Promise<void>
 }
 
-interface Task {
-  held: Claimed
-  lease: Lease
-  abort: AbortController
-  recheck(): void
-  done: Promise<void>
-}
-
 export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): Worker {
   const { db, table } = options
-  const tasks = new Map<string, Task>()
   let stopping = false
   let claiming = false
   let again = false
-
-  const start = (held: Row, since: Moment) => {
-    const task = runTask(options, held, since, () => stopping)
-    tasks.get(held.id)?.abort.abort()
-    tasks.set(held.id, task)
-    void task.done.then(() => {
-      // The row may have been claimed again by this process before the old task has ended.
-      if (tasks.get(held.id) === task) tasks.delete(held.id)
-      // Rows that were not claimed because all slots were in use can be claimed now.
-      if (again || tasks.size >= options.slots - 1) void poll()
-    })
+  const taken: TakenSlots = takenSlots<Row>(options, {
+    allowance: () => (stopping || (again && !claiming) ? null : allowance()),
+    start: (row, since) => tasks.start(row, since),
+    done() {
+      tasks.forgetSignals()
+      if (again) void poll()
+    },
+  })
+  const tasks = createTasks(options, {
+    isDraining: () => stopping,
+    isClaiming: () => claiming || taken.projects().length > 0,
+    // Rows that were not claimed because all slots were in use can be claimed now.
+    onEnd: (left) => void ((again || left >= options.slots - 1) && poll()),
+  })
+  const allowance = (): Allowance | null => {
+    return allowanceOf(options.slots, [...tasks.projects(), ...taken.projects()])
   }
-
   const poll = async () => {
     again = true
     if (claiming || stopping) return
     claiming = true
     try {
       while (again && !stopping) {
-        const held = [...tasks.values()].map((task) => task.held.projectId)
-        const allowance = allowanceOf(options.slots, held)
-        if (!allowance) return
+        const allowed = allowance()
+        if (!allowed) return
         again = false
-        const { rows, since } = await claimRows(options, allowance)
-        for (const row of rows) start(row, since)
-        if (rows.length === allowance.limit) again = true
+        const rows = await claimRows(options, allowed, tasks)
+        if (rows.length === allowed.limit) again = true
       }
     } catch (error) {
       again = false
       options.onError(error, null)
     } finally {
       claiming = false
+      tasks.forgetSignals()
     }
   }
 
-  const stopPolling = keepPolling(options, () => void poll())
-
+  const stopPolling = keepPolling(options, taken.take, () => void poll())
   const drain = () => {
     if (stopping) return
     stopping = true
     stopPolling()
     // Work that waits for a person or a model must notice that the process stops.
-    for (const task of tasks.values()) task.recheck()
+    tasks.recheckAll()
   }
 
   return {
-    interrupt(id) {
-      tasks.get(id)?.abort.abort(interrupted)
-      tasks.get(id)?.recheck()
-    },
-    recheck: (id) => tasks.get(id)?.recheck(),
-    busy: () => tasks.size,
+    interrupt: tasks.interrupt,
+    recheck: tasks.recheck,
+    busy: () => tasks.projects().length,
     drain,
     async stop(graceMs) {
       drain()
-      await endTasks([...tasks.values()], graceMs)
-      const held = await abortTasks([...tasks.values()])
-      await release(db, table, held).catch(() => {})
+      await release(db, table, await tasks.end(graceMs)).catch(() => {})
     },
   }
 }
 
-/** Polls now, after hints and when rows are due, until the returned function is called. */
+/** How long a row is tried to be given back, in milliseconds. */
+const giveBackMs = 5000
+
+interface TakenSlots {
+  /** The project of each. */
+  projects(): string[]
+  take: TakeSlot
+}
+
+/** The slots that were taken and have no row yet. `allowance` is null when no slot may be taken. */
+function takenSlots<Row extends Claimed>(
+  { db, table }: WorkerOptions<Row>,
+  worker: { allowance(): Allowance | null; start(row: Row, since: Moment): void; done(): void },
+): TakenSlots {
+  const taken = new Set<{ projectId: string }>()
+  return {
+    projects: () => [...taken].map(({ projectId }) => projectId),
+    take(projectId) {
+      const allowed = worker.allowance()
+      if (!allowed || allowed.crowded.includes(projectId)) return null
+      const since = momentNow()
+      const one = { projectId }
+      taken.add(one)
+      const done = () => {
+        taken.delete(one)
+        worker.done()
+      }
+      return {
+        run(row) {
+          worker.start(row as Row, since)
+          done()
+        },
+        free: done,
+        giveBack(row) {
+          done()
+          void whenAnswered(() => release(db, table, [row]), giveBackMs).then(worker.done, () => {})
+        },
+      }
+    },
+  }
+}
+
+/** Offers free slots, and polls now, after hints and when rows are due, until the returned function is called. */
 function keepPolling(
-  { pubsub, table, schedule }: Pick<WorkerOptions<Claimed>, 'pubsub' | 'table' | 'schedule'>,
+  { pubsub, table, schedule, freeSlots }: Omit<WorkerOptions<Claimed>, 'claim' | 'run'>,
+  take: TakeSlot,
   poll: () => void,
 ): () => void {
   const unsubscribe = pubsub.subscribe((hint) => {
     if ((hint.kind === 'work' && hint.table === table) || hint.kind === 'reconnected') poll()
   })
   const leave = schedule.onDue(table, poll)
+  const withdraw = freeSlots?.offer(table, take)
   poll()
   return () => {
+    withdraw?.()
     unsubscribe()
     leave()
   }
 }
 
-/** Claims due rows, by a statement that was sent at `since`. */
+/** Claims due rows and starts the work on them. */
 async function claimRows<Row extends Claimed>(
   { leases, claim }: WorkerOptions<Row>,
   allowance: Omit<ClaimLimits, 'except'>,
-): Promise<{ rows: Row[]; since: Moment }> {
+  tasks: Tasks<Row>,
+): Promise<Row[]> {
   await leases.beatIfUnsure()
   const since = momentNow()
-  return { rows: await claim({ ...allowance, except: leases.unsure() }), since }
-}
-
-/** How long aborted work may take to end, in milliseconds. */
-const unwindMs = 500
-
-/** Waits for the tasks to end, at most this long. */
-async function endTasks(tasks: Task[], milliseconds: number): Promise<void> {
-  await Promise.race([
-    Promise.all(tasks.map((task) => task.done)),
-    pause(milliseconds, undefined, { ref: false }),
-  ])
-}
-
-/** Aborts the remaining tasks and ends their leases. Returns their rows. */
-async function abortTasks(tasks: Task[]): Promise<Claimed[]> {
-  for (const task of tasks) task.abort.abort()
-  await endTasks(tasks, unwindMs)
-  for (const task of tasks) task.lease.end()
-  return tasks.map((task) => task.held)
-}
-
-/** Starts the work on a row. */
-function runTask<Row extends Claimed>(
-  { leases, run, onError }: WorkerOptions<Row>,
-  held: Row,
-  since: Moment,
-  isDraining: () => boolean,
-): Task {
-  const abort = new AbortController()
-  const recheck = makeRecheck()
-  const lease = leases.keep(held, since)
-  const removeListener = onAbort(lease.signal, () => abort.abort())
-  const done = run(held, { signal: abort.signal, recheck, lease, isDraining })
-    .catch((error: unknown) => {
-      if (!(error instanceof LeaseLostError) && !abort.signal.aborted) onError(error, held.id)
-    })
-    .finally(() => {
-      removeListener()
-      lease.end()
-    })
-  return { held, lease, abort, done, recheck: recheck.fire }
-}
-
-function makeRecheck(): Recheck & { fire(): void } {
-  let resolveNext = () => {}
-  let next = new Promise<void>((resolve) => (resolveNext = resolve))
-  return {
-    next: () => next,
-    fire() {
-      resolveNext()
-      next = new Promise((resolve) => (resolveNext = resolve))
-    },
-  }
+  const rows = await claim({ ...allowance, except: leases.unsure() })
+  for (const row of rows) tasks.start(row, since)
+  return rows
 }

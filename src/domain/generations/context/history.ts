@@ -4,7 +4,7 @@ import { textResult, type ToolResult } from '../../../core/content.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import type { Database } from '../../../store/db/database.ts'
 import { maxWholeBytes } from '../../../store/db/keyset.ts'
-import { selectRows, selectRowsWithin } from '../../../store/db/rows.ts'
+import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../../store/db/rows.ts'
 import { generations, steps } from '../../../store/db/tables/generations.ts'
 import { loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { ownThreadId, stepOf, type Generation, type Step } from '../generation.ts'
@@ -18,6 +18,26 @@ export async function loadStepsOf(db: Database, generationIds: readonly string[]
   if (generationIds.length === 0) return []
   const rows = await selectRows(db, steps, ofGenerations(generationIds))
   return rows.map(stepOf)
+}
+
+/** Reads the steps after those of `known`, which are the first ones of the generation, and adds them to it. */
+export async function loadNewSteps(db: Database, generation: Generation, known: Step[]): Promise<void> {
+  if (known.length >= generation.stepCount) return
+  const rows = await selectRows(
+    db,
+    steps,
+    sql`where generation_id = ${generation.id} and step_index > ${known.length} order by step_index`,
+  )
+  known.push(...rows.map(stepOf))
+}
+
+/** All steps of one generation as a value of a larger statement, in its snapshot. Parse it with `stepsOfJson`. */
+export function stepsAsJson(generationId: string): SQL {
+  return rowsAsJson(steps, ofGenerations([generationId]))
+}
+
+export function stepsOfJson(value: readonly object[]): Step[] {
+  return rowsOfJson(steps, value).map(stepOf)
 }
 
 /** The same for the API: RESPONSE_TOO_LARGE when they have more than `maxWholeBytes`. */

@@ -9,7 +9,7 @@ import {
   settleCalls,
   type ToolCall,
 } from '../../tool-calls/index.ts'
-import { loadStepsOf } from '../context/history.ts'
+import { loadNewSteps } from '../context/history.ts'
 import type { Decision } from '../decide.ts'
 import { textOf } from '../model/message.ts'
 import { waitsForChild } from '../nesting/limits.ts'
@@ -41,8 +41,8 @@ export async function end(turn: Turn, change: Change): Promise<'terminal'> {
 /** The change that completes the generation, with the text of its last step or the arguments of its stop tool. */
 export async function completion(turn: Turn, decision: Decision & { do: 'complete' }): Promise<Change> {
   const { stopReason, truncated, stopCall } = decision
-  const steps = await loadStepsOf(turn.services.db, [turn.generation.id])
-  const last = steps.at(-1)
+  await loadNewSteps(turn.services.db, turn.generation, turn.steps)
+  const last = turn.steps.at(-1)
   const object = stopCall?.status === 'SKIPPED' ? stopCall.arguments : null
   return completed({ stopReason, truncated, text: last ? textOf(last.parts) || null : null, object })
 }

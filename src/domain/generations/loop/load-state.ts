@@ -5,35 +5,52 @@ import { selectRows } from '../../../store/db/rows.ts'
 import { generations } from '../../../store/db/tables/generations.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { callsAsJson, callsOfJson } from '../../tool-calls/index.ts'
-import { generationOf, type Generation } from '../generation.ts'
+import { toolVersionsOf, type ToolVersions } from '../../tools/index.ts'
+import { generationOf } from '../generation.ts'
 import { readOwnDeadline } from '../nesting/deadline.ts'
 import { chainBudgets } from '../nesting/tree.ts'
-import type { HeldGeneration } from '../transaction/claim.ts'
+import type { HeldGeneration, Snapshot } from '../transaction/claim.ts'
+import type { Generation } from '../generation.ts'
+import type { Situation } from '../decide.ts'
 
 /**
- * Reads generation and calls in one snapshot: an output that settles a call may also bring settings for the next
- * step. LeaseLostError when another worker holds the row.
+ * Reads generation, calls and the versions of its tools in one snapshot: an output that settles a call may also bring
+ * settings for the next step. LeaseLostError when another worker holds the row.
  */
-export async function loadState(db: Database, held: HeldGeneration, inFlight: ReadonlySet<string>) {
-  const [row] = await selectRows<typeof generations, { now: number; calls: object[] }>(
+export async function loadSnapshot(db: Database, held: HeldGeneration): Promise<Snapshot> {
+  const [row] = await selectRows<
+    typeof generations,
+    { now: number; calls: object[]; toolVersions: ToolVersions }
+  >(
     db,
     generations,
     sql`where id = ${held.id} and epoch = ${held.epoch}`,
-    sql`, (extract(epoch from now()) * 1000)::float8 as now, ${callsAsJson(held.id)} as calls`,
+    sql`, (extract(epoch from now()) * 1000)::float8 as now,
+      ${callsAsJson(held.id)} as calls,
+      ${toolVersionsOf(sql`select jsonb_array_elements_text(generations.settings->'toolIds')`)} as "toolVersions"`,
   )
   if (!row) throw new LeaseLostError(held.id)
-  const generation = generationOf(row)
-  const calls = callsOfJson(row.calls)
-  if (generation.deadlineAt.getTime() <= row.now)
+  const { now, calls, toolVersions } = row
+  return { generation: generationOf(row), calls: callsOfJson(calls), toolVersions, now }
+}
+
+/** What the loop decides by. Reads more only for a run that is over its time, in a chain, or has a budget of the day. */
+export async function situationOf(
+  db: Database,
+  held: HeldGeneration,
+  { generation, calls, now }: Snapshot,
+  inFlight: ReadonlySet<string>,
+): Promise<Situation> {
+  if (generation.deadlineAt.getTime() <= now)
     generation.deadlineAt = new Date(await readOwnDeadline(db, held.id, generation.deadlineAt))
   held.lastSeq = Math.max(held.lastSeq, generation.lastSeq)
   // Other generations are read only for a run with a parent or child runs.
   const inChain = generation.rootId !== null || calls.some((call) => call.childId !== null)
-  const situation = {
+  return {
     settings: generation.settings,
     stepCount: generation.stepCount,
     cancelRequested: generation.cancelRequestedAt !== null,
-    now: row.now,
+    now,
     deadlineAt: generation.deadlineAt.getTime(),
     calls,
     nextStep: generation.nextStep,
@@ -42,7 +59,6 @@ export async function loadState(db: Database, held: HeldGeneration, inFlight: Re
     usedTokensToday: generation.settings.budget.tokensPerDay === null ? 0 : await tokensToday(db, generation),
     inFlight,
   }
-  return { generation, calls, situation }
 }
 
 async function tokensToday(db: Database, generation: Generation): Promise<number> {

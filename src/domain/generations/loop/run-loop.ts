@@ -19,7 +19,7 @@ import { cancelChange, expiry, failed } from '../transaction/terminal.ts'
 import { commitTurn, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 import { askChildrenToEnd, cancelChildren } from './end-children.ts'
 import { completion, end, endUnderLock, timeOut } from './end.ts'
-import { loadState } from './load-state.ts'
+import { loadSnapshot, situationOf } from './load-state.ts'
 import { concurrencyOf, runServerCall } from './run-calls.ts'
 import { park, waitForCalls } from './wait.ts'
 
@@ -32,10 +32,12 @@ export async function runGeneration(
   services: Services,
   models: Models,
   held: HeldGeneration,
-  { signal, recheck, lease, isDraining }: WorkControl,
+  { signal, recheck, lease, isOutdated, isDraining }: WorkControl,
 ): Promise<void> {
   const inFlight = inFlightCalls()
-  const run: Run = { services, models, held, signal, inFlight, lease, isDraining, unsent: new Map() }
+  const steps = held.claimed?.steps ?? []
+  const run: Run = { services, models, held, signal, inFlight, lease, isDraining, steps, unsent: new Map() }
+  if (isOutdated) delete held.claimed
   try {
     await turnsAcrossOutages(run, recheck)
   } catch (error) {
@@ -55,7 +57,7 @@ export async function runGeneration(
   }
 }
 
-type Run = Omit<Turn, 'generation' | 'calls'>
+type Run = Omit<Turn, 'generation' | 'calls' | 'toolVersions'>
 
 async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<void> {
   const { services, held, signal, inFlight } = run
@@ -87,11 +89,13 @@ async function turns(run: Run, recheck: Recheck): Promise<void> {
     const rechecked = recheck.next()
     // Snapshot the ids before reading: a call that settles meanwhile may still read as open.
     const started = new Set(inFlight.ids)
-    const state = await loadState(services.db, held, started)
-    const { generation, calls } = state
+    const state = held.claimed ?? (await loadSnapshot(services.db, held))
+    delete held.claimed
+    const situation = await situationOf(services.db, held, state, started)
+    const { generation, calls, toolVersions } = state
     if (isTerminal(generation.storedStatus)) return
-    const turn: Turn = { ...run, generation, calls }
-    let decision = decide(state.situation)
+    const turn: Turn = { ...run, generation, calls, toolVersions }
+    let decision = decide(situation)
     if (run.isDraining()) {
       const drained = await drain(turn, decision)
       if (drained === 'givenBack') return
@@ -101,7 +105,7 @@ async function turns(run: Run, recheck: Recheck): Promise<void> {
     if (decision.do === 'run') {
       startCalls(turn, decision.calls)
       for (const call of decision.calls) started.add(call.id)
-      decision = decide(state.situation)
+      decision = decide(situation)
     }
     const outcome = await act(turn, decision, rechecked).catch((error: unknown) => {
       // An interrupt aborted a model request or a wait: the next turn reads the reason from the rows.

@@ -20,7 +20,8 @@ import { commit, type Change } from '../transaction/commit.ts'
 import { ownThreadId, type Generation } from '../generation.ts'
 import { nestingLimits } from '../nesting/limits.ts'
 import { outcomeOf, settleCall } from '../transaction/settle-call.ts'
-import { prepareStart, type NewGeneration, type StartGenerationInput } from '../start.ts'
+import type { NewGeneration } from '../insert.ts'
+import { prepareStart, type StartGenerationInput } from '../start.ts'
 import { publishCommit, type Turn } from '../transaction/turn.ts'
 
 /**

@@ -11,12 +11,13 @@ export function startGenerationWorker(
   models: Models,
   { slots }: { slots: number },
 ): Pick<Worker, 'busy' | 'drain' | 'stop'> {
-  const { leaseDb, heartbeat, pubsub, schedule, limits, log } = services
+  const { leaseDb, heartbeat, slots: freeSlots, pubsub, schedule, limits, log } = services
   const worker = startWorker({
     db: leaseDb,
     pubsub,
     table: 'generations',
     leases: heartbeat.of('generations'),
+    freeSlots,
     slots,
     schedule,
     claim: (limit) => claimGenerations(leaseDb, limits.leaseMs, limit),

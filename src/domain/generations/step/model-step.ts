@@ -1,9 +1,9 @@
 /** One model step: loads model, tools and history, requests a response and commits it. */
-import { loadAgentCallables, loadCallables, loadTools, type Callable } from '../../tools/index.ts'
+import { loadAgentCallables, loadCallables, loadToolsAt, type Callable } from '../../tools/index.ts'
 import { commitAnswer } from './commit-answer.ts'
 import { prepareRequest } from './request.ts'
 import { failed } from '../transaction/terminal.ts'
-import { loadEarlier, loadStepsOf, messagesOf } from '../context/history.ts'
+import { loadEarlier, loadNewSteps, messagesOf } from '../context/history.ts'
 import { withFiles } from '../context/message-files.ts'
 import { ModelError } from '../model/port.ts'
 import type { StepPlan } from '../decide.ts'
@@ -41,23 +41,23 @@ export async function modelStep(turn: Turn, plan: StepPlan): Promise<TurnOutcome
 }
 
 async function history(turn: Turn) {
-  const { services, generation } = turn
-  const done = generation.stepCount > 0 ? await loadStepsOf(services.db, [generation.id]) : []
+  const { services, generation, steps } = turn
+  await loadNewSteps(services.db, generation, steps)
   const messages = [...(await loadEarlier(services.db, generation)), ...generation.input]
-  return withFiles(services, [...messages, ...messagesOf(done, turn.calls)])
+  return withFiles(services, [...messages, ...messagesOf(steps, turn.calls)])
 }
 
 /** The current tools and agents of this step by runtime name; of two with the same name the first is used. */
-async function activeTools({ services, generation }: Turn, plan: StepPlan): Promise<Map<string, Callable>> {
+async function activeTools(
+  { services, generation, toolVersions }: Turn,
+  plan: StepPlan,
+): Promise<Map<string, Callable>> {
   const { toolIds, agentIds = [] } = generation.settings
   const isActive = (id: string) => plan.activeToolIds?.includes(id) ?? true
   const wanted = toolIds.filter(isActive)
-  const loaded = await loadTools(services.db, wanted)
-  const byId = new Map(
-    loaded.filter((tool) => tool.projectId === generation.projectId).map((tool) => [tool.id, tool]),
-  )
+  const loaded = await loadToolsAt(services.db, wanted, toolVersions)
+  const inOrder = loaded.filter((tool) => tool.projectId === generation.projectId)
   const active = new Map<string, Callable>()
-  const inOrder = wanted.flatMap((id) => byId.get(id) ?? [])
   const all = [
     ...(await loadCallables(services, inOrder)),
     ...(await loadAgentCallables(services.db, generation.projectId, agentIds.filter(isActive))),

@@ -3,7 +3,9 @@ import { sql } from 'drizzle-orm'
 import type { Database } from '../../../store/db/database.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
 import { eventName, generationResumed, generationStarted, insertEventRows } from '../../events/index.ts'
-import type { StoredStatus } from '../generation.ts'
+import type { ToolCall } from '../../tool-calls/index.ts'
+import type { ToolVersions } from '../../tools/index.ts'
+import type { Generation, Step, StoredStatus } from '../generation.ts'
 import { parentLinkOf, type HeldRun } from './commit.ts'
 
 export interface HeldGeneration extends HeldRun {
@@ -11,6 +13,23 @@ export interface HeldGeneration extends HeldRun {
   /** The status before the claim; RUNNING: an earlier worker was lost in the middle of its work. */
   was: StoredStatus
   lastSeq: number
+  /** The state as the statement left it that created or woke the row as claimed; absent: it must be read. */
+  claimed?: ClaimedState
+}
+
+/** A generation, its calls and the versions of its tools at one moment. */
+export interface Snapshot {
+  generation: Generation
+  /** All calls of the generation so far, in step and call order. */
+  calls: ToolCall[]
+  toolVersions: ToolVersions
+  /** Time of the database, in milliseconds since 1970. */
+  now: number
+}
+
+export interface ClaimedState extends Snapshot {
+  /** All steps so far. */
+  steps: Step[]
 }
 
 /**

@@ -64,6 +64,8 @@ export interface Change {
   newCalls?: ProposedCall[]
   /** Calls that start: the commit is refused when one of them is settled or waits for a child run. */
   starting?: string[]
+  /** A condition that holds when what the change was made from is still so; else the commit throws OutdatedError. */
+  provided?: SQL
   /** Updates of tool calls, with the proof `inGeneration`. */
   calls?: SQL[]
   audit?: NewAuditEntry[]
@@ -80,6 +82,11 @@ export interface Change {
 export interface Committed {
   seq: number
   hints: Hint[]
+}
+
+/** What a change was made from is not so any more, or another worker holds the row. Nothing was written. */
+export class OutdatedError extends Error {
+  override name = 'OutdatedError'
 }
 
 /** The wake-up of a row that is released: at `wakeAt`, or at once when a cancel was requested meanwhile. */
@@ -118,6 +125,7 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
       set ${sql.join(set, sql`, `)}
       where id = ${held.id} and epoch = ${held.epoch} and finished_at is null
         and ${change.starting ? mayStart(change.starting) : sql`true`}
+        and ${change.provided ?? sql`true`}
       returning id, project_id, agent_id, thread_id, requested_by, requester, last_seq, deadline_at
     )`,
   ]
@@ -132,8 +140,8 @@ async function commitOwn(db: Database, held: Held, change: Change): Promise<numb
     db,
     sql`with ${sql.join(parts, sql`, `)} select last_seq as seq from g`,
   )
-  if (!rows[0]) throw new LeaseLostError(held.id)
-  return rows[0].seq
+  if (rows[0]) return rows[0].seq
+  throw change.provided ? new OutdatedError() : new LeaseLostError(held.id)
 }
 
 function insertStep(step: NewStepRow): SQL {

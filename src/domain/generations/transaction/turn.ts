@@ -5,10 +5,11 @@ import type { Lease } from '../../../store/work/leases.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
 import type { ToolCall } from '../../tool-calls/index.ts'
+import type { ToolVersions } from '../../tools/index.ts'
 import type { InFlightCalls } from './in-flight-calls.ts'
 import type { HeldGeneration } from './claim.ts'
 import { commit, type Change, type Committed } from './commit.ts'
-import type { Generation } from '../generation.ts'
+import type { Generation, Step } from '../generation.ts'
 import type { Models } from '../providers/provider-records.ts'
 
 /** How many server calls of one generation run at once. */
@@ -21,6 +22,10 @@ export interface Turn {
   generation: Generation
   /** All calls of the generation so far. */
   calls: ToolCall[]
+  /** The present versions of the generation's tools. */
+  toolVersions: ToolVersions
+  /** The steps that this worker has read or written, from the first one on; see stepsOf. */
+  steps: Step[]
   signal: AbortSignal
   inFlight: InFlightCalls
   lease: Lease

@@ -1,0 +1,28 @@
+/** The measurements by their names, in the order in which all of them run. */
+import { measureBridge } from './bridge.ts'
+import { measureDecision } from './decision.ts'
+import { measureFanout } from './fanout.ts'
+import { measureGuards } from './guards.ts'
+import { measureIdle } from './idle.ts'
+import { measureInboxes } from './inbox.ts'
+import { measureLimit } from './limit.ts'
+import { measureQuery } from './query.ts'
+import { measureScale } from './scale.ts'
+import { measureStatements } from './statements.ts'
+import { measureUnits } from './units.ts'
+import { measureUpstreams } from './upstreams.ts'
+
+export const parts: Record<string, () => Promise<void>> = {
+  limit: measureLimit,
+  units: measureUnits,
+  statements: measureStatements,
+  decision: measureDecision,
+  idle: measureIdle,
+  bridge: measureBridge,
+  upstreams: measureUpstreams,
+  query: measureQuery,
+  guards: measureGuards,
+  fanout: measureFanout,
+  inbox: measureInboxes,
+  scale: measureScale,
+}

@@ -1,0 +1,125 @@
+/** Inserts a generation: one row, which is state, queue entry and timer, with its thread and its first events. */
+import { sql } from 'drizzle-orm'
+import { nowPlus, query, jsonb, type Database } from '../../store/db/database.ts'
+import { generations, threads } from '../../store/db/tables/generations.ts'
+import { insertSelect } from '../../store/db/write.ts'
+import { requesterOf, type Ctx } from '../access/index.ts'
+import { isCurrent, type Agent, type AgentSettings } from '../agents/index.ts'
+import { generationQueued, generationStarted, insertGenerationEvents } from '../events/index.ts'
+import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
+import { ownThreadId, type Generation } from './generation.ts'
+import type { Message } from './model/message.ts'
+import type { HeldGeneration } from './transaction/claim.ts'
+import { OutdatedError } from './transaction/commit.ts'
+
+/** A generation to be inserted. */
+export interface NewGeneration {
+  id: string
+  agent: Agent
+  settings: AgentSettings
+  messages: Message[]
+  threadId: string | null
+  /** The agent was read some time ago. */
+  isRemembered: boolean
+}
+
+export interface Inserted {
+  /** As it was created: QUEUED, also when it was claimed in the same statement. */
+  generation: Generation
+  /** The row for a worker of this process; null when it waits for one. */
+  held: HeldGeneration | null
+}
+
+/**
+ * Inserts thread (if new), generation and first events in one statement; with `claims` this process holds
+ * the row from the beginning, as if it had claimed it. OutdatedError, with nothing written, when a remembered
+ * agent was changed since.
+ */
+export async function insertGeneration(
+  db: Database,
+  ctx: Ctx,
+  row: NewGeneration,
+  claims: boolean,
+): Promise<Inserted> {
+  const { agent, settings } = row
+  const threadId = row.threadId ?? ownThreadId(row.id)
+  const events = [generationQueued({ agentId: agent.id }), ...(claims ? [generationStarted({})] : [])]
+  const thread = { id: threadId, projectId: agent.projectId, agentId: agent.id }
+  const own = {
+    id: row.id,
+    projectId: agent.projectId,
+    agentId: agent.id,
+    agentVersion: agent.version,
+    threadId,
+    settings,
+    input: row.messages,
+    requestedBy: ctx.principal.id,
+    requester: requesterOf(ctx.principal),
+    lastSeq: events.length,
+  }
+  const claimed = { status: 'RUNNING', startedAt: sql`now()`, epoch: 1, wakeAt: nowPlus(ctx.limits.leaseMs) }
+  const queued = { status: 'QUEUED', wakeAt: sql`now()` }
+  const rows = await query<Written>(
+    db,
+    sql`with a as (select 1 where ${row.isRemembered ? isCurrent(agent) : sql`true`}),
+      ${row.threadId ? sql`` : sql`t as (${insertSelect(threads, thread, sql`a`)}),`}
+      g as (
+        ${insertSelect(
+          generations,
+          { ...own, deadlineAt: nowPlus(settings.timeoutMs), ...(claims ? claimed : queued) },
+          sql`a`,
+        )}
+        returning id, project_id, last_seq, created_at, deadline_at
+      ),
+      e as (${insertGenerationEvents(events)})
+      select (extract(epoch from created_at) * 1000)::float8 as "createdMs",
+        (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs"
+        ${claims ? sql`, ${toolVersionsOf(sql`select jsonb_array_elements_text(${jsonb(settings.toolIds)})`)} as "toolVersions"` : sql``}
+      from g`,
+  )
+  if (!rows[0]) throw new OutdatedError()
+  const { createdMs, deadlineMs, toolVersions } = rows[0]
+  const generation: Generation = {
+    ...nothingYet,
+    ...own,
+    deadlineAt: new Date(deadlineMs),
+    createdAt: new Date(createdMs),
+  }
+  return { generation, held: claims ? heldOf(generation, toolVersions, createdMs) : null }
+}
+
+interface Written {
+  createdMs: number
+  deadlineMs: number
+  toolVersions: ToolVersions
+}
+
+function heldOf(queued: Generation, toolVersions: ToolVersions, now: number): HeldGeneration {
+  const { id, projectId, lastSeq, createdAt: startedAt } = queued
+  const generation: Generation = { ...queued, storedStatus: 'RUNNING', startedAt }
+  const claimed = { generation, calls: [], steps: [], toolVersions, now }
+  return { id, projectId, epoch: 1, was: 'QUEUED', lastSeq, parent: null, claimed }
+}
+
+/** The other fields of a new generation. */
+const nothingYet = {
+  storedStatus: 'QUEUED',
+  stepCount: 0,
+  attempt: 0,
+  nextStep: null,
+  model: null,
+  stopReason: null,
+  truncated: false,
+  error: null,
+  output: null,
+  inputTokens: 0,
+  outputTokens: 0,
+  parentId: null,
+  parentCallId: null,
+  rootId: null,
+  depth: 0,
+  cancelRequestedAt: null,
+  cancelReason: null,
+  startedAt: null,
+  finishedAt: null,
+} as const

@@ -1,0 +1,170 @@
+/** Judges submitted outputs one by one: which settle their calls, which repeat, which are refused. */
+import { z } from 'zod'
+import type { ToolResult } from '../../core/content.ts'
+import { AppError, invalidAt, type ErrorCode } from '../../core/errors.ts'
+import { hashJson, isJsonObject, jsonTooBig, type Json } from '../../core/json.ts'
+import type { Database } from '../../store/db/database.ts'
+import { checkOutput, codeOf, loadVersion } from '../tools/index.ts'
+import { isOpen, type ToolCall } from '../tool-calls/index.ts'
+import { isTerminal, type Generation, type NextStep } from './generation.ts'
+
+const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
+
+/** The input of a submission. */
+export const submission = z.object({
+  generationId: z.string(),
+  outputs: z
+    .array(
+      z.object({
+        toolCallId: z.string().max(60),
+        output: z.unknown().optional(),
+        isError: z.boolean().nullish(),
+      }),
+    )
+    .min(1, 'must not be empty')
+    .max(100),
+  atomic: z.boolean().nullish(),
+  toolChoice: z
+    .object({ mode: z.enum(['AUTO', 'NONE', 'REQUIRED']).nullish(), tool: z.string().max(64).nullish() })
+    .nullish(),
+  activeToolIds: z.array(z.string().max(60)).max(128).nullish(),
+})
+
+export type SubmitToolOutputsInput = z.input<typeof submission>
+export type GivenOutputs = z.output<typeof submission>
+
+/** The result for one output. `UNCHANGED`: the same output was submitted before. */
+export interface OutputOutcome {
+  toolCallId: string
+  status: 'ACCEPTED' | 'UNCHANGED' | 'REFUSED'
+  error: { code: ErrorCode; message: string } | null
+}
+
+/** One output, judged. `call` is null when there is no such call, `result` unless the output was accepted. */
+export interface Judged {
+  outcome: OutputOutcome
+  call: ToolCall | null
+  result: ToolResult | null
+  hash: string
+}
+export type Accepted = Judged & { call: ToolCall; result: ToolResult }
+
+/** What a submission comes to. */
+export interface Judgement {
+  judged: Judged[]
+  accepted: Accepted[]
+  outcomes: OutputOutcome[]
+  /** Settings for the next step of the named generation. */
+  hint: NextStep | null
+}
+
+/**
+ * Judges the outputs by the calls as they are at `now`, in milliseconds since 1970. Throws GENERATION_TERMINAL when the
+ * named generation has ended, unless all outputs are identical repeats, and INVALID for settings of a next step that is
+ * not the named generation's. Null when `mayBeElsewhere` and an output has no call among these: it may be for a
+ * child run.
+ */
+export async function judge(
+  db: Database,
+  named: Generation,
+  calls: ToolCall[],
+  given: GivenOutputs,
+  now: number,
+  mayBeElsewhere: boolean,
+): Promise<Judgement | null> {
+  const judged = await judgeAll(db, calls, given, now)
+  if (mayBeElsewhere && judged.some((one) => one.call === null)) return null
+  if (isTerminal(named.storedStatus) && judged.some((one) => one.outcome.status !== 'UNCHANGED'))
+    throw new AppError(
+      'GENERATION_TERMINAL',
+      `This generation has ended (${named.storedStatus}); it takes no more outputs.`,
+    )
+  const refused = given.atomic === true && judged.some((one) => one.outcome.status === 'REFUSED')
+  const accepted = refused ? [] : (judged.filter((one) => one.outcome.status === 'ACCEPTED') as Accepted[])
+  const outcomes = judged.map((one) => (refused ? refuseWithOthers(one.outcome) : one.outcome))
+  const hint = nextStepOf(given)
+  if (hint && accepted.length > 0 && !accepted.some((one) => one.call.generationId === named.id))
+    throw invalidAt(
+      ['input', given.toolChoice ? 'toolChoice' : 'activeToolIds'],
+      'is for the next step of the generation that is named, and none of these outputs is its own',
+    )
+  return { judged, accepted, outcomes, hint }
+}
+
+async function judgeAll(
+  tx: Database,
+  calls: ToolCall[],
+  given: GivenOutputs,
+  now: number,
+): Promise<Judged[]> {
+  const judged: Judged[] = []
+  for (const { toolCallId, output, isError } of given.outputs) {
+    const call = calls.find((c) => c.id === toolCallId && c.kind === 'client') ?? null
+    const tooBig = jsonTooBig(output ?? null, outputLimits)
+    const hash = tooBig ? '' : hashJson({ output: output ?? null, isError: isError ?? false })
+    const twin = judged.find((one) => one.outcome.toolCallId === toolCallId)
+    const refuse = (code: ErrorCode, message: string) =>
+      judged.push({
+        outcome: { toolCallId, status: 'REFUSED', error: { code, message } },
+        call,
+        result: null,
+        hash,
+      })
+    const known = twin?.hash ?? call?.outputHash ?? null
+    if (!call)
+      refuse(
+        'NOT_FOUND',
+        'Neither this generation nor one of its child runs has a client tool call with this id.',
+      )
+    else if (tooBig) refuse('INVALID', `output ${tooBig}`)
+    else if (known === hash)
+      judged.push({ outcome: { toolCallId, status: 'UNCHANGED', error: null }, call, result: null, hash })
+    else if (known !== null)
+      refuse('CONFLICT', 'Another output was submitted for this call before; the first one holds.')
+    else if (isOpen(call) && call.status !== 'AWAITING_CLIENT')
+      refuse('CONFLICT', 'This call waits for its approval; nobody may run it yet.')
+    else if (!isOpen(call)) refuse('CONFLICT', `This call is settled already (${call.status}).`)
+    else if (call.deadlineAt !== null && call.deadlineAt.getTime() <= now)
+      refuse('EXPIRED', 'The time for the output of this call is over.')
+    else {
+      const result = await resultOf(tx, call, (output ?? null) as Json, isError ?? false)
+      const broken = codeOf(result) === 'output_schema_violation' && !isError
+      if (broken)
+        refuse('INVALID', (result.structuredContent as { error: { message: string } }).error.message)
+      else judged.push({ outcome: { toolCallId, status: 'ACCEPTED', error: null }, call, result, hash })
+    }
+  }
+  return judged
+}
+
+async function resultOf(tx: Database, call: ToolCall, output: Json, isError: boolean): Promise<ToolResult> {
+  const text = typeof output === 'string' ? output : JSON.stringify(output)
+  const result: ToolResult = {
+    content: [{ type: 'text', text }],
+    ...(typeof output === 'string' ? {} : { structuredContent: output }),
+    isError,
+  }
+  return checkOutput(await loadVersion(tx, call.toolId!, call.toolVersion!), result)
+}
+
+function refuseWithOthers(outcome: OutputOutcome): OutputOutcome {
+  if (outcome.status !== 'ACCEPTED') return outcome
+  const error = {
+    code: 'CONFLICT' as const,
+    message: 'Refused together with another output of this atomic submission.',
+  }
+  return { ...outcome, status: 'REFUSED', error }
+}
+
+function nextStepOf(given: GivenOutputs): NextStep | null {
+  const choice = given.toolChoice
+  const next: NextStep = {
+    ...(choice?.tool
+      ? { toolChoice: { tool: choice.tool } }
+      : choice?.mode
+        ? { toolChoice: { mode: choice.mode } }
+        : {}),
+    ...(given.activeToolIds ? { activeToolIds: given.activeToolIds } : {}),
+  }
+  return isJsonObject(next) && Object.keys(next).length > 0 ? next : null
+}

@@ -1,0 +1,172 @@
+/** Writes accepted outputs: under the generation's lock, or in one statement that proves that nothing has changed. */
+import { sql, type SQL } from 'drizzle-orm'
+import type { ToolResult } from '../../core/content.ts'
+import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { generationResumed, insertGenerationEvents, type GenerationEvent } from '../events/index.ts'
+import { codeOf, toolVersionsOf, type ToolVersions } from '../tools/index.ts'
+import { callSettled, inGeneration, isOpen, settleCalls, type ToolCall } from '../tool-calls/index.ts'
+import { stepsAsJson, stepsOfJson } from './context/history.ts'
+import type { Generation, NextStep } from './generation.ts'
+import type { Accepted } from './submit-judgement.ts'
+import type { HeldGeneration } from './transaction/claim.ts'
+
+/** What was written in one generation. */
+export interface WrittenOutputs {
+  id: string
+  /** The newest number in its log. */
+  seq: number
+  /** It goes on: no call is open any more, and no worker holds it. */
+  resumes: boolean
+  /** The row for a worker of this process, when the statement has claimed it. */
+  held: HeldGeneration | null
+}
+
+/** Whether a generation goes on when these calls are settled: no call is open then, and no worker holds it. */
+export function resumesWith(generation: Generation, calls: ToolCall[], accepted: Accepted[]): boolean {
+  const settled = new Set(accepted.map((one) => one.call.id))
+  const own = calls.filter((call) => call.generationId === generation.id)
+  return generation.storedStatus === 'WAITING' && !own.some((call) => isOpen(call) && !settled.has(call.id))
+}
+
+/** Settles the calls of one generation with their events, in a transaction that has locked its row. */
+export async function writeLocked(
+  tx: Database,
+  generation: Generation,
+  calls: ToolCall[],
+  accepted: Accepted[],
+  hint: NextStep | null,
+): Promise<WrittenOutputs> {
+  const { id } = generation
+  const resumes = resumesWith(generation, calls, accepted)
+  const { outcomes, events } = settlementOf(accepted)
+  const wake = resumes ? sql`, status = 'QUEUED', wake_at = now()` : sql``
+  const rows = await query<{ seq: number }>(
+    tx,
+    sql`with g as (
+        update generations
+        set last_seq = last_seq + ${events.length}::int ${wake} ${hintOf(hint)}
+        where id = ${id}
+        returning id, project_id, last_seq
+      ),
+      e as (${insertGenerationEvents(events)}),
+      u as (${settleCalls('submit', outcomes, inGeneration)})
+      select last_seq as seq from g`,
+  )
+  return { id, seq: rows[0]!.seq, resumes, held: null }
+}
+
+/** A generation and its calls as they were read, with what proves later that nothing has changed. */
+export interface SeenGeneration {
+  generation: Generation
+  calls: ToolCall[]
+  epoch: number
+}
+
+/**
+ * Settles the calls in one statement, if neither the generation nor one of its calls has changed since it was read: every
+ * change of them raises `last_seq`, or is a request to cancel. With `leaseMs` a generation that goes on is claimed in the
+ * same statement, as if a worker had claimed it at once. Null, with nothing written, when something has changed.
+ */
+export async function writeUnchanged(
+  db: Database,
+  { generation, calls, epoch }: SeenGeneration,
+  accepted: Accepted[],
+  hint: NextStep | null,
+  leaseMs: number | null,
+): Promise<WrittenOutputs | null> {
+  const { id, lastSeq, storedStatus } = generation
+  const resumes = resumesWith(generation, calls, accepted)
+  const claims = resumes && leaseMs !== null
+  const { outcomes, events } = settlementOf(accepted)
+  if (claims) events.push(generationResumed({}))
+  const wake = claims
+    ? sql`, status = 'RUNNING', epoch = epoch + 1, wake_at = ${nowPlus(leaseMs)}`
+    : resumes
+      ? sql`, status = 'QUEUED', wake_at = now()`
+      : sql``
+  const state = claims
+    ? sql`, (extract(epoch from now()) * 1000)::float8 as now,
+        ${stepsAsJson(id)} as steps,
+        ${toolVersionsOf(sql`select jsonb_array_elements_text(g.settings->'toolIds')`)} as "toolVersions"`
+    : sql``
+  const [row] = await query<{ seq: number } & Claimed>(
+    db,
+    sql`with g as (
+        update generations
+        set last_seq = last_seq + ${events.length}::int ${wake} ${hintOf(hint)}
+        where id = ${id}
+          and last_seq = ${lastSeq}::int
+          and epoch = ${epoch}::int
+          and status = ${storedStatus}
+          and cancel_requested_at is null
+        returning id, project_id, last_seq, settings
+      ),
+      e as (${insertGenerationEvents(events)}),
+      u as (${settleCalls('submit', outcomes, inGeneration)})
+      select last_seq as seq ${state} from g`,
+  )
+  if (!row) return null
+  const held = claims ? heldOf({ generation, calls, epoch }, accepted, hint, row) : null
+  return { id, seq: row.seq, resumes, held }
+}
+
+interface Claimed {
+  now: number
+  steps: object[]
+  toolVersions: ToolVersions
+}
+
+/** The row as the statement has left it. */
+function heldOf(
+  seen: SeenGeneration,
+  accepted: Accepted[],
+  hint: NextStep | null,
+  { seq, now, steps, toolVersions }: { seq: number } & Claimed,
+): HeldGeneration {
+  const { id, projectId, rootId, parentId, parentCallId, nextStep } = seen.generation
+  const settled = new Map(accepted.map((one) => [one.call.id, one]))
+  const generation: Generation = {
+    ...seen.generation,
+    storedStatus: 'RUNNING',
+    nextStep: hint ?? nextStep,
+    lastSeq: seq,
+  }
+  const calls = seen.calls.map((call) => {
+    const one = settled.get(call.id)
+    return one ? settledCall(one, now) : call
+  })
+  const claimed = { generation, calls, steps: stepsOfJson(steps), toolVersions, now }
+  const parent = rootId ? { projectId, parentId: parentId!, callId: parentCallId!, rootId } : null
+  return { id, projectId, epoch: seen.epoch + 1, was: 'QUEUED', lastSeq: seq, parent, claimed }
+}
+
+function settledCall({ call, result, hash }: Accepted, now: number): ToolCall {
+  return {
+    ...call,
+    status: statusOf(result),
+    result,
+    isError: result.isError,
+    errorCode: codeOf(result),
+    outputHash: hash,
+    settledAt: new Date(now),
+  }
+}
+
+function settlementOf(accepted: Accepted[]) {
+  const outcomes = accepted.map(({ call, result, hash }) => ({
+    id: call.id,
+    status: statusOf(result),
+    result,
+    outputHash: hash,
+  }))
+  const events: GenerationEvent[] = accepted.map(({ call, result }) => callSettled(call, statusOf(result)))
+  return { outcomes, events }
+}
+
+function statusOf(result: ToolResult): 'ERRORED' | 'SUCCEEDED' {
+  return result.isError ? 'ERRORED' : 'SUCCEEDED'
+}
+
+function hintOf(hint: NextStep | null): SQL {
+  return hint ? sql`, next_step = ${jsonb(hint)}` : sql``
+}
