@@ -1,5 +1,8 @@
-import { mergeConfig } from 'vitest/config'
-import usual from './vitest.config.ts'
+import { defineConfig } from 'vitest/config'
+import { common, globalSetup, resolve } from './vitest.config.ts'
 
 /** Tests that wait as long as people do. */
-export default { ...mergeConfig(usual, {}), test: { ...usual.test, include: ['test/slow/**/*.slow.ts'] } }
+export default defineConfig({
+  resolve,
+  test: { ...common, globalSetup, include: ['test/slow/**/*.slow.ts'] },
+})

@@ -2,10 +2,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
-import { graphqlRoute } from './api/graphql/http-route.ts'
+import { createOperations, graphqlRoute } from './api/graphql/http-route.ts'
 import type { SocketLimits } from './api/graphql/socket-limits.ts'
 import { openSockets, type Sockets } from './api/graphql/sockets.ts'
-import { makeYoga, type Yoga } from './api/graphql/yoga.ts'
+import { makeYoga } from './api/graphql/yoga.ts'
 import { maxAnonymousBodyBytes, maxBodyBytes } from './api/http/bodies.ts'
 import { makeFiles } from './api/http/files.ts'
 import { makeOauth } from './api/http/oauth.ts'
@@ -63,12 +63,10 @@ export async function openServers(
   const serves = config.role !== 'worker'
   const callers = createCallers(config, services, models, address, closers)
   const { log } = services
-  const { corsOrigins, graphiql, production } = config
-  const yoga = serves ? makeYoga({ log, corsOrigins, graphiql, production }) : null
+  const { corsOrigins } = config
+  const graphql = serves ? graphqlOf(config, callers, log) : null
   const { revocations } = services
-  const sockets = yoga
-    ? openSockets({ ...callers, log, corsOrigins, yoga, revocations, limits: parts.sockets })
-    : null
+  const sockets = graphql ? openSockets({ ...graphql, revocations, limits: parts.sockets }) : null
   const allowedHosts = hostsOf(config)
   const mcp = serves
     ? makeMcp({
@@ -88,7 +86,7 @@ export async function openServers(
   if (apart) closers.push(() => apart.close(0))
   const server = await listen(
     {
-      graphql: yoga && routeOf(yoga, config, services, callers),
+      graphql: graphql && graphqlRoute(graphql),
       mcp,
       files: serves ? makeFiles(services, callers) : null,
       oauth: serves ? makeOauth(services) : null,
@@ -106,14 +104,19 @@ export async function openServers(
   return { server, sockets, mcp, metricsUrl: apart?.url ?? null }
 }
 
-function routeOf(
-  yoga: Yoga,
-  { production, corsOrigins }: Config,
-  { log }: Services,
-  { contextOf, addressOf }: Callers,
-) {
-  const bodies = { known: maxBodyBytes, anonymous: maxAnonymousBodyBytes }
-  return graphqlRoute({ yoga, log, production, corsOrigins, contextOf, addressOf, maxBodyBytes: bodies })
+/** What GraphQL over HTTP and over sockets share. */
+function graphqlOf(config: Config, { contextOf, addressOf }: Callers, log: Services['log']) {
+  const { corsOrigins, graphiql, production } = config
+  const yoga = makeYoga({ log, corsOrigins, graphiql, production })
+  return {
+    yoga,
+    ...createOperations(yoga, log, production),
+    log,
+    corsOrigins,
+    contextOf,
+    addressOf,
+    maxBodyBytes: { known: maxBodyBytes, anonymous: maxAnonymousBodyBytes },
+  }
 }
 
 /** Readiness probes usually time out after a second: a slower database counts as not ready. Milliseconds. */

@@ -51,9 +51,7 @@ describe.each(databases)('on %s', (kind) => {
   const silent = new Set<string>()
 
   beforeAll(async () => {
-    const server = await buildServer()
-    closers.push(() => server.remove())
-    entry = server.victim('test/support/victim.ts')
+    entry = (await buildServer()).victim('test/support/victim.ts')
     upstream = await startLoopback((request, response) => {
       if (silent.delete(request.url)) return
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"paid":true}')

@@ -48,9 +48,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
   let entry: string
 
   beforeAll(async () => {
-    const server = await buildServer()
-    closers.push(() => server.remove())
-    entry = server.entry
+    entry = (await buildServer()).entry
     // The first request on each path gets no response.
     upstream = await startLoopback(({ url }, response) => {
       requests.set(url, (requests.get(url) ?? 0) + 1)

@@ -26,10 +26,7 @@ describe.skipIf(!hasPostgres)('on PostgreSQL', () => {
 
   beforeAll(async () => {
     const [server, database] = await Promise.all([buildServer(), postgresDatabase()])
-    closers.push(
-      () => server.remove(),
-      () => database.drop(),
-    )
+    closers.push(() => database.drop())
     entry = server.entry
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-nested-kills-'))
     closers.push(() => rm(folder, { recursive: true, force: true }))

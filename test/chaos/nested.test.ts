@@ -29,9 +29,7 @@ describe.each(databases)('on %s', (kind) => {
   const closers: (() => unknown)[] = []
 
   beforeAll(async () => {
-    const server = await buildServer()
-    closers.push(() => server.remove())
-    entry = server.victim('test/support/nested-victim.ts')
+    entry = (await buildServer()).victim('test/support/nested-victim.ts')
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-nested-'))
     closers.push(() => rm(folder, { recursive: true, force: true }))
     settings = {

@@ -17,9 +17,7 @@ let upstream: Loopback
 let entry: string
 
 beforeAll(async () => {
-  const server = await buildServer()
-  closers.push(() => server.remove())
-  entry = server.entry
+  entry = (await buildServer()).entry
   upstream = await startLoopback(
     (_request, response) => void waiting.push(() => response.writeHead(200).end('paid')),
   )

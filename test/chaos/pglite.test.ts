@@ -20,9 +20,7 @@ let outside: Outside
 let dataDir: string
 
 beforeAll(async () => {
-  const server = await buildServer()
-  closers.push(() => server.remove())
-  entry = server.entry
+  entry = (await buildServer()).entry
   dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-chaos-'))
   closers.push(() => rm(dataDir, { recursive: true, force: true }))
   outside = await startOutside(250)

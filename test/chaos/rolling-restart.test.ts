@@ -22,7 +22,6 @@ let database: { url: string }
 beforeAll(async () => {
   if (!hasPostgres) return
   const [server, made] = await Promise.all([buildServer(), postgresDatabase()])
-  closers.push(() => server.remove())
   entry = server.entry
   database = made
   closers.push(() => made.drop())

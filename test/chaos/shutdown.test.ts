@@ -22,9 +22,7 @@ let entry: string
 let databaseUrl: string
 
 beforeAll(async () => {
-  const server = await buildServer()
-  closers.push(() => server.remove())
-  entry = server.entry
+  entry = (await buildServer()).entry
   upstream = await startLoopback((_request, response) => {
     arrivals.push(performance.now())
     setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'), callMs)

@@ -1,7 +1,7 @@
 /** Somebody who follows the documents: starts the real server, pastes each example, and compares what comes back. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { parse } from 'graphql'
@@ -45,7 +45,7 @@ export async function arrive(hosts: Record<string, string>): Promise<Newcomer> {
     await reader.listen()
     return reader
   } catch (error) {
-    await Promise.all([server.kill(), built.remove(), rm(folder, { recursive: true, force: true })])
+    await Promise.all([server.kill(), rm(folder, { recursive: true, force: true })])
     throw error
   }
 }
@@ -62,7 +62,6 @@ class Reader implements Newcomer {
   #streams: { expected: Promise<void>; close: () => Promise<void> }[] = []
   #stopListening = async () => {}
   #waiting: (() => void)[] = []
-  #scripts = 0
 
   constructor(built: Built, server: Replica, folder: string, hosts: Record<string, string>) {
     this.#built = built
@@ -145,9 +144,12 @@ class Reader implements Newcomer {
 
   /** A program, kept where the packages of the repository are found. */
   async #program(text: string): Promise<string> {
-    const file = join(dirname(this.#built.entry), `example-${++this.#scripts}.js`)
-    await writeFile(file, text)
-    return this.shell(`node ${file}`)
+    const path = await this.#built.program(text)
+    try {
+      return await this.shell(`node ${path}`)
+    } finally {
+      await rm(path)
+    }
   }
 
   /** The entry that MCP clients take: the official client connects with it and finds tools. */
@@ -190,7 +192,6 @@ class Reader implements Newcomer {
     await this.#stopListening()
     await this.#shell.close()
     await this.#server.stop()
-    await this.#built.remove()
     await rm(this.#folder, { recursive: true, force: true })
   }
 }

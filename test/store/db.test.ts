@@ -150,9 +150,8 @@ describe('the lock of a directory', () => {
         return skip()
       }
       const server = await buildServer()
+      const program = await server.program(holder)
       try {
-        const program = join(server.entry, '../hold-the-lock.js')
-        await writeFile(program, holder)
         const inContainer = (path: string) => {
           const child = spawn('unshare', [...apart, process.execPath, program, path], {
             stdio: ['ignore', 'pipe', 'inherit'],
@@ -177,7 +176,7 @@ describe('the lock of a directory', () => {
           await once(third.child, 'exit')
         }
       } finally {
-        await server.remove()
+        await rm(program)
       }
     },
   )
@@ -213,9 +212,7 @@ describe('the lock of a directory', () => {
     { timeout: 90_000 },
     async () => {
       const server = await buildServer()
-      const program = join(server.entry, '../take-the-lock.js')
-      await writeFile(
-        program,
+      const program = await server.program(
         `import { lockDirectory } from './store/db/directory-lock.js'
        process.once('message', async () => {
          const got = await lockDirectory(${JSON.stringify(directory)}).then(() => true, () => false)
@@ -238,7 +235,7 @@ describe('the lock of a directory', () => {
           expect(got.filter(Boolean), `round ${round}`).toHaveLength(1)
         }
       } finally {
-        await server.remove()
+        await rm(program)
       }
     },
   )

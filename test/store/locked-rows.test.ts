@@ -1,4 +1,4 @@
-/** Leases while another transaction has locked a row. */
+/** Leases while another transaction has locked a row or a table. */
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { momentNow } from '../../src/core/stopwatch.ts'
@@ -8,6 +8,7 @@ import { migrate } from '../../src/store/db/migrate.ts'
 import { createHeartbeat } from '../../src/store/work/leases.ts'
 import { claim } from '../../src/store/work/work.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { makeGenerations } from '../support/log-writer.ts'
 
 let made: Awaited<ReturnType<typeof postgresDatabase>>
 let connection: Connection
@@ -15,7 +16,7 @@ let connection: Connection
 beforeAll(async () => {
   if (!hasPostgres) return
   made = await postgresDatabase()
-  connection = await connect({ kind: 'postgres', url: made.url, poolSize: 6 })
+  connection = await connect({ kind: 'postgres', url: made.url, poolSize: 20 })
   await migrate(connection)
 })
 afterAll(async () => {
@@ -47,5 +48,40 @@ test.runIf(hasPostgres)('one locked row costs a replica no lease, not even its o
   })
   await Promise.all(kept.map((lease) => lease.confirm()))
   expect(kept.map((lease) => lease.isSure())).toEqual(kept.map(() => true))
+  heartbeats.stop()
+})
+
+test.runIf(hasPostgres)('a heartbeat that hangs on one table costs no lease on another', async () => {
+  const { db, leaseDb } = connection
+  await query(
+    db,
+    sql`insert into upstreams (id, project_id, config, wake_at) values ('up_hung', 'proj_x', '{}', now())`,
+  )
+  const [id] = await makeGenerations(db, 'proj_x', 1)
+  await query(db, sql`update generations set wake_at = now() where id = ${id!}`)
+  const leaseMs = 1500
+  const heartbeats = createHeartbeat({ db: leaseDb, leaseMs, onError: () => {} })
+  const keepDue = async (table: 'upstreams' | 'generations') => {
+    const since = momentNow()
+    const held = await claim(leaseDb, table, leaseMs, { limit: 99, except: [] })
+    return held.map((row) => heartbeats.of(table).keep(row, since))
+  }
+  await atomically(db, async (tx) => {
+    const kept = await keepDue('generations')
+    expect(await keepDue('upstreams')).not.toEqual([])
+    // Every heartbeat of this table waits from now on, until its lock timeout of four seconds.
+    await query(tx, sql`lock table upstreams in access exclusive mode`)
+    // Renewed when a whole lease had passed since: until then anybody may claim what was not renewed.
+    for (let renewedMs = 0; renewedMs < leaseMs;) {
+      const others = await claim(leaseDb, 'generations', leaseMs, { limit: 99, except: [] })
+      expect(others, 'nobody has lost anything').toEqual([])
+      const [row] = await query<{ ms: number }>(
+        tx,
+        sql`select (extract(epoch from wake_at - now()) * 1000)::float8 as ms from generations where id = ${id!}`,
+      )
+      renewedMs = row!.ms - leaseMs
+    }
+    expect(kept.map((lease) => lease.isSure())).toEqual([true])
+  })
   heartbeats.stop()
 })

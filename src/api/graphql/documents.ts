@@ -2,6 +2,7 @@
 import { GraphQLError, type DocumentNode, type GraphQLSchema } from 'graphql'
 import type { Log } from '../../core/log.ts'
 import { maskError } from './errors.ts'
+import { schemaOf } from './schema.ts'
 import type { Yoga } from './yoga.ts'
 
 /** A document that may run, or why it is refused. */
@@ -17,7 +18,8 @@ export interface Documents {
 const most = { documents: 1000, length: 8192 }
 
 /** Prepares documents with the plugins of Yoga, which hold the limits. The least recently used document is dropped first. */
-export function createDocuments(yoga: Yoga, schema: GraphQLSchema, log: Log): Documents {
+export function createDocuments(yoga: Yoga, log: Log): Documents {
+  const schema = schemaOf()
   const kept = new Map<string, Prepared>()
   return {
     schema,

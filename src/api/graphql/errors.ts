@@ -2,7 +2,7 @@
  * Maps AppError to GraphQL: expected refusals become union members, other codes top-level errors; all else is masked.
  */
 import { randomUUID } from 'node:crypto'
-import { GraphQLError, print } from 'graphql'
+import { GraphQLError, print, type GraphQLFormattedError } from 'graphql'
 import { AppError, errorCodes, type ErrorCode, type Issue } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { asAppError } from '../../domain/access/index.ts'
@@ -219,4 +219,11 @@ export function refusalNameOf(value: unknown): RefusalName | null {
   if (!(value instanceof Refusal)) return null
   const names = Object.keys(refusals) as RefusalName[]
   return names.find((name) => value instanceof refusals[name].make) ?? null
+}
+
+/** An error as a client gets it, without the HTTP status and headers. */
+export function withoutHttp(error: GraphQLError | GraphQLFormattedError): GraphQLFormattedError {
+  const { extensions: { http: _http, ...extensions } = {}, ...rest } =
+    error instanceof GraphQLError ? error.toJSON() : error
+  return { ...rest, ...(Object.keys(extensions).length > 0 ? { extensions } : {}) }
 }

@@ -5,11 +5,11 @@ import { invalidAt } from '../../core/errors.ts'
 import { hasManyValues, maxJsonValues } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { GraphQLContext } from './context.ts'
-import { createDocuments } from './documents.ts'
+import { createDocuments, type Documents } from './documents.ts'
 import { maskError } from './errors.ts'
 import { jsonRoute } from './json-route.ts'
 import { operationGuard } from './operation-guard.ts'
-import { schemaOf } from './schema.ts'
+import type { OperationParts } from './operations.ts'
 import type { Yoga } from './yoga.ts'
 
 export interface Credentials {
@@ -24,14 +24,20 @@ export type ContextOf = (credentials: Credentials) => Promise<GraphQLContext>
 export interface RouteOptions {
   yoga: Yoga
   log: Log
-  /** Whether introspection requires authentication. */
-  production: boolean
+  documents: Documents
+  parts: OperationParts
   corsOrigins: string[]
   contextOf: ContextOf
   /** The address of the client, behind trusted proxies. */
   addressOf(request: IncomingMessage): string | null
   /** The maximum size of a body, in bytes, for authenticated and anonymous callers. */
   maxBodyBytes: { known: number; anonymous: number }
+}
+
+/** What HTTP and sockets share: prepared documents and checks. `production`: introspection requires authentication. */
+export function createOperations(yoga: Yoga, log: Log, production: boolean) {
+  const parts: OperationParts = { guard: operationGuard(log, production), log }
+  return { documents: createDocuments(yoga, log), parts }
 }
 
 /** The result of reading the head of a request. */
@@ -55,12 +61,8 @@ export interface Route {
 
 export function graphqlRoute(options: RouteOptions): Route {
   const { yoga, log, contextOf, addressOf, maxBodyBytes } = options
-  const json = jsonRoute({
-    documents: createDocuments(yoga, schemaOf(), log),
-    guard: operationGuard(log, options.production),
-    log,
-    cors: options.corsOrigins.length > 0,
-  })
+  const { documents, parts, corsOrigins } = options
+  const json = jsonRoute({ documents, parts, cors: corsOrigins.length > 0 })
   return {
     async admit(request) {
       const remoteAddress = addressOf(request)

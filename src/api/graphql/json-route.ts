@@ -3,20 +3,17 @@
  * guards and limits as Yoga's path, without a web Request and Response. Everything unusual is left to Yoga.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { execute, getOperationAST, GraphQLError, type DocumentNode, type ExecutionResult } from 'graphql'
+import { getOperationAST, type ExecutionResult, type GraphQLError } from 'graphql'
 import { isJsonObject } from '../../core/json.ts'
-import type { Log } from '../../core/log.ts'
 import type { GraphQLContext } from './context.ts'
 import type { Documents } from './documents.ts'
-import { maskError } from './errors.ts'
-import { quotaHeadersOf, withCost } from './operation-cost.ts'
-import type { OperationGuard } from './operation-guard.ts'
-import { bounded, readFeedCursor } from './yoga.ts'
+import { withoutHttp } from './errors.ts'
+import { quotaHeadersOf } from './operation-cost.ts'
+import { runOperation, type OperationParts } from './operations.ts'
 
 export interface JsonRouteOptions {
   documents: Documents
-  guard: OperationGuard
-  log: Log
+  parts: OperationParts
   /** Whether browsers of other origins are served: their responses need CORS headers. */
   cors: boolean
 }
@@ -30,7 +27,7 @@ export type JsonRoute = (
 ) => Promise<boolean>
 
 /** Creates the route. A request that it serves has the same status, headers and body as from Yoga. */
-export function jsonRoute({ documents, guard, log, cors }: JsonRouteOptions): JsonRoute {
+export function jsonRoute({ documents, parts, cors }: JsonRouteOptions): JsonRoute {
   return async (request, response, context, body) => {
     const mediaType = mediaTypeOf(request)
     if (mediaType === null || (cors && request.headers.origin !== undefined)) return false
@@ -44,7 +41,10 @@ export function jsonRoute({ documents, guard, log, cors }: JsonRouteOptions): Js
     const { document } = prepared
     const operation = getOperationAST(document, params.operationName)
     if (!operation || operation.operation === 'subscription') return false
-    send(response, mediaType, context, await run({ documents, guard, log }, document, params, context))
+    const { operationName, variables: variableValues } = params
+    const { schema } = documents
+    const given = { schema, document, operationName, variableValues, contextValue: context }
+    send(response, mediaType, context, await runOperation(parts, given))
     return true
   }
 }
@@ -53,33 +53,6 @@ interface Params {
   query: string
   operationName?: string | null
   variables?: Record<string, unknown> | null
-}
-
-/** The result of a query or mutation, guarded, masked and with its cost. Never rejects. */
-async function run(
-  { documents, guard, log }: Pick<JsonRouteOptions, 'documents' | 'guard' | 'log'>,
-  document: DocumentNode,
-  { operationName, variables: variableValues }: Params,
-  contextValue: GraphQLContext,
-): Promise<ExecutionResult> {
-  const operation = { schema: documents.schema, document, operationName, variableValues, contextValue }
-  try {
-    // An await costs a turn of the event loop's microtasks: only for what is a promise.
-    const refused = guard(operation)
-    const errors = refused instanceof Promise ? await refused : refused
-    if (errors) return { errors }
-    const cursor = readFeedCursor(document, contextValue)
-    if (cursor) await cursor
-    const executed = execute(operation)
-    const result = executed instanceof Promise ? await executed : executed
-    return masked(withCost(contextValue, bounded(contextValue, result, log)), log)
-  } catch (error) {
-    return { errors: [maskError(error, log)] }
-  }
-}
-
-function masked(result: ExecutionResult, log: Log): ExecutionResult {
-  return result.errors ? { ...result, errors: result.errors.map((error) => maskError(error, log)) } : result
 }
 
 const json = 'application/json'
@@ -154,11 +127,4 @@ function statusOf(errors: readonly GraphQLError[], isPlainJson: boolean) {
     if (http?.status && !(isPlainJson && http.spec)) status = Math.max(status, http.status)
   }
   return { status: status || 200, headers }
-}
-
-/** An error as clients see it. */
-function withoutHttp(error: GraphQLError): object {
-  const { http: _http, ...extensions } = error.extensions
-  const { extensions: _extensions, ...rest } = error.toJSON()
-  return Object.keys(extensions).length > 0 ? { ...rest, extensions } : rest
 }

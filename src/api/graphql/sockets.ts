@@ -5,21 +5,25 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { CloseCode, type Context } from 'graphql-ws'
 import { useServer } from 'graphql-ws/use/ws'
-import { GraphQLError, type FormattedExecutionResult, type GraphQLFormattedError } from 'graphql'
+import { getOperationAST, GraphQLError, type FormattedExecutionResult } from 'graphql'
 import { WebSocketServer, type WebSocket } from 'ws'
 import type { Log } from '../../core/log.ts'
 import type { Services } from '../../domain/access/index.ts'
-import { maskError } from './errors.ts'
+import type { Documents } from './documents.ts'
+import { maskError, withoutHttp } from './errors.ts'
+import type { OperationParts } from './operations.ts'
 import { defaultLimits, type SocketLimits } from './socket-limits.ts'
+import { createSocketIds, never, type IdUse, type SocketIds } from './socket-ids.ts'
 import { watchSockets } from './socket-readers.ts'
+import { openSocketStream, runOnSocket, type SocketOperation } from './socket-streams.ts'
 import type { ContextOf, Credentials } from './http-route.ts'
-import type { Yoga } from './yoga.ts'
 
 /** Close code 1013 of the registry of RFC 6455: the server cannot serve now, and clients reconnect by themselves. */
 const tryAgainLater = 1013
 
 export interface SocketOptions {
-  yoga: Yoga
+  documents: Documents
+  parts: OperationParts
   log: Log
   corsOrigins: string[]
   contextOf: ContextOf
@@ -35,14 +39,9 @@ interface Extra extends Record<PropertyKey, unknown> {
   socket: WebSocket
   request: IncomingMessage
   credentials?: Credentials
+  ids?: SocketIds
   /** Stops watching the key of the socket for revocation. */
   unwatch?: () => void
-}
-
-/** The arguments of one operation, with Yoga's functions that run it. */
-interface Enveloped {
-  execute(args: unknown): never
-  subscribe(args: unknown): never
 }
 
 export interface Sockets {
@@ -63,10 +62,10 @@ export function openSockets(options: SocketOptions): Sockets {
       // Otherwise the close reason would disclose the message of an unexpected error.
       isProd: true,
       connectionInitWaitTimeout: initTimeoutMs,
-      execute: (args: unknown) => (args as Enveloped).execute(args),
-      subscribe: (args: unknown) => (args as Enveloped).subscribe(args),
+      execute: (args: unknown) => runOnSocket(options.parts, args as SocketOperation) as never,
+      subscribe: (args: unknown) => openSocketStream(options.parts, args as SocketOperation) as never,
       onConnect: (ctx) => connect(options, ctx),
-      onSubscribe: (ctx, _id, payload) => subscribe(options, limits, ctx, payload),
+      onSubscribe: (ctx, id, payload) => subscribe(options, limits, ctx, id, payload),
       // graphql-ws declares what it gets with undefined in it, and what it wants back without.
       onNext: (_ctx, _id, _payload, _args, result) =>
         result.errors && ({ ...result, errors: result.errors.map(withoutHttp) } as FormattedExecutionResult),
@@ -167,26 +166,40 @@ async function connect(options: SocketOptions, { connectionParams, extra }: Conn
   return true
 }
 
-/** An error as it is sent over a socket, without the HTTP status and headers. */
-function withoutHttp(error: GraphQLError | GraphQLFormattedError): GraphQLFormattedError {
-  const { extensions: { http: _http, ...extensions } = {}, ...rest } =
-    error instanceof GraphQLError ? error.toJSON() : error
-  return { ...rest, ...(Object.keys(extensions).length > 0 ? { extensions } : {}) }
+/** The payload of a subscribe message. */
+interface Payload {
+  query: string
+  operationName?: string | null | undefined
+  variables?: Record<string, unknown> | null | undefined
+}
+
+/** Prepares an operation. Never resolves when the client has used its id again meanwhile. */
+async function subscribe(
+  options: SocketOptions,
+  limits: SocketLimits,
+  ctx: Connection,
+  id: string,
+  payload: Payload,
+) {
+  const use = (ctx.extra.ids ??= createSocketIds()).begin(id)
+  const prepared = await prepare(options, limits, ctx, use, id, payload)
+  if (!use.isCurrent()) return never()
+  // graphql-ws responds by itself when the document has no such operation.
+  if (Array.isArray(prepared) || prepared.operation === null) use.end()
+  return prepared
 }
 
 /**
  * Prepares an operation, or returns its errors. An error thrown here would close the socket with 4500 and the message
  * of the parser, and end the other operations.
  */
-async function subscribe(
+async function prepare(
   options: SocketOptions,
   { operations }: SocketLimits,
   ctx: Connection,
-  payload: {
-    query: string
-    operationName?: string | null | undefined
-    variables?: Record<string, unknown> | null | undefined
-  },
+  use: IdUse,
+  id: string,
+  payload: Payload,
 ) {
   try {
     if (Object.keys(ctx.subscriptions).length > operations) {
@@ -194,24 +207,15 @@ async function subscribe(
       return [new GraphQLError(message, { extensions: { code: 'LIMITED' } })]
     }
     // Authenticated again for each operation: the key may have been revoked since the socket was opened.
-    const prepared = await options.contextOf(ctx.extra.credentials!)
-    const {
-      schema,
-      execute,
-      subscribe: run,
-      contextFactory,
-      parse,
-      validate,
-    } = options.yoga.getEnveloped({
-      prepared,
-      params: payload,
-    })
-    const document = parse(payload.query)
-    const faults = validate(schema, document)
-    if (faults.length > 0) return faults.map((error: GraphQLError) => maskError(error, options.log))
-    const contextValue = await contextFactory()
+    const contextValue = await options.contextOf(ctx.extra.credentials!)
+    const prepared = options.documents.prepare(payload.query)
+    if ('errors' in prepared) return prepared.errors.map((error) => maskError(error, options.log))
+    const { document } = prepared
     const { operationName, variables: variableValues } = payload
-    return { schema, document, operationName, variableValues, contextValue, execute, subscribe: run }
+    const operation = getOperationAST(document, operationName)
+    const { schema } = options.documents
+    const { socket } = ctx.extra
+    return { schema, document, operation, operationName, variableValues, contextValue, id, use, socket }
   } catch (error) {
     return [maskError(error, options.log)]
   }

@@ -33,7 +33,7 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
       subscribe: async (_root, args, context) =>
         endingWith(
           context,
-          withCursors(await watchGeneration(context.ctx, args), args.after, encodeGenerationCursor),
+          withCursors(await watchGeneration(context.ctx, args), args.after, generationCursors),
         ),
       resolve: renewed,
     }),
@@ -57,7 +57,7 @@ export function addSubscriptions(refs: Refs, types: EventTypes): void {
         }),
       },
       subscribe: async (_root, args, context) =>
-        endingWith(context, withCursors(await watchProject(context.ctx, args), args.after, encodeFeedCursor)),
+        endingWith(context, withCursors(await watchProject(context.ctx, args), args.after, feedCursors)),
       resolve: renewed,
     }),
   )
@@ -80,20 +80,38 @@ function endingWith<T>(context: object, stream: AsyncIterableIterator<T>): Async
   return stream
 }
 
+/** How events are shown in one kind of stream. */
+interface Cursors {
+  encode(event: RecordedEvent): string
+  /** Made once for all subscribers that get the same event or text: what is computed for it is shared between them. */
+  shapes: WeakMap<object, EventShape>
+}
+
+const generationCursors: Cursors = { encode: encodeGenerationCursor, shapes: new WeakMap() }
+const feedCursors: Cursors = { encode: encodeFeedCursor, shapes: new WeakMap() }
+
 /** Adds its cursor to each item; a text delta has the cursor of the newest committed event before it. */
 function withCursors(
   stream: EventStream,
   after: string | null | undefined,
-  encode: (event: RecordedEvent) => string,
+  { encode, shapes }: Cursors,
 ): AsyncIterableIterator<EventShape> {
   let last = after ?? ''
   const shape = (item: StreamItem): EventShape => {
     if ('delta' in item) {
+      const known = shapes.get(item.delta)
+      // The same cursor may be spelled in another way by a client that has resumed.
+      if (known?.cursor === last) return known
       const { kind: _kind, after: _after, ...delta } = item.delta
-      return { ...delta, type: 'TEXT_DELTA', at: new Date(), cursor: last }
+      const made: EventShape = { ...delta, type: 'TEXT_DELTA', at: new Date(), cursor: last }
+      shapes.set(item.delta, made)
+      return made
     }
-    last = encode(item.event)
-    return { ...item.event, cursor: last }
+    const known = shapes.get(item.event)
+    const made = known ?? { ...item.event, cursor: encode(item.event) }
+    if (!known) shapes.set(item.event, made)
+    last = made.cursor
+    return made
   }
   return {
     async next() {

@@ -13,13 +13,7 @@ export {
 export { forgetExpiredKeys, rememberRequest } from './idempotency.ts'
 export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
 export { createAuthenticator, insertKey, unauthenticated, type ApiKey, type Authenticator } from './keys.ts'
-export {
-  assertStillValid,
-  isKeyValid,
-  principalById,
-  rememberedPrincipal,
-  stillValid,
-} from './still-valid.ts'
+export { assertStillValid, principalById, rememberedPrincipal, stillValid } from './still-valid.ts'
 export { requesterOf, type Requester } from './subjects.ts'
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
 export {

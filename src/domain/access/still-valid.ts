@@ -37,26 +37,11 @@ const keysOf = memoryOf<Principal>(10_000)
 
 /**
  * The principal of a key that this process has read before, without a statement; null when it has not, or the key has
- * expired. It may have been revoked: `isKeyValid` must be a condition of the statement that relies on it.
+ * expired. It may have been revoked: `stillValid` must be a condition of the statement that relies on it.
  */
 export function rememberedPrincipal(db: Database, id: string, now: number): Principal | null {
   const principal = keysOf(db).get(id) ?? null
   return principal && !hasExpired(principal, now) ? principal : null
-}
-
-/** A condition in SQL: the key is neither revoked nor expired. */
-export function isKeyValid(id: string): SQL {
-  return sql`exists (
-    select 1 from api_keys
-    where id = ${id} and revoked_at is null and (expires_at is null or expires_at > now())
-  )`
-}
-
-/** A condition in SQL: the caller's key is neither revoked nor expired, or the caller's token not expired. */
-export function stillValid({ id, expiresAt }: Pick<Principal, 'id' | 'expiresAt'>): SQL {
-  return isSubject(id)
-    ? sql`${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp()`
-    : isKeyValid(id)
 }
 
 /**
@@ -70,11 +55,24 @@ export async function assertStillValid(
 ): Promise<void> {
   const rows = await query(
     tx,
-    isSubject(id)
-      ? sql`select 1 where ${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp()`
-      : sql`select 1 from api_keys where id = ${id} and revoked_at is null
-          and (expires_at is null or expires_at > clock_timestamp())
-          for share`,
+    isSubject(id) ? sql`select 1 where ${isUnexpired(expiresAt)}` : sql`${validKey(id)} for share`,
   )
   if (rows.length === 0) throw unauthenticated()
+}
+
+/**
+ * A condition for a statement: the caller's key was neither revoked nor has it, or the caller's token, expired. It is
+ * true of the statement's snapshot, and locks nothing.
+ */
+export function stillValid({ id, expiresAt }: Pick<Principal, 'id' | 'expiresAt'>): SQL {
+  return isSubject(id) ? isUnexpired(expiresAt) : sql`exists (${validKey(id)})`
+}
+
+function isUnexpired(expiresAt: Date | null): SQL {
+  return sql`${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp()`
+}
+
+function validKey(id: string): SQL {
+  return sql`select 1 from api_keys where id = ${id} and revoked_at is null
+    and (expires_at is null or expires_at > clock_timestamp())`
 }

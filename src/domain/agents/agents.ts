@@ -1,5 +1,5 @@
 /** Operations on agents. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, sql, type SQL } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { AppError } from '../../core/errors.ts'
@@ -181,6 +181,11 @@ export async function findAgent(ctx: Ctx, id: string): Promise<Agent> {
 export async function loadAgents(db: Database, ids: readonly string[]): Promise<Agent[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, agents, sql`where id in ${[...ids]}`)).map(agentOf)
+}
+
+/** A condition for a statement: the agent exists in this version. */
+export function isAgentVersion({ id, version }: Pick<Agent, 'id' | 'version'>): SQL {
+  return sql`exists (select 1 from agents where id = ${id} and version = ${version}::int)`
 }
 
 function agentOf(row: typeof agents.$inferSelect): Agent {

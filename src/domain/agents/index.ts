@@ -16,6 +16,7 @@ export {
   deleteAgent,
   findAgent,
   getAgents,
+  isAgentVersion,
   listAgents,
   loadAgents,
   regateAgent,
@@ -24,6 +25,6 @@ export {
   type CreateAgentInput,
   type UpdateAgentInput,
 } from './agents.ts'
-export { isCurrent, readAgent, recallAgent } from './known-agents.ts'
+export { readAgent, recallAgent } from './known-agents.ts'
 export { checkTools, collidingNames } from './names.ts'
 export { withOverrides } from './overrides.ts'

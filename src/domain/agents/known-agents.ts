@@ -1,5 +1,4 @@
-/** Agents that this process has read. One may have been changed since: `isCurrent` proves that it was not. */
-import { sql, type SQL } from 'drizzle-orm'
+/** Agents that this process has read. One may have been changed since: `isAgentVersion` proves that it was not. */
 import { memoryOf } from '../../store/db/memory.ts'
 import { reachable, type Ctx } from '../access/index.ts'
 import type { Agent } from './agent.ts'
@@ -9,7 +8,7 @@ const agentsOf = memoryOf<Agent>(2000)
 
 /**
  * The agent as this process has read it before, without a statement; else as `readAgent` reads it. NOT_FOUND when it does not
- * exist for the caller. `isCurrent` must be a condition of the statement that relies on a remembered agent. Checks no
+ * exist for the caller. `isAgentVersion` must be a condition of the statement that relies on a remembered agent. Checks no
  * permission.
  */
 export async function recallAgent(ctx: Ctx, id: string): Promise<{ agent: Agent; isRemembered: boolean }> {
@@ -24,9 +23,4 @@ export async function readAgent(ctx: Ctx, id: string): Promise<Agent> {
   const agent = await findAgent(ctx, id)
   agentsOf(ctx.db).set(id, agent)
   return agent
-}
-
-/** A condition in SQL: the agent exists and was not changed since it was read. */
-export function isCurrent({ id, version }: Agent): SQL {
-  return sql`exists (select 1 from agents where id = ${id} and version = ${version}::int)`
 }

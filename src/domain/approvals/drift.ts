@@ -16,9 +16,9 @@ import {
   type Callable,
   type GatePolicy,
 } from '../tools/index.ts'
-import { type ToolCall } from '../tool-calls/index.ts'
+import { askAgain, callSettled, settleCalls, type Proof, type ToolCall } from '../tool-calls/index.ts'
 import type { Approval, VoidReason } from './approval.ts'
-import { newApproval, type NewApproval } from './ask.ts'
+import { insertApprovals, newApproval, requested, voidApprovals, voided, type NewApproval } from './ask.ts'
 import { isDigestOf } from './digest.ts'
 import { loadApprovals } from './read.ts'
 
@@ -82,10 +82,27 @@ function masksOf({ inputSchema }: Callable, call: ToolCall, approval: Approval):
 }
 
 /**
- * The columns of the call's row that refer to the new approval: its id and the definition of the tool that it covers.
+ * What a drift changes, written together with the proof of the call's owner: the approval is void, and the call is asked
+ * about again, or settled as ERRORED when it cannot be. `call` is the part of a statement that changes the call, and
+ * `approvals` the parts that change approvals, over a relation `g` that is empty when the proof fails.
  */
-export function questionOf({ tool }: Drift, again: NewApproval) {
-  return { approvalId: again.id, toolVersion: tool!.version, definitionHash: tool!.definitionHash }
+export function changesOfDrift(call: ToolCall, { again, reason, masks, tool }: Drift, proof: Proof) {
+  const masked = masks ? { masked: masks.call } : {}
+  const voiding = voidApprovals([call.approvalId!], reason, { masks: masks?.approval ?? null })
+  if (!again) {
+    const outcome = { id: call.id, status: 'ERRORED' as const, result: driftResult(reason), ...masked }
+    return {
+      call: settleCalls('refuse', [outcome], proof),
+      approvals: [voiding],
+      events: [voided(call, reason), callSettled(call, 'ERRORED')],
+    }
+  }
+  const { version: toolVersion, definitionHash } = tool!
+  return {
+    call: askAgain(call.id, { approvalId: again.id, toolVersion, definitionHash, ...masked }, proof),
+    approvals: [voiding, insertApprovals([again])],
+    events: [voided(call, reason), requested(again)],
+  }
 }
 
 /** Whether the tool has changed or was deleted since the approval was asked for. */
@@ -104,7 +121,7 @@ function isSame({ masterKey }: Services, approval: Approval, tool: Callable, cal
 }
 
 /** The result for the model or caller when an approved call cannot run and cannot be asked about again. */
-export function driftResult(reason: VoidReason): ToolResult {
+function driftResult(reason: VoidReason): ToolResult {
   return reason === 'TOOL_DELETED'
     ? errorResult('tool_deleted', 'The tool was deleted after the call was approved; it was not run.')
     : errorResult(

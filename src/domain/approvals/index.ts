@@ -20,7 +20,7 @@ export {
 } from './ask.ts'
 export { decideApproval, decideApprovals, type DecideApprovalInput } from './decide.ts'
 export { redoDigests } from './digest.ts'
-export { driftOf, driftResult, questionOf, type Drift } from './drift.ts'
+export { changesOfDrift, driftOf, type Drift } from './drift.ts'
 export { startDeadlines } from './deadlines.ts'
 export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate.ts'
 export { covers, findGrants, takeUse, type Holder, type StoppedCall, type UsableGrant } from './grant-use.ts'

@@ -4,7 +4,7 @@ import { check, text } from '../../core/check.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { allows, assertMay, assertStillValid, holds, stillValid, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
-import { findAgent, isCurrent, type Agent } from '../agents/index.ts'
+import { findAgent, isAgentVersion, type Agent } from '../agents/index.ts'
 import {
   attachTo,
   createCall,
@@ -110,7 +110,7 @@ function knownTarget(
 /** A condition: nothing has changed since the surface was read and the caller authenticated. */
 function stillTrue({ principal }: Ctx, { agent, catalogHashes }: BridgeSurface, tool: Callable): SQL {
   const catalog = tool.mcp ? sql` and ${isCatalog(tool.id, catalogHashes.get(tool.id) ?? null)}` : sql``
-  return sql`${stillValid(principal)} and ${isCurrent(agent)} and ${isToolVersion(tool)}${catalog}`
+  return sql`${stillValid(principal)} and ${isAgentVersion(agent)} and ${isToolVersion(tool)}${catalog}`
 }
 
 /** Agent and tool as they are now. Throws NOT_FOUND and FORBIDDEN. */

@@ -12,19 +12,10 @@ import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { readBack, whenAnswered } from '../../store/work/read-back.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
-import {
-  driftResult,
-  insertApprovals,
-  questionOf,
-  requested,
-  voidApprovals,
-  voided,
-  type Drift,
-} from '../approvals/index.ts'
+import { changesOfDrift, type Drift } from '../approvals/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { insertProjectEvents } from '../events/index.ts'
 import {
-  askAgain,
   callSettled,
   endOf,
   callStarted,
@@ -125,30 +116,21 @@ export async function settleOnce(
  * Voids the approval and asks for a new one in the same statement, or settles the call when it cannot be asked about.
  */
 async function voidAndAskAgain(services: Services, held: Held, call: ToolCall, drift: Drift): Promise<void> {
-  const { again, reason, masks } = drift
-  const proof = underLease(held)
-  const masked = masks ? { masked: masks.call } : {}
-  const result = driftResult(reason)
-  const changed = again
-    ? askAgain(call.id, { ...questionOf(drift, again), ...masked }, proof)
-    : settleCalls('refuse', [{ id: call.id, status: 'ERRORED', result, ...masked }], proof)
-  const events = [voided(call, reason), again ? requested(again) : callSettled(call, 'ERRORED')]
-  const recorded = again
-    ? sql`n as (${insertApprovals([again])})`
-    : sql`a as (${insertEntries([executedEntry(call, 'ERRORED')])})`
+  const changes = changesOfDrift(call, drift, underLease(held))
+  const recorded = drift.again ? [] : [insertEntries([executedEntry(call, 'ERRORED')])]
+  const parts = [...changes.approvals, ...recorded].map((part, i) => sql`${sql.raw(`x${i}`)} as (${part})`)
   const rows = await atomically(services.db, async (tx) => {
     await lockOwners(tx, [ownerOf(call)])
     return query(
       tx,
-      sql`with c as (${changed}),
+      sql`with c as (${changes.call}),
         g as (
           select null::text as id, ${call.projectId}::text as project_id,
             ${call.agentId}::text as agent_id, ${call.threadId}::text as thread_id
           from c
         ),
-        v as (${voidApprovals([call.approvalId!], reason, { masks: masks?.approval ?? null })}),
-        ${recorded},
-        e as (${insertProjectEvents(call.projectId, events, sql`g`)})
+        ${sql.join(parts, sql`, `)},
+        e as (${insertProjectEvents(call.projectId, changes.events, sql`g`)})
         select 1 from g`,
     )
   })

@@ -1,6 +1,6 @@
 /**
- * Writes events, in the transaction of the change that they report. The store takes any name and any data; these are the
- * same functions for events of the domain, and no other module may call those of the store.
+ * Writes events, in the transaction of the change that they report. The store takes any name and any data; these are
+ * the same functions for events of the domain, and no other module may call those of the store.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
@@ -21,7 +21,9 @@ export const appendProjectEvents: (
   events: readonly DomainEvent[],
 ) => Promise<void> = log.appendProjectEvents
 
-/** The same as a part of a larger statement. Nothing is written when `when`, a relation of at most one row, is empty. */
+/**
+ * The same as a part of a larger statement. Nothing is written when `when`, a relation of at most one row, is empty.
+ */
 export const insertProjectEvents: (
   projectId: string,
   events: readonly DomainEvent[],
@@ -29,8 +31,8 @@ export const insertProjectEvents: (
 ) => SQL = log.insertProjectEvents
 
 /**
- * The part of a statement that inserts the events of the generations in `relation (id, project_id, last_seq)`, `g` unless
- * named otherwise; the statement has raised `last_seq` by `events.length`.
+ * The part of a statement that inserts the events of the generations in `relation (id, project_id, last_seq)`, `g`
+ * unless named otherwise; the statement has raised `last_seq` by `events.length`.
  */
 export const insertGenerationEvents: (events: readonly GenerationEvent[], relation?: SQL) => SQL =
   log.insertGenerationEvents

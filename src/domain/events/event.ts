@@ -1,4 +1,7 @@
-/** All kinds of events, and the types that follow from them. An event kind is declared in this module and named nowhere else. */
+/**
+ * All kinds of events, and the types that follow from them. An event kind is declared in this module and named
+ * nowhere else.
+ */
 import type { EventRow } from '../../store/events/read.ts'
 import * as access from './access-events.ts'
 import * as agents from './agent-events.ts'
@@ -82,8 +85,8 @@ export type RootCopy = {
 }[CopiedType]
 
 /**
- * The data of a kind as it is read. `descendantId` is there in copies only. Fields that are optional in EventData are those
- * that an event of the same kind may have been written without, now or by an earlier release.
+ * The data of a kind as it is read. `descendantId` is there in copies only. Fields that are optional in EventData are
+ * those that an event of the same kind may have been written without, now or by an earlier release.
  */
 export type RecordedData<Type extends EventType> = EventData[Type] &
   (Type extends CopiedType ? { descendantId?: string } : unknown)

@@ -49,9 +49,9 @@ export async function readGenerationEvents(
 }
 
 /**
- * Every event of a generation after a cursor (null: from the beginning), then live with the text on its way, until its
- * last event; at once when the cursor is that of the last one. CURSOR_EXPIRED, before the stream opens, when the event of
- * the cursor is not in the log any more.
+ * Every event of a generation after a cursor (null: from the beginning), then live with the text on its way, until
+ * its last event; at once when the cursor is that of the last one. CURSOR_EXPIRED, before the stream opens, when the
+ * event of the cursor is not in the log any more.
  */
 export async function followGeneration(
   { db, live }: EventLog,
@@ -65,9 +65,9 @@ export async function followGeneration(
 }
 
 /**
- * Every event of a project after a cursor, then live, without end. Without a cursor it begins now, with "0" at the beginning
- * of the log. With `types`, only events of these types. CURSOR_EXPIRED, before the stream opens, when the event of the
- * cursor is not in the log any more.
+ * Every event of a project after a cursor, then live, without end. Without a cursor it begins now, with "0" at the
+ * beginning of the log. With `types`, only events of these types. CURSOR_EXPIRED, before the stream opens, when the
+ * event of the cursor is not in the log any more.
  */
 export async function followProject(
   log: EventLog,

@@ -18,9 +18,9 @@ export function rootCopies(events: readonly GenerationEvent[], descendantId: str
 export const insertRootCopies: (copies: readonly RootCopy[]) => SQL = store.insertRootCopies
 
 /**
- * The part of a statement that appends events to an owner's log and their copies to that of its root, and wakes the owner
- * when it is parked: now, at an SQL moment, or not at all with null. With `when`, a relation of at most one row, nothing is
- * written and no row is returned when that is empty. The owner and its root must be locked.
+ * The part of a statement that appends events to an owner's log and their copies to that of its root, and wakes the
+ * owner when it is parked: now, at an SQL moment, or not at all with null. With `when`, a relation of at most one
+ * row, nothing is written and no row is returned when that is empty. The owner and its root must be locked.
  */
 export function ownerUpdate(
   owner: Owner,

@@ -4,7 +4,7 @@ import { nowPlus, query, jsonb, type Database } from '../../store/db/database.ts
 import { generations, threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
 import { requesterOf, type Ctx } from '../access/index.ts'
-import { isCurrent, type Agent, type AgentSettings } from '../agents/index.ts'
+import { isAgentVersion, type Agent, type AgentSettings } from '../agents/index.ts'
 import { generationQueued, generationStarted, insertGenerationEvents } from '../events/index.ts'
 import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
 import { ownThreadId, type Generation } from './generation.ts'
@@ -61,7 +61,7 @@ export async function insertGeneration(
   const queued = { status: 'QUEUED', wakeAt: sql`now()` }
   const rows = await query<Written>(
     db,
-    sql`with a as (select 1 where ${row.isRemembered ? isCurrent(agent) : sql`true`}),
+    sql`with a as (select 1 where ${row.isRemembered ? isAgentVersion(agent) : sql`true`}),
       ${row.threadId ? sql`` : sql`t as (${insertSelect(threads, thread, sql`a`)}),`}
       g as (
         ${insertSelect(

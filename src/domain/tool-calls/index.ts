@@ -37,6 +37,7 @@ export {
   underLease,
   underLock,
   wholeRow,
+  type Proof,
 } from './sql.ts'
 export {
   endOf,

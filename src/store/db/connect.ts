@@ -82,8 +82,12 @@ const leaseLimits = {
 /** A migration may take long to build an index, but never makes other statements wait for a lock behind it. */
 const migrationLimits = { statement_timeout: '0', lock_timeout: '2000' }
 
-/** The connections of the lease pool: a fifth of all, at most four. */
-const leaseConnections = (poolSize: number) => Math.min(4, Math.max(1, Math.floor(poolSize / 5)))
+/**
+ * The connections of the lease pool: a fifth of all, at most four, and from a pool of six on at least two, so that a
+ * heartbeat which hangs on one table does not keep those of the others waiting.
+ */
+const leaseConnections = (poolSize: number) =>
+  Math.min(4, Math.max(poolSize < 6 ? 1 : 2, Math.floor(poolSize / 5)))
 const connectMs = 10_000
 /** How long a statement waits for a free connection, in milliseconds. */
 const waitMs = 10_000

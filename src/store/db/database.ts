@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { PgTransaction, type PgDatabase, type PgQueryResultHKT } from 'drizzle-orm/pg-core'
 import { sql, type SQL } from 'drizzle-orm'
+import { rendered } from './render.ts'
 import { CommitUnknownError, ConnectionLostError, StorageError, isStorageError } from './storage-error.ts'
 
 /** Runs statements: a connection pool or a transaction. */
@@ -12,7 +13,7 @@ export type Database = PgDatabase<PgQueryResultHKT, Record<string, never>>
  * texts, numbers, booleans and JSON, and cast everything else.
  */
 export async function query<Row>(db: Database, statement: SQL): Promise<Row[]> {
-  const result: unknown = await db.execute(statement)
+  const result: unknown = await db.execute(rendered(statement))
   return Array.isArray(result) ? result : (result as { rows: Row[] }).rows
 }
 

@@ -1,7 +1,7 @@
 /**
- * The identity of the log. A restore or a failover may lose the newest events and assign their ids again: a log that was
- * opened in another database cluster or on another timeline is another incarnation, whose positions are above all that the
- * previous one can have assigned.
+ * The identity of the log. A restore or a failover may lose the newest events and assign their ids again: a log that
+ * was opened in another database cluster or on another timeline is another incarnation, whose positions are above all
+ * that the previous one can have assigned.
  */
 import { randomBytes } from 'node:crypto'
 import { sql } from 'drizzle-orm'
@@ -11,8 +11,9 @@ import { atomically, query, type Database } from '../db/database.ts'
 const leap = 2 ** 32
 
 /**
- * Prepares the log at the start of a process, under the lock of the migrations: numbers what an earlier release wrote, in the
- * order in which it delivered it, and begins another incarnation when the cluster or its timeline has changed. Idempotent.
+ * Prepares the log at the start of a process, under the lock of the migrations: numbers what an earlier release
+ * wrote, in the order in which it delivered it, and begins another incarnation when the cluster or its timeline has
+ * changed. Idempotent.
  */
 export async function openLog(db: Database): Promise<void> {
   const fingerprint = await fingerprintOf(db)
@@ -33,14 +34,15 @@ export async function openLog(db: Database): Promise<void> {
 }
 
 /**
- * Begins another incarnation: after a restore, before any server writes. Cursors whose event is still there and the same
- * stay valid. Not idempotent: each call leaves a gap above the newest position.
+ * Begins another incarnation: after a restore, before any server writes. Cursors whose event is still there and the
+ * same stay valid. Not idempotent: each call leaves a gap above the newest position.
  */
 export async function beginIncarnation(tx: Database, fingerprint: string | null = null): Promise<void> {
   await query(
     tx,
-    sql`update installation set position_floor =
-      greatest(position_floor, (select coalesce(max(position + 0), 0) from events where position is not null)) + ${leap}::bigint`,
+    sql`update installation
+      set position_floor = ${leap}::bigint
+        + greatest(position_floor, (select coalesce(max(position + 0), 0) from events where position is not null))`,
   )
   await setIncarnation(tx, fingerprint)
 }
@@ -49,17 +51,25 @@ async function setIncarnation(tx: Database, fingerprint: string | null): Promise
   const name = randomBytes(9).toString('base64url')
   await query(
     tx,
-    sql`update installation set incarnation = ${name}::text, fingerprint = coalesce(${fingerprint}::text, fingerprint)`,
+    sql`update installation
+      set incarnation = ${name}::text, fingerprint = coalesce(${fingerprint}::text, fingerprint)`,
   )
 }
 
-/** Uses the order in which the previous release delivered them, so that its cursors keep their meaning. Has no time limit. */
+/**
+ * Uses the order in which the previous release delivered them, so that its cursors keep their meaning. Has no time
+ * limit.
+ */
 async function numberOldEvents(tx: Database): Promise<void> {
   await query(tx, sql`set local statement_timeout = 0`)
   await query(
     tx,
     sql`update events as e set position = o.n
-      from (select id, row_number() over (order by commit_order, id) as n from events where position is null) as o
+      from (
+        select id, row_number() over (order by commit_order, id) as n
+        from events
+        where position is null
+      ) as o
       where e.id = o.id`,
   )
 }

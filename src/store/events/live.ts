@@ -211,7 +211,8 @@ const backstopBatch = 2000
 
 /**
  * Polls the streams that are followed here, given the newest position of all; null: unknown. When that has not moved
- * since a poll that found every stream complete, there is nothing to read: each new event has no position or a higher one.
+ * since a poll that found every stream complete, there is nothing to read: each new event has no position, or a higher
+ * one.
  */
 function backstop(db: Database, topics: Map<string, Topic>) {
   let quietAt: number | null = null

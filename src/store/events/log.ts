@@ -1,6 +1,6 @@
 /**
- * Writes the append-only log of events, each in the transaction of the change that it reports. Ids follow the order of the
- * events of a generation and of a statement, because positions are given out in the order of ids.
+ * Writes the append-only log of events, each in the transaction of the change that it reports. Ids follow the order
+ * of the events of a generation and of a statement, because positions are given out in the order of ids.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import type { JsonObject } from '../../core/json.ts'
@@ -13,8 +13,8 @@ export interface NewEvent {
 }
 
 /**
- * The feed's order for replicas of the release before, which still read by it. Ours is `position`, which a committed event
- * gets afterwards (numbering.ts).
+ * The feed's order for replicas of the release before, which still read by it. Ours is `position`, which a committed
+ * event gets afterwards (numbering.ts).
  */
 const shift = sql`(select commit_shift::bigint from installation)`
 const commitOrder = sql`pg_current_xact_id()::text::bigint + ${shift}`
@@ -27,14 +27,16 @@ const commitOrder = sql`pg_current_xact_id()::text::bigint + ${shift}`
 export function insertGenerationEvents(events: readonly NewEvent[], relation: SQL = sql`g`): SQL {
   return sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
     select g.project_id, g.id, g.last_seq - ${events.length}::int + e.n, e.type, e.data, ${commitOrder}
-    from ${relation} as g, jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb) order by g.id, e.n`
+    from ${relation} as g, jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb)
+    order by g.id, e.n`
 }
 
 /** The tail of a statement: inserts the rows (project_id, generation_id, seq, type, data) of `rows`, in their order. */
 export function insertEvents(rows: SQL): SQL {
   return sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
     select f.project_id, f.generation_id, f.seq, f.type, f.data, ${commitOrder}
-    from (select r.*, row_number() over () as n from (${rows}) as r) as f order by f.generation_id, f.seq, f.n`
+    from (select r.*, row_number() over () as n from (${rows}) as r) as f
+    order by f.generation_id, f.seq, f.n`
 }
 
 /** Appends events that belong to a project and to no generation. Call it inside the transaction of the change. */
@@ -55,7 +57,8 @@ export function insertProjectEvents(
   return sql`insert into events (project_id, type, data, commit_order)
     select ${projectId}::text, e.type, e.data, ${commitOrder}
     from jsonb_to_recordset(${numbered(events)}) as e(n int, type text, data jsonb)
-    where ${when ? sql`exists (select 1 from ${when})` : sql`true`} order by e.n`
+    where ${when ? sql`exists (select 1 from ${when})` : sql`true`}
+    order by e.n`
 }
 
 function numbered(events: readonly NewEvent[]): SQL {

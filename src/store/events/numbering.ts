@@ -1,7 +1,7 @@
 /**
- * Assigns committed events their positions, the order of every project's feed. A position is data: it is assigned after the
- * commit, under one lock for the installation, so no transaction that is still running (or prepared and forgotten, or rolled
- * back by a crash) can delay a position or be inserted below one.
+ * Assigns committed events their positions, the order of every project's feed. A position is data: it is assigned
+ * after the commit, under one lock for the installation, so no transaction that is still running (or prepared and
+ * forgotten, or rolled back by a crash) can delay a position or be inserted below one.
  */
 import { sql } from 'drizzle-orm'
 import type { Log } from '../../core/log.ts'
@@ -31,7 +31,9 @@ interface Numbered {
   newest: number
 }
 
-/** One statement. With `waits` it waits for another session that numbers, at most two seconds; else it returns `busy`. */
+/**
+ * One statement. With `waits` it waits for another session that numbers, at most two seconds; else it returns `busy`.
+ */
 async function numberEvents(db: Database, waits: boolean): Promise<Numbered> {
   const rows = await query<{ done: Numbered }>(db, sql`select number_events(${waits}::boolean) as done`)
   return rows[0]!.done
@@ -70,7 +72,13 @@ export async function lagOf(db: Database): Promise<Lag> {
     db,
     sql`select count(*)::int as events,
         coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float8 as seconds
-      from (select created_at from events where position is null order by id limit ${mostCounted}) as waiting`,
+      from (
+        select created_at
+        from events
+        where position is null
+        order by id
+        limit ${mostCounted}
+      ) as waiting`,
   )
   return rows[0]!
 }

@@ -1,4 +1,7 @@
-/** Publish and subscribe between processes: hints that something happened. A lost hint costs time and never correctness. */
+/**
+ * Publish and subscribe between processes: hints that something happened. A lost hint costs time and never
+ * correctness.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** `news`: the log of a generation or project has grown. */
@@ -38,10 +41,10 @@ export type Hint =
   | { kind: 'work'; table: string }
   /**
    * `cancel`: a generation or call was asked to stop. `recheck`: the worker of a generation shall read its row again.
-   * `revoked`: a key was revoked. `surface`: tools or agents of the project were changed. `closed`: a conversation was
-   * closed. `called-off`: an MCP client cancelled a request. `answered`: an MCP client answered an elicitation; the id is
-   * its name, a space and the answer. `subscribed`: a conversation watches other resources than before. `limits`: the
-   * rate limits of a project were changed.
+   * `revoked`: a key was revoked. `surface`: tools or agents of the project were changed. `closed`: a conversation
+   * was closed. `called-off`: an MCP client cancelled a request. `answered`: an MCP client answered an elicitation;
+   * the id is its name, a space and the answer. `subscribed`: a conversation watches other resources than before.
+   * `limits`: the rate limits of a project were changed.
    */
   | {
       kind: 'signal'
@@ -95,7 +98,10 @@ export interface Wire {
 
 /** Hints are collected for so long, in milliseconds: a notification for each commit would cost a lock each. */
 const batchMs = 3
-/** At most so many hints wait while the wire is down; then the oldest are dropped, because the backstop finds their news. */
+/**
+ * At most so many hints wait while the wire is down; then the oldest are dropped, because the backstop finds their
+ * news.
+ */
 const maxWaiting = 10_000
 /** How long close waits until the last hints are sent, in milliseconds. */
 const closeMs = 500

@@ -1,6 +1,7 @@
 /**
- * Reads the log by position. A read after an event proves in the same statement that this event is still there: after a
- * restore or a failover that lost events, a reader of the lost ones gets CURSOR_EXPIRED and never misses their replacements.
+ * Reads the log by position. A read after an event proves in the same statement that this event is still there: after
+ * a restore or a failover that lost events, a reader of the lost ones gets CURSOR_EXPIRED and never misses their
+ * replacements.
  */
 import { sql, type SQL } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
@@ -53,7 +54,10 @@ export function positionInFeed(event: EventPlace): Position {
   return { at: event.position!, event: markOf(event) }
 }
 
-/** At most `limit` events of one generation after the position, in order. CURSOR_EXPIRED when its event is not in the log any more. */
+/**
+ * At most `limit` events of one generation after the position, in order. CURSOR_EXPIRED when its event is not in the
+ * log any more.
+ */
 export async function readGeneration(
   db: Database,
   generationId: string,
@@ -62,8 +66,11 @@ export async function readGeneration(
 ): Promise<EventPage> {
   const rows = await query<Raw>(
     db,
-    sql`select ${columns(sql`case when seq = ${after.at}::int then 'null'::jsonb else data end`)} from events
-      where generation_id = ${generationId} and seq >= ${after.at}::int order by seq limit ${limit + 2}`,
+    sql`select ${columns(sql`case when seq = ${after.at}::int then 'null'::jsonb else data end`)}
+      from events
+      where generation_id = ${generationId} and seq >= ${after.at}::int
+      order by seq
+      limit ${limit + 2}`,
   )
   const there = rows[0]?.seq === after.at ? rows.shift() : undefined
   if (after.event && !isMarked(there, after.event)) {
@@ -81,9 +88,9 @@ export async function readGeneration(
 }
 
 /**
- * At most `limit` events of a project after the position, in an order that never changes. With `types`, only events of
- * these types. Copies in the log of a root are left out: each event is in the feed once. CURSOR_EXPIRED when the position's
- * event is gone. Events that were committed a moment ago are missing until they are numbered.
+ * At most `limit` events of a project after the position, in an order that never changes. With `types`, only events
+ * of these types. Copies in the log of a root are left out: each event is in the feed once. CURSOR_EXPIRED when the
+ * position's event is gone. Events that were committed a moment ago are missing until they are numbered.
  */
 export async function readFeed(
   db: Database,
@@ -96,11 +103,19 @@ export async function readFeed(
   const at = sql`${after.at}::bigint`
   const rows = await query<Raw>(
     db,
-    sql`(select 0 as part, ${columns(sql`'null'::jsonb`)} from events where ${newestOf(projectId)} limit 1)
-      union all (select 1 as part, ${columns(sql`case when position = ${at} then 'null'::jsonb else data end`)} from events
+    sql`(
+        select 0 as part, ${columns(sql`'null'::jsonb`)}
+        from events
+        where ${newestOf(projectId)}
+        limit 1
+      ) union all (
+        select 1 as part, ${columns(sql`case when position = ${at} then 'null'::jsonb else data end`)}
+        from events
         where project_id = ${projectId} and position >= ${at}
           and (position = ${at} or (not data ? 'descendantId' ${ofTypes}))
-        order by events.position limit ${limit + 2})
+        order by events.position
+        limit ${limit + 2}
+      )
       order by part, position`,
   )
   const newest = rows.shift()
@@ -126,8 +141,11 @@ export async function newestInFeed(
 ): Promise<EventRow | null> {
   const rows = await query<Raw>(
     db,
-    sql`select ${columns(sql`'null'::jsonb`)} from events
-      where project_id = ${projectId} and position <= ${bound}::bigint order by events.position desc limit 1`,
+    sql`select ${columns(sql`'null'::jsonb`)}
+      from events
+      where project_id = ${projectId} and position <= ${bound}::bigint
+      order by events.position desc
+      limit 1`,
   )
   return rows[0] ? rowOf(rows[0]) : null
 }
@@ -163,8 +181,10 @@ export interface Reached {
 export async function movedGenerations(db: Database, reached: Reached[]): Promise<string[]> {
   const rows = await query<{ id: string }>(
     db,
-    sql`select g.id from jsonb_to_recordset(${JSON.stringify(reached)}::text::jsonb) as r(id text, at int)
-      join generations as g on g.id = r.id where g.last_seq <> r.at`,
+    sql`select g.id
+      from jsonb_to_recordset(${JSON.stringify(reached)}::text::jsonb) as r(id text, at int)
+      join generations as g on g.id = r.id
+      where g.last_seq <> r.at`,
   )
   return rows.map((row) => row.id)
 }
@@ -173,9 +193,15 @@ export async function movedGenerations(db: Database, reached: Reached[]): Promis
 export async function movedFeeds(db: Database, reached: Reached[]): Promise<string[]> {
   const rows = await query<{ id: string }>(
     db,
-    sql`select r.id from jsonb_to_recordset(${JSON.stringify(reached)}::text::jsonb) as r(id text, at bigint)
-      where r.at <> coalesce((select e.position from events as e
-        where e.project_id = r.id and e.position is not null order by e.position desc limit 1), 0)`,
+    sql`select r.id
+      from jsonb_to_recordset(${JSON.stringify(reached)}::text::jsonb) as r(id text, at bigint)
+      where r.at <> coalesce((
+        select e.position
+        from events as e
+        where e.project_id = r.id and e.position is not null
+        order by e.position desc
+        limit 1
+      ), 0)`,
   )
   return rows.map((row) => row.id)
 }

@@ -20,7 +20,8 @@ export function redisPubSub(url: string, channel: string): Promise<PubSub> {
     await Promise.all([publisher.connect(), subscriber.connect()])
     subscriber.on('message', (_channel, text) => onText(text))
     await subscriber.subscribe(channel)
-    // What was sent before the subscription is back was missed. When subscribing fails, the next connection tries again.
+    // What was sent before the subscription is back was missed. When subscribing fails, the next connection tries
+    // again.
     subscriber.on('ready', () => void subscriber.subscribe(channel).then(onReconnect, () => {}))
     return {
       maxBytes: 256 * 1024,

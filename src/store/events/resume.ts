@@ -18,9 +18,9 @@ import {
 import { expired } from './read.ts'
 
 /**
- * The position in a project's feed. "0" means the beginning of the log; a cursor of another project is BAD_CURSOR. A cursor
- * without a position is one of a generation's stream, or of the previous release: its event is looked up, CURSOR_EXPIRED
- * when it is gone.
+ * The position in a project's feed. "0" means the beginning of the log; a cursor of another project is BAD_CURSOR. A
+ * cursor without a position is one of a generation's stream, or of the previous release: its event is looked up,
+ * CURSOR_EXPIRED when it is gone.
  */
 export async function feedPosition(
   db: Database,
@@ -63,22 +63,36 @@ async function positionOf(db: Database, place: CursorPlace, position: number): P
 const lookBack = 2000
 
 /**
- * A replica of the previous release delivers in the order of transactions. What it had not delivered yet at its cursor,
- * although it has a smaller position, is delivered from there on: rather twice than never, and only while both releases run.
+ * A replica of the previous release delivers in the order of transactions. What it had not delivered yet at its
+ * cursor, although it has a smaller position, is delivered from there on: rather twice than never, and only while
+ * both releases run.
  */
 async function positionInOldOrder(db: Database, place: CursorPlace, position: number): Promise<Position> {
   const { projectId, commitOrder, id } = place
   const [undelivered] = await query<{ any: boolean; before: number | null; event: EventMark | null }>(
     db,
     sql`with undelivered as (
-        select min(position) as at from (select position, commit_order, id from events
-          where project_id = ${projectId} and position < ${position}::bigint order by position desc limit ${lookBack}) as near
-        where (commit_order, id) > (${commitOrder}::bigint, ${id}::bigint))
+        select min(position) as at
+        from (
+          select position, commit_order, id
+          from events
+          where project_id = ${projectId} and position < ${position}::bigint
+          order by position desc
+          limit ${lookBack}
+        ) as near
+        where (commit_order, id) > (${commitOrder}::bigint, ${id}::bigint)
+      )
       select undelivered.at is not null as any, e.position::float8 as before, case when e.id is not null then
         jsonb_build_object('id', e.id, 'commitOrder', e.commit_order,
           'createdMs', (extract(epoch from e.created_at) * 1000)::float8) end as event
-      from undelivered left join lateral (select * from events
-        where project_id = ${projectId} and position < undelivered.at order by position desc limit 1) as e on true`,
+      from undelivered
+      left join lateral (
+        select *
+        from events
+        where project_id = ${projectId} and position < undelivered.at
+        order by position desc
+        limit 1
+      ) as e on true`,
   )
   if (!undelivered!.any) return { at: position, event: markOf(place) }
   return undelivered!.before === null ? beginning : { at: undelivered!.before, event: undelivered!.event }

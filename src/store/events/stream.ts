@@ -26,8 +26,8 @@ const pageSize = 200
 const defaultPatience = { pauseMs: 250, tries: 240 }
 
 /**
- * Opens the stream. The subscriber is attached before the first read, so no event is lost between table and live. Fails with
- * CURSOR_EXPIRED when the log has lost the event that the stream has reached, at the beginning or later.
+ * Opens the stream. The subscriber is attached before the first read, so no event is lost between table and live.
+ * Fails with CURSOR_EXPIRED when the log has lost the event that the stream has reached, at the beginning or later.
  */
 export function openStream(live: Live, options: StreamOptions): AsyncIterableIterator<StreamItem> {
   return new EventStream(live, options)

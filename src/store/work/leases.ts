@@ -113,8 +113,8 @@ function createEntries(leaseMs: number) {
 type Entries = ReturnType<typeof createEntries>
 
 /**
- * Renews the leases on one table: at once with `beat`, and by a timer while there are any. A statement that hangs delays
- * the leases of no other table.
+ * Renews the leases on one table: at once with `beat`, and by a timer while there are any. A statement that hangs
+ * delays the leases of no other table.
  */
 function createBeats({ db, leaseMs, onError }: HeartbeatOptions, entries: Entries, table: WorkTable) {
   let timer: NodeJS.Timeout | null = null

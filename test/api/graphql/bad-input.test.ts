@@ -1,5 +1,5 @@
 /** Invalid inputs of every mutation: each error names the path and never the value, and nothing is written in part. */
-import { sql } from 'drizzle-orm'
+import { sql, type SQL } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../../src/store/db/database.ts'
 import { openHarness, type Harness } from '../../support/harness.ts'
@@ -18,6 +18,7 @@ let h: Harness
 let upstream: Loopback
 let home: FurnishedProject
 let before: string
+let countRows: SQL | undefined
 
 beforeAll(async () => {
   upstream = await startLoopback((_request, response) => void response.end('{}'))
@@ -45,17 +46,17 @@ const own = (project = home) => ({ ids: project.ids, extras: extrasOf(project) }
 /** The number of rows of every table: a refused mutation must not leave one. */
 async function rows(): Promise<string> {
   const { db } = h.app.services
-  const tables = await query<{ name: string }>(
-    db,
-    sql`select table_name as name from information_schema.tables where table_schema = 'public' order by 1`,
+  countRows ??= sql.join(
+    (
+      await query<{ name: string }>(
+        db,
+        sql`select table_name as name from information_schema.tables where table_schema = 'public' order by 1`,
+      )
+    ).map(({ name }) => sql`select ${name}::text as name, count(*)::int as n from ${sql.identifier(name)}`),
+    sql` union all `,
   )
-  const counts = await Promise.all(
-    tables.map(async ({ name }) => {
-      const [count] = await query<{ n: number }>(db, sql`select count(*)::int as n from ${sql.raw(name)}`)
-      return `${name}: ${count!.n}`
-    }),
-  )
-  return counts.join('\n')
+  const counts = await query<{ name: string; n: number }>(db, countRows)
+  return counts.map(({ name, n }) => `${name}: ${n}`).join('\n')
 }
 
 interface Answered {

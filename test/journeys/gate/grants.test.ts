@@ -1,79 +1,57 @@
 /** Grants: a verdict that lets some later calls pass, always with an end and a maximum number of uses. */
 import { describe, expect, test } from 'vitest'
-import { useGateStory, type GateStory } from '../../support/gate-story.ts'
+import type { GateStory } from '../../support/gate-story.ts'
+import { plainGrant, useGrantStory, type GatedTool, type GrantStory } from '../../support/grant-story.ts'
 import type { Harness } from '../../support/harness.ts'
 import type { Cast } from '../../support/story.ts'
 
 let h: Harness
 let cast: Cast
 let gate: GateStory
-useGateStory((opened) => ({ h, cast, gate } = opened))
-
-type Tool = { id: string; name: string }
-const plain = { scope: 'TOOL', holder: 'CALLER', expiresInSeconds: 3600, maxUses: 100 }
-const grantFields = `id toolName toolVersion scope schema agentId threadId requestedBy maxUses uses expiresAt
-  approval { id } grantedBy revokedAt revokedBy createdAt`
-
-/** Grants of the tool, newest first. */
-async function grantsOf(tool: Tool): Promise<Record<string, any>[]> {
-  const { data } = await h.gql(`query($id: ID) { grants(toolId: $id) { nodes { ${grantFields} } } }`, {
-    id: tool.id,
-  })
-  return data['grants'].nodes
-}
-
-/** Approves a direct call with this grant and returns the grant. */
-async function granted(tool: Tool, grant: object, args: object = { amount: 5 }, key?: string) {
-  const call = await gate.call(tool.id, args, {}, key)
-  const decided = await gate.decide(call['approval'].id, 'APPROVE', { grant: { ...plain, ...grant } })
-  if (!decided['approval']) return decided
-  await gate.untilCall(call['id'], ['SUCCEEDED'])
-  return (await grantsOf(tool))[0]!
-}
-
-const passes = async (tool: Tool, args: object = { amount: 5 }, key?: string): Promise<boolean> =>
-  (await gate.call(tool.id, args, {}, key))['status'] === 'SUCCEEDED'
-
-const newTool = (more: object = {}) => gate.gated({ autoApprove: false }, more)
+let grants: GrantStory
+useGrantStory((opened) => ({ h, cast, gate, grants } = opened))
 
 describe('the scope', () => {
   test('EXACT covers the same arguments only, in any order of keys', async () => {
-    const tool = await newTool()
-    await granted(tool, { scope: 'EXACT' }, { amount: 5, to: 'a' })
-    expect(await passes(tool, { to: 'a', amount: 5 })).toBe(true)
-    expect(await passes(tool, { amount: 6, to: 'a' })).toBe(false)
-    expect(await passes(tool, { amount: 5 })).toBe(false)
+    const tool = await grants.newTool()
+    await grants.granted(tool, { scope: 'EXACT' }, { amount: 5, to: 'a' })
+    expect(await grants.passes(tool, { to: 'a', amount: 5 })).toBe(true)
+    expect(await grants.passes(tool, { amount: 6, to: 'a' })).toBe(false)
+    expect(await grants.passes(tool, { amount: 5 })).toBe(false)
   })
 
   test('SCHEMA covers what fits, presets merged in', async () => {
-    const tool = await newTool({ presetParameters: { to: 'home' } })
+    const tool = await grants.newTool({ presetParameters: { to: 'home' } })
     const schema = {
       properties: { amount: { maximum: 10 }, to: { const: 'home' } },
       required: ['amount', 'to'],
     }
-    const grant = await granted(tool, { scope: 'SCHEMA', schema })
+    const grant = await grants.granted(tool, { scope: 'SCHEMA', schema })
     expect(grant).toMatchObject({ scope: 'SCHEMA', schema })
-    expect(await passes(tool, { amount: 10 })).toBe(true)
-    expect(await passes(tool, { amount: 11 })).toBe(false)
+    expect(await grants.passes(tool, { amount: 10 })).toBe(true)
+    expect(await grants.passes(tool, { amount: 11 })).toBe(false)
   })
 
   test('TOOL covers every call of the tool, and of no other', async () => {
-    const [tool, other] = [await newTool(), await newTool()]
-    await granted(tool, {})
-    expect([await passes(tool, { amount: 9000 }), await passes(other)]).toEqual([true, false])
+    const [tool, other] = [await grants.newTool(), await grants.newTool()]
+    await grants.granted(tool, {})
+    expect([await grants.passes(tool, { amount: 9000 }), await grants.passes(other)]).toEqual([true, false])
   })
 
   test('EXACT of an edited call covers the arguments that ran, not the original ones', async () => {
-    const tool = await newTool()
+    const tool = await grants.newTool()
     const call = await gate.call(tool.id, { amount: 500 })
-    const grant = { ...plain, scope: 'EXACT' }
+    const grant = { ...plainGrant, scope: 'EXACT' }
     await gate.decide(call['approval'].id, 'APPROVE', { arguments: { amount: 50 }, grant })
-    expect([await passes(tool, { amount: 50 }), await passes(tool, { amount: 500 })]).toEqual([true, false])
+    expect([await grants.passes(tool, { amount: 50 }), await grants.passes(tool, { amount: 500 })]).toEqual([
+      true,
+      false,
+    ])
   })
 })
 
 describe('the holder', () => {
-  const run = async (tool: Tool, agentId: string, more: object = {}) => {
+  const run = async (tool: GatedTool, agentId: string, more: object = {}) => {
     const id = await cast.start(agentId, `call ${tool.name} {"amount": 1}\nthen\nsay done`, more)
     return h.until(
       id,
@@ -83,15 +61,15 @@ describe('the holder', () => {
   }
   const approveWith = async (waiting: Record<string, any>, holder: string) => {
     const [{ id }] = waiting['requiredAction'].approvals
-    await gate.decide(id, 'APPROVE', { grant: { ...plain, holder } })
+    await gate.decide(id, 'APPROVE', { grant: { ...plainGrant, holder } })
     return h.until(waiting['id'], ['COMPLETED'], 'threadId')
   }
 
   test('AGENT covers all runs of the agent, not those of another, and no direct call', async () => {
-    const tool = await newTool()
+    const tool = await grants.newTool()
     const [one, two] = [await cast.agent({ toolIds: [tool.id] }), await cast.agent({ toolIds: [tool.id] })]
     await approveWith(await run(tool, one), 'AGENT')
-    const [grant] = await grantsOf(tool)
+    const [grant] = await grants.of(tool)
     expect(grant).toMatchObject({ agentId: one, threadId: null, requestedBy: null, toolName: tool.name })
     const passed = await run(tool, one)
     expect(passed).toMatchObject({
@@ -99,25 +77,29 @@ describe('the holder', () => {
       toolCalls: [{ status: 'SUCCEEDED', grant: { id: grant!['id'] }, approval: null }],
     })
     expect((await run(tool, two))['status']).toBe('AWAITING_APPROVAL')
-    expect(await passes(tool)).toBe(false)
+    expect(await grants.passes(tool)).toBe(false)
   })
 
   test('THREAD covers later runs of the thread and nothing else', async () => {
-    const tool = await newTool()
+    const tool = await grants.newTool()
     const agentId = await cast.agent({ toolIds: [tool.id] })
     const { threadId } = await approveWith(await run(tool, agentId), 'THREAD')
-    expect((await grantsOf(tool))[0]).toMatchObject({ threadId, agentId: null, requestedBy: null })
+    expect((await grants.of(tool))[0]).toMatchObject({ threadId, agentId: null, requestedBy: null })
     expect((await run(tool, agentId, { threadId }))['status']).toBe('COMPLETED')
     expect((await run(tool, agentId))['status']).toBe('AWAITING_APPROVAL')
   })
 
   test('CALLER covers the key that asked, in direct calls and its runs, and no other key', async () => {
-    const tool = await newTool()
+    const tool = await grants.newTool()
     const [mine, theirs] = [await gate.key({ role: 'DEVELOPER' }), await gate.key({ role: 'DEVELOPER' })]
-    await granted(tool, {}, { amount: 1 }, mine.secret)
-    expect((await grantsOf(tool))[0]).toMatchObject({ requestedBy: mine.id, agentId: null, threadId: null })
-    expect(await passes(tool, { amount: 2 }, mine.secret)).toBe(true)
-    expect(await passes(tool, { amount: 2 }, theirs.secret)).toBe(false)
+    await grants.granted(tool, {}, { amount: 1 }, mine.secret)
+    expect((await grants.of(tool))[0]).toMatchObject({
+      requestedBy: mine.id,
+      agentId: null,
+      threadId: null,
+    })
+    expect(await grants.passes(tool, { amount: 2 }, mine.secret)).toBe(true)
+    expect(await grants.passes(tool, { amount: 2 }, theirs.secret)).toBe(false)
     const agentId = await cast.agent({ toolIds: [tool.id] })
     const input = { agentId, prompt: `call ${tool.name} {"amount": 1}\nthen\nsay done` }
     const { generation } = await h.mutate('startGeneration', input, 'generation { id }', mine.secret)
@@ -125,12 +107,12 @@ describe('the holder', () => {
   })
 
   test.each(['AGENT', 'THREAD'])('%s is refused for a direct call, which stays pending', async (holder) => {
-    const tool = await newTool()
-    expect(await granted(tool, { holder })).toMatchObject({
+    const tool = await grants.newTool()
+    expect(await grants.granted(tool, { holder })).toMatchObject({
       __typename: 'ValidationError',
       issues: [{ path: ['input', 'grant', 'holder'] }],
     })
-    expect(await grantsOf(tool)).toEqual([])
+    expect(await grants.of(tool)).toEqual([])
   })
 })
 
@@ -140,7 +122,7 @@ test('a grant lets client calls pass to their client, and a stop tool to the end
   const prompt = `call ${tool.name} {"amount": 1}\nthen\nsay done`
   const first = await cast.start(agentId, prompt)
   await gate.decide((await gate.pending(first))[0]!['id'], 'APPROVE', {
-    grant: { ...plain, holder: 'AGENT' },
+    grant: { ...plainGrant, holder: 'AGENT' },
   })
   await cast.answer(first)
   const second = await cast.start(agentId, prompt)
@@ -156,9 +138,9 @@ test('a grant lets client calls pass to their client, and a stop tool to the end
 })
 
 test('a grant fulfils no more than its approval did', async () => {
-  const tool = await newTool()
-  await granted(tool, {})
-  expect(await passes(tool, { amount: 5000 })).toBe(true)
+  const tool = await grants.newTool()
+  await grants.granted(tool, {})
+  expect(await grants.passes(tool, { amount: 5000 })).toBe(true)
   const over1000 = { properties: { amount: { exclusiveMinimum: 1000 } }, required: ['amount'] }
   for (const strict of [{ quorum: 2 }, { approvers: ['ADMIN'] }, { excludeRequester: true }]) {
     const agentId = await cast.agent({ toolIds: [tool.id], gate: { when: over1000, ...strict } })
@@ -175,7 +157,7 @@ test('a grant fulfils no more than its approval did', async () => {
 })
 
 test('a grant of a stricter gate lets calls of a less strict one pass', async () => {
-  const tool = await newTool()
+  const tool = await grants.newTool()
   const agentId = await cast.agent({
     toolIds: [tool.id],
     gate: { approvers: ['ADMIN', 'APPROVER'], quorum: 2 },
@@ -184,11 +166,11 @@ test('a grant of a stricter gate lets calls of a less strict one pass', async ()
   const [approval] = await gate.pending(await cast.start(agentId, prompt))
   const [one, two] = [await gate.key({ role: 'APPROVER' }), await gate.key({ role: 'ADMIN' })]
   await gate.decide(approval!['id'], 'APPROVE', {}, one.secret)
-  await gate.decide(approval!['id'], 'APPROVE', { grant: plain }, two.secret)
+  await gate.decide(approval!['id'], 'APPROVE', { grant: plainGrant }, two.secret)
   expect(
     (await h.until(await cast.start(agentId, prompt), ['COMPLETED', 'AWAITING_APPROVAL']))['status'],
   ).toBe('COMPLETED')
-  expect(await passes(tool)).toBe(true)
+  expect(await grants.passes(tool)).toBe(true)
 })
 
 test.each([
@@ -201,25 +183,25 @@ test.each([
   ['no uses', { maxUses: 0 }, 'maxUses'],
   ['more than a thousand uses', { maxUses: 1001 }, 'maxUses'],
 ])('%s is refused with its path, and nothing is decided', async (_what, grant, where) => {
-  const tool = await newTool()
+  const tool = await grants.newTool()
   const call = await gate.call(tool.id)
-  const answer = await gate.decide(call['approval'].id, 'APPROVE', { grant: { ...plain, ...grant } })
+  const answer = await gate.decide(call['approval'].id, 'APPROVE', { grant: { ...plainGrant, ...grant } })
   expect(answer).toMatchObject({
     __typename: 'ValidationError',
     issues: [{ path: ['input', 'grant', ...where.split('.')] }],
   })
   expect(await gate.approval(call['approval'].id)).toMatchObject({ status: 'PENDING', votes: [] })
-  expect([await grantsOf(tool), gate.paid(tool.name)]).toEqual([[], []])
+  expect([await grants.of(tool), gate.paid(tool.name)]).toEqual([[], []])
 })
 
 test('a grant must be sent with the vote that reaches the quorum', async () => {
   const tool = await gate.gated({ quorum: 2 })
   const { approval } = await gate.call(tool.id)
-  const early = await gate.decide(approval.id, 'APPROVE', { grant: plain })
+  const early = await gate.decide(approval.id, 'APPROVE', { grant: plainGrant })
   expect(early).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['input', 'grant'] }] })
   expect(await gate.approval(approval.id)).toMatchObject({ votes: [] })
   const { secret } = await gate.key({ role: 'APPROVER' })
   await gate.decide(approval.id, 'APPROVE')
-  await gate.decide(approval.id, 'APPROVE', { grant: plain }, secret)
-  expect(await grantsOf(tool)).toHaveLength(1)
+  await gate.decide(approval.id, 'APPROVE', { grant: plainGrant }, secret)
+  expect(await grants.of(tool)).toHaveLength(1)
 })

@@ -31,10 +31,7 @@ beforeAll(async () => {
   })
   closers.push(() => upstream.close())
   const [server, database] = await Promise.all([buildServer(), postgresDatabase()])
-  closers.push(
-    () => server.remove(),
-    () => database.drop(),
-  )
+  closers.push(() => database.drop())
   sql = postgres(database.url, { max: 2, onnotice: () => {} })
   closers.push(() => sql.end({ timeout: 1 }))
   const start = () =>

@@ -4,24 +4,13 @@ import { isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { interrupted } from '../../../store/work/worker.ts'
 import { gatesOf } from '../../agents/index.ts'
-import {
-  driftResult,
-  insertApprovals,
-  questionOf,
-  requested,
-  voidApprovals,
-  voided,
-  type Drift,
-} from '../../approvals/index.ts'
+import { changesOfDrift, type Drift } from '../../approvals/index.ts'
 import { execute, settleLate, type CallStore } from '../../calls/index.ts'
 import {
-  askAgain,
-  callSettled,
   callStarted,
   holdBack,
   inGeneration,
   loadCall,
-  settleCalls,
   startCall,
   type ToolCall,
 } from '../../tool-calls/index.ts'
@@ -99,24 +88,8 @@ async function settle(turn: Turn, call: ToolCall, finished: Finished): Promise<v
 
 /** Voids the approval and asks for a new one in the same commit, or settles the call when it cannot be asked about. */
 async function voidAndAskAgain(turn: Turn, call: ToolCall, drift: Drift): Promise<void> {
-  const { again, reason, masks } = drift
-  const masked = masks ? { masked: masks.call } : {}
-  const changed = again
-    ? askAgain(call.id, { ...questionOf(drift, again), ...masked }, inGeneration)
-    : settleCalls(
-        'refuse',
-        [{ id: call.id, status: 'ERRORED', result: driftResult(reason), ...masked }],
-        inGeneration,
-      )
-  await commitTurn(turn, {
-    wakeAt: leaseEnd(turn),
-    calls: [changed],
-    also: [
-      voidApprovals([call.approvalId!], reason, { masks: masks?.approval ?? null }),
-      ...(again ? [insertApprovals([again])] : []),
-    ],
-    events: [voided(call, reason), again ? requested(again) : callSettled(call, 'ERRORED')],
-  })
+  const { call: changed, approvals, events } = changesOfDrift(call, drift, inGeneration)
+  await commitTurn(turn, { wakeAt: leaseEnd(turn), calls: [changed], also: approvals, events })
 }
 
 function leaseEnd({ services }: Turn) {

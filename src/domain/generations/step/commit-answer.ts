@@ -2,7 +2,7 @@
 import type { SQL } from 'drizzle-orm'
 import { atomically, type Database } from '../../../store/db/database.ts'
 import { lockOwners } from '../../../store/work/owner.ts'
-import { allows, isKeyValid, principalById, rememberedPrincipal, type Principal } from '../../access/index.ts'
+import { allows, principalById, rememberedPrincipal, stillValid, type Principal } from '../../access/index.ts'
 import { covers, findGrants, takeUse, type UsableGrant } from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { gateOf, judgeGate, resourceOf, type Callable } from '../../tools/index.ts'
@@ -53,7 +53,7 @@ async function commitCalls(turn: Turn, made: Made): Promise<TurnOutcome> {
   if (known) {
     const before = new Set(turn.unsent.keys())
     try {
-      return await commitCallsOf(turn, made, known, isKeyValid(requestedBy))
+      return await commitCallsOf(turn, made, known, stillValid(known))
     } catch (error) {
       if (!(error instanceof OutdatedError)) throw error
       for (const id of turn.unsent.keys()) if (!before.has(id)) turn.unsent.delete(id)
