@@ -5,6 +5,7 @@ import { readAgentRequest } from './agent-request.ts'
 import type { McpRequest } from './mcp-request.ts'
 import type { McpRuntime } from './mcp-runtime.ts'
 import type { Reply } from './node-http.ts'
+import { recallList } from './tools-list-memo.ts'
 
 /** Serves one request of either protocol era. Throws NOT_FOUND for an agent that the caller may not see. */
 export async function serveAgent(
@@ -12,7 +13,10 @@ export async function serveAgent(
   mcpRequest: McpRequest,
   agentId: string,
 ): Promise<Reply> {
-  const request = await readAgentRequest(runtime, mcpRequest, agentId)
+  const surface = await runtime.surfaces.of(mcpRequest.ctx, agentId)
+  const known = recallList(surface, mcpRequest)
+  if (known) return known
+  const request = await readAgentRequest(runtime, mcpRequest, agentId, surface)
   if (request instanceof Response) return { response: request }
   return request.era === 'modern' ? serveModernAgent(request) : serveLegacyAgent(request)
 }

@@ -7,6 +7,7 @@ import type { Reply } from './node-http.ts'
 import { headerMismatch } from './param-headers.ts'
 import { limitFilter } from './resource-subscriptions.ts'
 import { isToolsList, withToolsList } from './tools-list-cache.ts'
+import { rememberList } from './tools-list-memo.ts'
 import { serveModern } from './transports.ts'
 
 export async function serveModernAgent(request: ModernRequest): Promise<Reply> {
@@ -16,7 +17,8 @@ export async function serveModernAgent(request: ModernRequest): Promise<Reply> {
   if (message?.['method'] === 'subscriptions/listen') return { response: await listen(request, message) }
   const server = () => agentServer(request)
   const response = await serveModern(server, { request: webRequest, body }, runtime.log).response
-  return isToolsList(body) ? withToolsList(response, request) : { response }
+  if (!isToolsList(body)) return { response }
+  return rememberList(request.surface, request, await withToolsList(response, request))
 }
 
 /** Opens a stream of change notifications. It ends with the caller's key, and when this process closes. */

@@ -56,14 +56,14 @@ export function threadIdOf(request: AgentRequest): string | null {
   return request.era === 'legacy' ? (request.session?.threadId ?? null) : null
 }
 
-/** Builds the request; a Response when its session does not exist. Throws NOT_FOUND or FORBIDDEN for the agent. */
+/** Builds the request; a Response when its session does not exist. `surface` is the agent's, as this caller may use it. */
 export async function readAgentRequest(
   runtime: McpRuntime,
   request: McpRequest,
   agentId: string,
+  surface: BridgeSurface,
 ): Promise<AgentRequest | Response> {
-  const { http, url, body, ctx, disconnected } = request
-  const surface = await runtime.surfaces.of(ctx, agentId)
+  const { http, url, body, disconnected } = request
   const webRequest = toWebRequest(http, url, disconnected, acceptHeader(request))
   const base: RequestBase = {
     ...request,

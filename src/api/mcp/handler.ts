@@ -95,9 +95,12 @@ async function serve(
     if (response.headersSent) return void response.destroy()
     sendError(options, response, endpoint, error, messageId)
   } finally {
-    ended.abort()
+    ended.abort(requestEnded)
   }
 }
+
+/** One reason for all requests: without one, each abort would make an error with a stack. */
+const requestEnded = new Error('The request has ended.')
 
 async function serveEndpoint(runtime: McpRuntime, request: McpRequest, endpoint: Endpoint): Promise<Reply> {
   if (endpoint.kind === 'agent') return serveAgent(runtime, request, endpoint.agentId)

@@ -26,8 +26,15 @@ export function disconnectSignal(response: ServerResponse): AbortSignal {
   return disconnected.signal
 }
 
-/** A response to be written. */
-export interface Reply {
+/** A complete response. */
+export interface WholeReply {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
+
+/** A response of the SDK. */
+interface SdkReply {
   response: Response
   /** Replaces the response's body, which has been consumed. */
   text?: string
@@ -35,8 +42,15 @@ export interface Reply {
   headers?: Record<string, string>
 }
 
+export type Reply = SdkReply | WholeReply
+
 /** Writes a reply: JSON in one piece, a stream with its headers at once, for its first event may take long. */
-export async function writeReply(to: ServerResponse, { response, text, headers }: Reply): Promise<void> {
+export async function writeReply(to: ServerResponse, reply: Reply): Promise<void> {
+  if ('body' in reply) {
+    const bytes = Buffer.from(reply.body)
+    return void to.writeHead(reply.status, { ...reply.headers, 'content-length': bytes.length }).end(bytes)
+  }
+  const { response, text, headers } = reply
   const allHeaders = { ...Object.fromEntries(response.headers), ...headers }
   if (response.body === null) return void to.writeHead(response.status, allHeaders).end()
   if (allHeaders['content-type']?.startsWith('text/event-stream')) {
