@@ -96,7 +96,7 @@ export function startCrew(options: CrewOptions): Crew {
       await Promise.resolve(client.dispose()).catch(() => {})
     },
   }
-  const client = openFeed(options, crew, (event) => {
+  const client = openFeed(options, crew, abort.signal, (event) => {
     if (event.type === 'REQUIRES_ACTION') void answer(options, crew, event, abort.signal)
     if (event.type === 'APPROVAL_REQUESTED') void decide(options, crew, event, abort.signal)
     if (/^GENERATION_(COMPLETED|FAILED|CANCELLED|EXPIRED)$/.test(event.type)) over.add(event.generationId!)
@@ -199,7 +199,12 @@ const feedDocument = `subscription($after: String) { projectEvents(after: $after
   ... on ApprovalRequestedEvent { approval { id arguments } }
   ... on RequiresActionEvent { toolCalls { id arguments } } } }`
 
-function openFeed(options: CrewOptions, crew: Crew, hear: (event: FeedEvent) => void): Client {
+function openFeed(
+  options: CrewOptions,
+  crew: Crew,
+  signal: AbortSignal,
+  hear: (event: FeedEvent) => void,
+): Client {
   /** Later events of this connection follow one that could not be read. */
   let spoiled = false
   const client = createClient({
@@ -217,23 +222,27 @@ function openFeed(options: CrewOptions, crew: Crew, hear: (event: FeedEvent) => 
     },
   })
   const variables = { after: '0' }
-  client.subscribe<{ projectEvents: FeedEvent }>(
-    { query: feedDocument, variables },
-    {
-      next: ({ data, errors }) => {
-        // The database was unreachable while the event was read: it is sent again after the cursor before it.
-        if (spoiled) return
-        if (!data || errors) {
-          spoiled = true
-          return client.terminate()
-        }
-        variables.after = data.projectEvents.cursor
-        crew.feed.push(data.projectEvents)
-        hear(data.projectEvents)
+  // A subscription can be refused while the database is unreachable: it is repeated after the last cursor.
+  const again = () => void (signal.aborted || setTimeout(subscribe, retryMs))
+  const subscribe = () =>
+    client.subscribe<{ projectEvents: FeedEvent }>(
+      { query: feedDocument, variables },
+      {
+        next: ({ data, errors }) => {
+          // The database was unreachable while the event was read: it is sent again after the cursor before it.
+          if (spoiled) return
+          if (!data || errors) {
+            spoiled = true
+            return client.terminate()
+          }
+          variables.after = data.projectEvents.cursor
+          crew.feed.push(data.projectEvents)
+          hear(data.projectEvents)
+        },
+        error: again,
+        complete: again,
       },
-      error: () => {},
-      complete: () => {},
-    },
-  )
+    )
+  subscribe()
   return client
 }

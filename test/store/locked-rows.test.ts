@@ -16,7 +16,8 @@ let connection: Connection
 beforeAll(async () => {
   if (!hasPostgres) return
   made = await postgresDatabase()
-  connection = await connect({ kind: 'postgres', url: made.url, poolSize: 20 })
+  // The smallest pool of which more than one connection is for leases.
+  connection = await connect({ kind: 'postgres', url: made.url, poolSize: 6 })
   await migrate(connection)
 })
 afterAll(async () => {
