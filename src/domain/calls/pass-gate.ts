@@ -60,8 +60,13 @@ async function stopped(
   })
   await query(
     tx,
-    sql`with g as (select null::text as id, ${tool.projectId}::text as project_id,
-      ${via?.agentId ?? null}::text as agent_id, ${via?.threadId ?? null}::text as thread_id)
+    sql`with g as (
+        select
+          null::text as id,
+          ${tool.projectId}::text as project_id,
+          ${via?.agentId ?? null}::text as agent_id,
+          ${via?.threadId ?? null}::text as thread_id
+      )
       ${insertApprovals([question])}`,
   )
   const row = { status: 'AWAITING_APPROVAL', approvalId: question.id, awaited: via !== null }

@@ -51,14 +51,29 @@ function hasStatus(status: GenerationStatus): SQL {
   const { id, status: stored } = generations
   if (!['RUNNING', 'REQUIRES_ACTION', 'AWAITING_APPROVAL'].includes(status)) return eq(stored, status)
   const waitsFor = (callStatus: string) =>
-    sql`exists (with recursive tree as (select ${id} as id union all
-          select c.id from tree join generations as c on c.parent_id = tree.id)
-        select 1 from tree join tool_calls as t on t.generation_id = tree.id
-        where t.status = ${callStatus} and t.settled_at is null)`
+    sql`exists (
+        with recursive tree as (
+          select ${id} as id
+          union all
+          select c.id
+          from tree
+          join generations as c on c.parent_id = tree.id
+        )
+        select 1
+        from tree
+        join tool_calls as t on t.generation_id = tree.id
+        where t.status = ${callStatus} and t.settled_at is null
+      )`
   const client = waitsFor('AWAITING_CLIENT')
   const gate = waitsFor('AWAITING_APPROVAL')
-  const run = sql`exists (select 1 from tool_calls where generation_id = ${id} and status = 'EXECUTING'
-    and child_id is not null and settled_at is null)`
+  const run = sql`exists (
+      select 1
+      from tool_calls
+      where generation_id = ${id}
+        and status = 'EXECUTING'
+        and child_id is not null
+        and settled_at is null
+    )`
   if (status === 'RUNNING')
     return sql`(${stored} = 'RUNNING' or (${stored} = 'WAITING' and not ${client} and not ${gate} and ${run}))`
   return status === 'REQUIRES_ACTION'

@@ -11,12 +11,21 @@ import { treeOf } from './tree.ts'
  */
 function askedUnder(id: SQL): SQL {
   return sql`with recursive ${treeOf(sql`select ${id} as top, ${id} as id`)},
-    asked as (select a.* from approvals as a join tree on a.generation_id = tree.id)`
+    asked as (
+      select a.*
+      from approvals as a
+      join tree on a.generation_id = tree.id
+    )`
 }
 
 /** The time during which people were asked, as an SQL interval. */
-const waited = sql`coalesce((select sum(upper(span) - lower(span)) from unnest((select range_agg(
-    tstzrange(created_at, greatest(created_at, coalesce(settled_at, now())))) from asked)) as span), interval '0')`
+const waited = sql`coalesce((
+    select sum(upper(span) - lower(span))
+    from unnest((
+      select range_agg(tstzrange(created_at, greatest(created_at, coalesce(settled_at, now()))))
+      from asked
+    )) as span
+  ), interval '0')`
 
 /** When the time of the generation is over, as an SQL timestamp. `id` and `deadline` are columns of its row. */
 export function ownDeadline(id: SQL, deadline: SQL): SQL {

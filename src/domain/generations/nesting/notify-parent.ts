@@ -54,7 +54,9 @@ export async function notifyParent(
 async function appendToRoot(tx: Database, rootId: string, copies: RootCopy[]): Promise<number | null> {
   const rows = await query<{ seq: number }>(
     tx,
-    sql`with g as (select ${rootId}::text as root_id), ${insertRootCopies(copies)} select last_seq as seq from r`,
+    sql`with g as (select ${rootId}::text as root_id),
+      ${insertRootCopies(copies)}
+      select last_seq as seq from r`,
   )
   return rows[0]?.seq ?? null
 }
@@ -73,17 +75,28 @@ interface Waiting {
  * The parent's call, if it still waits. The parent must be locked, so that what is read here cannot change meanwhile.
  */
 async function readCall(tx: Database, { parentId, callId }: ParentLink): Promise<Waiting | null> {
-  const others = sql`from tool_calls as o where o.generation_id = p.id and o.id <> c.id and o.settled_at is null`
+  const others = sql`from tool_calls as o
+    where o.generation_id = p.id and o.id <> c.id and o.settled_at is null`
   const rows = await query<Waiting>(
     tx,
-    sql`select c.runtime_name as "runtimeName", c.step_index as "stepIndex", c.tool_id as "toolId", c.attempt,
+    sql`select
+        c.runtime_name as "runtimeName",
+        c.step_index as "stepIndex",
+        c.tool_id as "toolId",
+        c.attempt,
         c.requested_by as "requestedBy",
-        p.cancel_requested_at is not null or p.deadline_at <= now()
+        p.cancel_requested_at is not null
+          or p.deadline_at <= now()
           or exists (select 1 ${others} and (o.status = 'PROPOSED' or o.deadline_at <= now()))
-          or not exists (select 1 ${others} and o.status in ('EXECUTING', 'AWAITING_CLIENT', 'AWAITING_APPROVAL'))
-          as wakes
-      from tool_calls as c join generations as p on p.id = c.generation_id
-      where c.id = ${callId} and p.id = ${parentId} and p.finished_at is null and c.settled_at is null`,
+          or not exists (
+            select 1 ${others} and o.status in ('EXECUTING', 'AWAITING_CLIENT', 'AWAITING_APPROVAL')
+          ) as wakes
+      from tool_calls as c
+      join generations as p on p.id = c.generation_id
+      where c.id = ${callId}
+        and p.id = ${parentId}
+        and p.finished_at is null
+        and c.settled_at is null`,
   )
   return rows[0] ?? null
 }

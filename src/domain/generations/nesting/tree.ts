@@ -7,8 +7,13 @@ import { toolCallOf, type ToolCall } from '../../tool-calls/index.ts'
 
 /** The recursive relation `tree(top, id)`: each of these generations with itself and all its descendants. */
 export function treeOf(tops: SQL): SQL {
-  return sql`tree as (${tops} union all
-    select tree.top, c.id from tree join generations as c on c.parent_id = tree.id)`
+  return sql`tree as (
+      ${tops}
+      union all
+      select tree.top, c.id
+      from tree
+      join generations as c on c.parent_id = tree.id
+    )`
 }
 
 /**
@@ -23,8 +28,12 @@ export async function loadAskedUnder(
   const under = await query<{ top: string; id: string }>(
     db,
     sql`with recursive ${treeOf(sql`select id as top, id from generations where id in ${[...ids]}`)}
-      select tree.top, t.id from tree join tool_calls as t on t.generation_id = tree.id
-      where tree.id <> tree.top and t.settled_at is null and t.status in ('AWAITING_CLIENT', 'AWAITING_APPROVAL')`,
+      select tree.top, t.id
+      from tree
+      join tool_calls as t on t.generation_id = tree.id
+      where tree.id <> tree.top
+        and t.settled_at is null
+        and t.status in ('AWAITING_CLIENT', 'AWAITING_APPROVAL')`,
   )
   if (under.length === 0) return []
   const callIds = [...new Set(under.map((row) => row.id))]
@@ -42,7 +51,9 @@ export async function ownersUnder(
   const rows = await query<{ call: string; owner: string }>(
     db,
     sql`with recursive ${treeOf(sql`select id as top, id from generations where id = ${id}`)}
-      select t.id as call, tree.id as owner from tree join tool_calls as t on t.generation_id = tree.id
+      select t.id as call, tree.id as owner
+      from tree
+      join tool_calls as t on t.generation_id = tree.id
       where t.id in ${[...callIds]} and t.kind = 'client'`,
   )
   return new Map(rows.map(({ call, owner }) => [call, owner]))
@@ -61,9 +72,12 @@ export function loadTotalUsage(db: Database, ids: readonly string[]): Promise<To
   return query<TotalUsage>(
     db,
     sql`with recursive ${treeOf(sql`select id as top, id from generations where id in ${[...ids]}`)}
-      select tree.top as id, sum(g.input_tokens)::float8 as "inputTokens",
+      select
+        tree.top as id,
+        sum(g.input_tokens)::float8 as "inputTokens",
         sum(g.output_tokens)::float8 as "outputTokens"
-      from tree join generations as g on g.id = tree.id
+      from tree
+      join generations as g on g.id = tree.id
       group by tree.top`,
   )
 }
@@ -76,11 +90,20 @@ export function chainBudgets(db: Database, id: string): Promise<{ used: number; 
   const limit = sql`(settings->'budget'->>'tokensPerGeneration')::float8`
   return query(
     db,
-    sql`with recursive up as (select id, parent_id, ${limit} as most from generations where id = ${id}
-        union all select p.id, p.parent_id, (p.settings->'budget'->>'tokensPerGeneration')::float8
-          from up join generations as p on p.id = up.parent_id),
+    sql`with recursive up as (
+        select id, parent_id, ${limit} as most
+        from generations
+        where id = ${id}
+        union all
+        select p.id, p.parent_id, (p.settings->'budget'->>'tokensPerGeneration')::float8
+        from up
+        join generations as p on p.id = up.parent_id
+      ),
       ${treeOf(sql`select id as top, id from up where most is not null`)}
       select sum(g.input_tokens + g.output_tokens)::float8 as used, max(up.most) as limit
-      from tree join up on up.id = tree.top join generations as g on g.id = tree.id group by tree.top`,
+      from tree
+      join up on up.id = tree.top
+      join generations as g on g.id = tree.id
+      group by tree.top`,
   )
 }
