@@ -16,8 +16,7 @@ let connection: Connection
 beforeAll(async () => {
   if (!hasPostgres) return
   made = await postgresDatabase()
-  // The smallest pool of which more than one connection is for leases.
-  connection = await connect({ kind: 'postgres', url: made.url, poolSize: 6 })
+  connection = await connect({ kind: 'postgres', url: made.url, poolSize: 20 })
   await migrate(connection)
 })
 afterAll(async () => {

@@ -83,8 +83,8 @@ const leaseLimits = {
 const migrationLimits = { statement_timeout: '0', lock_timeout: '2000' }
 
 /**
- * The connections of the lease pool: a fifth of all, at most four, and from a pool of six on at least two, so that a
- * heartbeat which hangs on one table does not keep those of the others waiting.
+ * The connections of the lease pool: a fifth of all, at most four, and from a pool of six on at least two, so that one
+ * statement that hangs does not hold up all others.
  */
 const leaseConnections = (poolSize: number) =>
   Math.min(4, Math.max(poolSize < 6 ? 1 : 2, Math.floor(poolSize / 5)))

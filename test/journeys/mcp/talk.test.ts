@@ -15,7 +15,7 @@ useGatedAgent({ runMs: 1500, inlineHoldMs: 100, progressMs: 50 }, (story) => ({ 
 const ask = (args: object, headers?: Record<string, string>): Promise<RpcAnswer> =>
   callRaw(agent.url, agent.callerKey, 'teller', args, headers)
 
-const slowly = 'slow 80ms\nsay one two three four five six seven eight nine ten'
+const slowly = 'slow 40ms\nsay one two three four five six seven eight nine ten'
 
 test.each([
   ['legacy', 'legacy' as const],
