@@ -41,7 +41,7 @@ export interface OutputOutcome {
 }
 
 /** One output, judged. `call` is null when there is no such call, `result` unless the output was accepted. */
-export interface Judged {
+interface Judged {
   outcome: OutputOutcome
   call: ToolCall | null
   result: ToolResult | null
@@ -51,7 +51,6 @@ export type Accepted = Judged & { call: ToolCall; result: ToolResult }
 
 /** What a submission comes to. */
 export interface Judgement {
-  judged: Judged[]
   accepted: Accepted[]
   outcomes: OutputOutcome[]
   /** Settings for the next step of the named generation. */
@@ -88,7 +87,7 @@ export async function judge(
       ['input', given.toolChoice ? 'toolChoice' : 'activeToolIds'],
       'is for the next step of the generation that is named, and none of these outputs is its own',
     )
-  return { judged, accepted, outcomes, hint }
+  return { accepted, outcomes, hint }
 }
 
 async function judgeAll(

@@ -43,7 +43,7 @@ export interface Submission {
  */
 export async function submitToolOutputs(ctx: Ctx, input: SubmitToolOutputsInput): Promise<Submission> {
   const given = check(submission, input)
-  const seen = await look(ctx, given.generationId)
+  const seen = await readWithCalls(ctx, given.generationId)
   const { id, projectId, settings, requestedBy: by } = seen.generation
   await assertMay(ctx, 'generations:SubmitToolOutputs', projectId, `generation/${id}`, { by })
   given.activeToolIds?.forEach((boundId, i) => {
@@ -76,15 +76,16 @@ interface Seen extends SeenGeneration {
 }
 
 /** The generation with its calls, in one snapshot. NOT_FOUND when it does not exist for the caller. */
-async function look(ctx: Ctx, id: string): Promise<Seen> {
+async function readWithCalls(ctx: Ctx, id: string): Promise<Seen> {
   const [row] = await selectRows<typeof generations, { now: number; calls: object[] }>(
     ctx.db,
     generations,
     sql`where id = ${id}`,
     sql`, (extract(epoch from now()) * 1000)::float8 as now, ${callsAsJson(id)} as calls`,
   )
-  const { now, calls, epoch, ...rest } = reachable(ctx, row, 'generation', id)
-  return { generation: generationOf({ ...rest, epoch }), calls: callsOfJson(calls), epoch, now }
+  const found = reachable(ctx, row, 'generation', id)
+  const { now, calls, epoch } = found
+  return { generation: generationOf(found), calls: callsOfJson(calls), epoch, now }
 }
 
 /**

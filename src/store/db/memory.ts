@@ -8,8 +8,9 @@ export interface Memory<Value> {
 }
 
 /**
- * A memory for each database, of at most `max` values; the one that was set first is dropped first. Values can be out of
- * date: whoever uses one proves it in the statement that relies on it, or remembers only what never changes.
+ * A memory for each database, of at most `max` values; the one that was set first is dropped first. A transaction has a
+ * memory of its own, which is empty. Values can be out of date: whoever uses one proves it in the statement that relies
+ * on it, or remembers only what never changes.
  */
 export function memoryOf<Value>(max: number): (db: Database) => Memory<Value> {
   const all = new WeakMap<Database, Memory<Value>>()

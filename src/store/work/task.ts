@@ -1,7 +1,7 @@
 /** The work of a process on claimed rows: their leases, their signals and their end. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { onAbort } from '../../core/abort.ts'
-import type { Moment } from '../../core/stopwatch.ts'
+import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
 import type { Lease, Leases } from './leases.ts'
 import { LeaseLostError, type Claimed } from './work.ts'
 
@@ -52,29 +52,25 @@ export interface Tasks<Row extends Claimed> {
   recheck(id: string): void
   recheckAll(): void
   interrupt(id: string): void
-  /** Forgets the signals that came during claims, when none is under way any more. */
-  forgetSignals(): void
   /** Waits at most `graceMs`, aborts what remains and returns its rows. */
   end(graceMs: number): Promise<Claimed[]>
 }
 
 export interface TasksOf {
   isDraining(): boolean
-  /** Whether a claim is under way: signals that come meanwhile may be for a row whose task does not exist yet. */
-  isClaiming(): boolean
   /** The work on a row has ended; `left` rows are still in work. */
   onEnd(left: number): void
 }
 
 export function createTasks<Row extends Claimed>(
   options: TaskOptions<Row>,
-  { isDraining, isClaiming, onEnd }: TasksOf,
+  { isDraining, onEnd }: TasksOf,
 ): Tasks<Row> {
   const tasks = new Map<string, Task>()
-  const signalled = signalsDuringClaims(isClaiming)
+  const signalled = recentSignals()
   return {
     start(held, since) {
-      const task = runTask(options, held, since, signalled.has(held.id), isDraining)
+      const task = runTask(options, held, since, signalled.cameAfter(held.id, since), isDraining)
       tasks.get(held.id)?.abort.abort()
       tasks.set(held.id, task)
       void task.done.then(() => {
@@ -94,7 +90,6 @@ export function createTasks<Row extends Claimed>(
       tasks.get(id)?.abort.abort(interrupted)
       tasks.get(id)?.recheck()
     },
-    forgetSignals: signalled.forget,
     async end(graceMs) {
       await endTasks([...tasks.values()], graceMs)
       return abortTasks([...tasks.values()])
@@ -102,13 +97,25 @@ export function createTasks<Row extends Claimed>(
   }
 }
 
-/** Remembers the rows that get a signal while a claim is under way: their task may not exist yet. */
-function signalsDuringClaims(isClaiming: () => boolean) {
-  const ids = new Set<string>()
+/** How long a signal is remembered, in milliseconds: longer than a claim takes, or its lease lasts. */
+const rememberedMs = 60_000
+
+/** Remembers which rows got a signal lately: the task of a row that is being claimed does not exist yet. */
+function recentSignals() {
+  const signals = new Map<string, Moment>()
   return {
-    has: (id: string) => ids.has(id),
-    add: (id: string) => void (isClaiming() && ids.add(id)),
-    forget: () => void (isClaiming() || ids.clear()),
+    cameAfter(id: string, since: Moment): boolean {
+      const at = signals.get(id)
+      return at !== undefined && elapsedSince(at) <= elapsedSince(since)
+    },
+    add(id: string): void {
+      signals.delete(id)
+      signals.set(id, momentNow())
+      for (const [oldest, at] of signals) {
+        if (elapsedSince(at) < rememberedMs) break
+        signals.delete(oldest)
+      }
+    },
   }
 }
 

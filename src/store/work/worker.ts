@@ -58,14 +58,10 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
   const taken: TakenSlots = takenSlots<Row>(options, {
     allowance: () => (stopping || (again && !claiming) ? null : allowance()),
     start: (row, since) => tasks.start(row, since),
-    done() {
-      tasks.forgetSignals()
-      if (again) void poll()
-    },
+    done: () => void (again && poll()),
   })
   const tasks = createTasks(options, {
     isDraining: () => stopping,
-    isClaiming: () => claiming || taken.projects().length > 0,
     // Rows that were not claimed because all slots were in use can be claimed now.
     onEnd: (left) => void ((again || left >= options.slots - 1) && poll()),
   })
@@ -89,7 +85,6 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
       options.onError(error, null)
     } finally {
       claiming = false
-      tasks.forgetSignals()
     }
   }
 
