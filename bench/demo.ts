@@ -3,14 +3,17 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline/promises'
 import { ask, mutate } from '../test/support/ask.ts'
 import { killedAfterTheVerdict, nobodyAnswers, twoReviewers } from './demo/gate.ts'
 import { bold, chapter, dim, green, line, red, say, textOnItsWay, yellow } from './demo/screen.ts'
 import { check, checkSequence, key, running, start, startGeneration, story, tell } from './demo/stage.ts'
 import { watchGeneration } from './demo/watch.ts'
 
-/** The time limit in milliseconds. The demo usually takes half a minute. */
-const limitMs = 120_000
+/** Whether each chapter waits for Enter, so that the dashboard can be looked at meanwhile. */
+const isWatched = process.argv.includes('--watch')
+/** The time limit in milliseconds. The demo usually takes half a minute; a watched one as long as its reader does. */
+const limitMs = isWatched ? 2 ** 31 - 1 : 120_000
 async function answerTheClientTool(url: string): Promise<void> {
   chapter('An agent calls an http tool, then waits for its client')
   const prompt = [
@@ -114,14 +117,31 @@ async function tellStory(dataDir: string): Promise<void> {
   say(`node dist/main.js with an embedded database in ${dataDir}; no model key, nothing else installed`)
   await start(dataDir, port)
   const url = running.server!.url
+  if (isWatched) {
+    say(`the dashboard is at ${url}; sign in with the key ${key}`)
+    await enter('begin')
+  }
   await answerTheClientTool(url)
+  await enter('kill the server')
   await killTheServer(url, dataDir, port)
+  await enter('let two reviewers decide at once')
   await twoReviewers(url)
+  await enter('let a question expire')
   await nobodyAnswers(url)
+  await enter('kill the server after a verdict')
   await killedAfterTheVerdict(url, dataDir, port)
+  await enter('end')
   chapter('The server is asked to stop')
   const code = await running.server!.stop()
   check(code === 0, 'SIGTERM: it drained and ended with code 0')
+}
+
+/** In a watched demo, waits until Enter is pressed. */
+async function enter(next: string): Promise<void> {
+  if (!isWatched) return
+  const input = createInterface({ input: process.stdin, output: process.stdout })
+  await input.question(dim(`  Enter: ${next} `))
+  input.close()
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'gatehouse-demo-'))

@@ -11,6 +11,7 @@ import { measureScale } from './scale.ts'
 import { measureStatements } from './statements.ts'
 import { measureUnits } from './units.ts'
 import { measureUpstreams } from './upstreams.ts'
+import { measureWebhooks } from './webhooks.ts'
 
 export const parts: Record<string, () => Promise<void>> = {
   limit: measureLimit,
@@ -25,4 +26,5 @@ export const parts: Record<string, () => Promise<void>> = {
   fanout: measureFanout,
   inbox: measureInboxes,
   scale: measureScale,
+  webhooks: measureWebhooks,
 }

@@ -2,6 +2,7 @@
 import { makeActions } from './api/graphql/actions.ts'
 import { ConfigError, loadConfig, type Config } from './config.ts'
 import { endAllLeases, settleInterruptedCalls } from './domain/generations/index.ts'
+import { endWebhookLeases } from './domain/webhooks/index.ts'
 import { addressOf } from './paths.ts'
 import { connect } from './store/db/connect.ts'
 import { atomically } from './store/db/database.ts'
@@ -22,6 +23,7 @@ export async function afterRestore(config: Config): Promise<{ unknown: number }>
     await atomically(db, async (tx) => {
       await beginIncarnation(tx)
       await endAllLeases(tx)
+      await endWebhookLeases(tx)
     })
     const unknown = await settleInterruptedCalls({
       db,

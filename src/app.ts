@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { makeActions } from './api/graphql/actions.ts'
 import type { Sockets } from './api/graphql/sockets.ts'
+import type { FirstLink } from './api/http/browser-session.ts'
 import type { Config } from './config.ts'
 import { systemClock, type Clock } from './core/clock.ts'
 import { createPool } from './core/pool.ts'
@@ -13,6 +14,7 @@ import { addressOf, masterKeyOf } from './paths.ts'
 import { openServers, type ServerParts } from './servers.ts'
 import { prepareFirstStart } from './first-start.ts'
 import {
+  createOneTimeCode,
   createRateLimiter,
   createRevocationWatcher,
   type Ctx,
@@ -57,6 +59,8 @@ export interface App {
   /** The secret of the operator's key when this start generated it. */
   adminKey: string | null
   demo: { agentId: string; upstream: DemoUpstream } | null
+  /** A URL that signs a browser on this machine in, once; null without the demo, and in production. */
+  signInUrl: string | null
   /** A context with this principal, for calls from inside the process. */
   ctxOf(principal: Principal): Ctx
   sockets: Sockets | null
@@ -97,6 +101,7 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
   const first = await prepareFirstStart(services, config.adminKey, config.demo)
   const demo =
     upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
+  const link = first.demo && config.demo && !config.production ? firstLink(ctxOf(first.demo)) : null
   const workers = openWorkers(config, services, models, closers)
   const state = { draining: false }
   const { server, sockets, mcp, metricsUrl } = await openServers(
@@ -108,6 +113,7 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
     address,
     closers,
     () => state.draining,
+    link,
   )
   return {
     url: server.url,
@@ -116,6 +122,7 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
     models,
     adminKey: first.secret,
     demo,
+    signInUrl: link && `${server.url}/session/start?code=${link.code.code}`,
     ctxOf,
     sockets,
     workers,
@@ -132,6 +139,13 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
         )
     }),
   }
+}
+
+/** How long the link of the first run is valid, in milliseconds. */
+const linkMs = 60 * 60 * 1000
+
+function firstLink(ctx: Ctx): FirstLink {
+  return { code: createOneTimeCode(ctx.clock, linkMs), ctx }
 }
 
 /**
@@ -266,8 +280,19 @@ function limitsOf(config: Config): Services['limits'] {
   const model = { modelFirstChunkMs: 60_000, modelIdleMs: 30_000, modelTotalMs: 600_000 }
   const { maxStreamsPerKey, maxStreamsPerProject } = config
   const streams = { maxStreamsPerKey, maxStreamsPerProject }
+  const { maxWebhooksPerProject, maxCallbacksPerProject, webhookTimeoutMs } = config
+  const hooks = { maxWebhooksPerProject, maxCallbacksPerProject, webhookTimeoutMs }
   const files = { maxFileBytes, maxProjectFileBytes, fileTypes }
-  return { maxResponseBytes, toolTimeoutMs, leaseMs, maxRowsPerProject, ...streams, ...files, ...model }
+  return {
+    maxResponseBytes,
+    toolTimeoutMs,
+    leaseMs,
+    maxRowsPerProject,
+    ...streams,
+    ...files,
+    ...model,
+    ...hooks,
+  }
 }
 
 function environmentOf({ models }: Config): EnvironmentProvider[] {

@@ -8,6 +8,12 @@ export function banner(app: App, config: Config): string {
     '',
     '  Gatehouse is running.',
     '',
+    ...(app.signInUrl
+      ? [
+          `  Dashboard  ${app.signInUrl}`,
+          '             (signs you in, once; a refund waits there for your verdict)',
+        ]
+      : []),
     `  GraphQL    ${app.url}/graphql   (POST, SSE and WebSocket)`,
     ...(config.graphiql ? [`  GraphiQL   ${app.url}/graphql   (in a browser)`] : []),
     `  Health     ${app.url}/readyz`,

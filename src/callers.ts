@@ -6,15 +6,19 @@ import { makeContext } from './api/graphql/context.ts'
 import type { ContextOf } from './api/graphql/http-route.ts'
 import type { Credentials } from './api/mcp/handler.ts'
 import type { Config } from './config.ts'
+import { cookieName, isOwnOrigin, readCookie } from './core/cookies.ts'
 import { clientAddress, countedAddress, networksOf } from './core/client-address.ts'
 import { AppError } from './core/errors.ts'
 import {
   assertUnbound,
   createAuthenticator,
   createAddressLimit,
+  createSessionAuthenticator,
   createTokenVerifier,
+  sessionCookie,
   type AddressLimit,
   type Ctx,
+  type Principal,
   type Services,
 } from './domain/access/index.ts'
 import type { Models } from './domain/generations/index.ts'
@@ -23,6 +27,11 @@ import type { Models } from './domain/generations/index.ts'
 export interface Address {
   url: string
 }
+
+/** Sign-ins with a wrong key that one address may try, on one replica. */
+const wrongKeysPerMinute = 30
+
+type From = Pick<Ctx, 'remoteAddress' | 'requestId'>
 
 export interface Callers {
   /**
@@ -33,6 +42,15 @@ export interface Callers {
   /** Takes requests from the rate limit of the caller; throws LIMITED. */
   take(ctx: Ctx, requests: number): Promise<void>
   contextOf: ContextOf
+  /**
+   * The token in the session cookie of a request for which it counts: a POST of JSON or an upgrade from a page of this
+   * server. Null for any other, so that no other site can act with the cookie.
+   */
+  sessionOf(request: IncomingMessage): string | null
+  /** The context of a key that signs in. Throws UNAUTHENTICATED, or LIMITED after too many wrong keys of the address. */
+  signIn(secret: string, request: IncomingMessage): Promise<Ctx>
+  /** The context of a session. Throws UNAUTHENTICATED, or LIMITED as ctxOf does. */
+  bySession(token: string, request: IncomingMessage): Promise<Ctx>
   /** The context of a request that announces a file over REST. */
   fileCaller(request: IncomingMessage): Promise<Ctx>
   addressOf(request: IncomingMessage): string | null
@@ -47,32 +65,19 @@ export function createCallers(
   address: Address,
   closers: (() => Promise<unknown>)[],
 ): Callers {
-  const authenticator = createAuthenticator(
-    services,
-    config.oidc ? createTokenVerifier(services, config.oidc) : null,
-  )
-  closers.push(async () => authenticator.close())
-  const anonymous = createAddressLimit(services.clock, config.anonymousPerMinute)
-  const trusted: BlockList = networksOf(config.trustedProxies)!
-  const addressOf = ({ socket, headers }: IncomingMessage) =>
-    clientAddress(socket.remoteAddress, headers['x-forwarded-for'], trusted)
-  const ctxOf = async ({ secret, resources, remoteAddress, requestId }: Credentials): Promise<Ctx> => {
-    const known = authenticator.isKnown(secret)
-    const name = countedAddress(remoteAddress ?? '')
-    // Taken before the query for the key and put back when the key is valid, so that guessed keys cause few queries.
-    if (!known) takeOne(anonymous, name)
-    const principal = await authenticator.authenticate(secret, resources)
-    if (!known) anonymous.giveBack(name)
-    return { ...services, principal, requestId, remoteAddress }
-  }
+  const { ctxOf, bySession, signIn, anonymous, addressOf } = createContexts(config, services, closers)
   const take = (ctx: Ctx, requests: number) => services.rates.takeRequests(ctx.principal, requests)
-  const contextOf: ContextOf = async ({ authorization, ...request }) => {
-    if (authorization === null) {
+  const contextOf: ContextOf = async ({ authorization, session, ...request }) => {
+    if (authorization === null && session === null) {
       takeOne(anonymous, countedAddress(request.remoteAddress ?? ''))
       return makeContext(null, models, request.requestId, config.maxAnswerBytes)
     }
     const resources = [`${address.url}/graphql`]
-    const ctx = await ctxOf({ secret: tokenOf(authorization), resources, ...request })
+    const ctx =
+      authorization === null
+        ? await bySession(session!, request)
+        : await ctxOf({ secret: tokenOf(authorization), resources, ...request })
+    if (authorization !== null && session !== null) await assertSame(ctx, () => bySession(session, request))
     await take(ctx, 1)
     assertUnbound(ctx.principal)
     return makeContext(ctx, models, request.requestId, config.maxAnswerBytes)
@@ -81,6 +86,10 @@ export function createCallers(
     ctxOf,
     take,
     contextOf,
+    sessionOf: (request) => sessionOf(request, address.url),
+    signIn,
+    bySession: (token, request) =>
+      bySession(token, { remoteAddress: addressOf(request), requestId: randomUUID() }),
     async fileCaller(request) {
       const ctx = await ctxOf({
         secret: tokenOf(request.headers.authorization ?? ''),
@@ -96,6 +105,53 @@ export function createCallers(
   }
 }
 
+/** Finds the callers of all requests, and counts those of addresses that guess. */
+function createContexts(config: Config, services: Services, closers: (() => Promise<unknown>)[]) {
+  const authenticator = createAuthenticator(
+    services,
+    config.oidc ? createTokenVerifier(services, config.oidc) : null,
+  )
+  const sessions = createSessionAuthenticator(services)
+  closers.push(async () => authenticator.close())
+  closers.push(async () => sessions.close())
+  const anonymous = createAddressLimit(services.clock, config.anonymousPerMinute)
+  const wrongKeys = createAddressLimit(services.clock, wrongKeysPerMinute)
+  const trusted: BlockList = networksOf(config.trustedProxies)!
+  const addressOf = ({ socket, headers }: IncomingMessage) =>
+    clientAddress(socket.remoteAddress, headers['x-forwarded-for'], trusted)
+  // Taken before the query for the key and put back when the key is valid, so that guessed keys cause few queries.
+  const counted = async (
+    known: boolean,
+    { remoteAddress, requestId }: From,
+    find: () => Promise<Principal>,
+  ) => {
+    const name = countedAddress(remoteAddress ?? '')
+    if (!known) takeOne(anonymous, name)
+    const principal = await find()
+    if (!known) anonymous.giveBack(name)
+    return { ...services, principal, requestId, remoteAddress }
+  }
+  const ctxOf = ({ secret, resources, ...from }: Credentials): Promise<Ctx> =>
+    counted(authenticator.isKnown(secret), from, () => authenticator.authenticate(secret, resources))
+  const bySession = (token: string, from: From): Promise<Ctx> =>
+    counted(sessions.isKnown(token), from, () => sessions.authenticate(token))
+  return {
+    anonymous,
+    addressOf,
+    ctxOf,
+    bySession,
+    async signIn(secret: string, request: IncomingMessage): Promise<Ctx> {
+      const from = { remoteAddress: addressOf(request), requestId: randomUUID() }
+      const name = countedAddress(from.remoteAddress ?? '')
+      takeOne(wrongKeys, name)
+      const principal = await authenticator.authenticate(secret)
+      wrongKeys.giveBack(name)
+      await services.rates.takeRequests(principal, 1)
+      return { ...services, principal, ...from }
+    },
+  }
+}
+
 function takeOne(anonymous: AddressLimit, name: string): void {
   const retryAfterMs = anonymous.take(name)
   if (retryAfterMs > 0)
@@ -103,6 +159,28 @@ function takeOne(anonymous: AddressLimit, name: string): void {
       'LIMITED',
       'Too many requests without a valid key from this address. Try again later.',
       { retryAfterMs },
+    )
+}
+
+function sessionOf({ headers, method }: IncomingMessage, publicUrl: string): string | null {
+  const isJsonPost = method === 'POST' && /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')
+  const isUpgrade = method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket'
+  if (!isJsonPost && !isUpgrade) return null
+  if (!isOwnOrigin(headers.origin, headers.host, publicUrl)) return null
+  return readCookie(headers.cookie, cookieName(sessionCookie, publicUrl))
+}
+
+/** Throws UNAUTHENTICATED when the session is of another principal than the Authorization header. */
+async function assertSame({ principal }: Ctx, bySession: () => Promise<Ctx>): Promise<void> {
+  const other = await bySession().catch((error: unknown) => {
+    // A session that has ended names nobody, and the header is valid without it.
+    if (error instanceof AppError && ['UNAUTHENTICATED', 'LIMITED'].includes(error.code)) return null
+    throw error
+  })
+  if (other && other.principal.id !== principal.id)
+    throw new AppError(
+      'UNAUTHENTICATED',
+      'The Authorization header and the session cookie are of different callers. Send one of them, or sign out.',
     )
 }
 

@@ -58,6 +58,12 @@ export interface Config {
   toolTimeoutMs: number
   /** The most tools, agents, keys and so on, of each kind, in a project. @default 10000 */
   maxRowsPerProject: number
+  /** The most webhooks in a project. @default 100 */
+  maxWebhooksPerProject: number
+  /** The most callbacks in a project that are not finished. @default 1000 */
+  maxCallbacksPerProject: number
+  /** The time limit of one delivery of a webhook, in milliseconds. @default 15000 */
+  webhookTimeoutMs: number
   /** The most open streams and sockets of one key on one replica. @default 1000 */
   maxStreamsPerKey: number
   /** The most open streams and sockets of all keys of a project on one replica. @default 5000 */
@@ -106,6 +112,8 @@ export interface OidcConfig {
   jwksUrl: string | null
   projectClaim: string
   roleClaim: string
+  /** How this server is registered there, so that people can sign in; null: they cannot. */
+  client: { id: string; secret: string | null; scopes: string } | null
 }
 
 export interface ModelKey {
@@ -175,6 +183,9 @@ const shapes = {
   GATEHOUSE_MAX_RESPONSE_BYTES: number(1024, 64 * 1024 * 1024),
   GATEHOUSE_TOOL_TIMEOUT_MS: number(1, 600_000),
   GATEHOUSE_MAX_ROWS_PER_PROJECT: number(1, 10_000_000),
+  GATEHOUSE_MAX_WEBHOOKS_PER_PROJECT: number(1, 10_000),
+  GATEHOUSE_MAX_CALLBACKS_PER_PROJECT: number(1, 100_000),
+  GATEHOUSE_WEBHOOK_TIMEOUT_MS: number(100, 60_000),
   GATEHOUSE_REQUESTS_PER_MINUTE: number(1, 100_000_000),
   GATEHOUSE_MAX_STREAMS_PER_KEY: number(1, 1_000_000),
   GATEHOUSE_MAX_STREAMS_PER_PROJECT: number(1, 1_000_000),
@@ -200,6 +211,11 @@ const shapes = {
   GATEHOUSE_OIDC_JWKS_URL: url(['http:', 'https:']),
   GATEHOUSE_OIDC_PROJECT_CLAIM: z.string().min(1),
   GATEHOUSE_OIDC_ROLE_CLAIM: z.string().min(1),
+  GATEHOUSE_OIDC_CLIENT_ID: z.string().min(1),
+  GATEHOUSE_OIDC_CLIENT_SECRET: z.string().min(1),
+  GATEHOUSE_OIDC_SCOPES: z
+    .string()
+    .refine((value) => value.split(' ').includes('openid'), { message: 'must have openid among its scopes' }),
   GATEHOUSE_DEFAULT_MODEL: z.string().regex(/^[A-Za-z0-9_-]{1,64}\/.{1,200}$/, 'must be "provider/model"'),
   GATEHOUSE_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']),
   OPENAI_BASE_URL: url(['http:', 'https:']),
@@ -213,14 +229,7 @@ export function loadConfig(env: Environment = process.env): Config {
   const mistakes: string[] = []
   const set = readAll(env, mistakes)
   const production = env['NODE_ENV'] === 'production'
-  if (production && !set.GATEHOUSE_SECRET_KEY)
-    mistakes.push('GATEHOUSE_SECRET_KEY is required in production (try: openssl rand -base64 32)')
-  if (set.GATEHOUSE_ROLE && set.GATEHOUSE_ROLE !== 'all' && !set.DATABASE_URL)
-    mistakes.push(
-      'GATEHOUSE_ROLE other than "all" requires DATABASE_URL: the embedded database allows one process only',
-    )
-  if (!set.GATEHOUSE_OIDC_ISSUER && oidcDetails.some((name) => set[name] !== undefined))
-    mistakes.push(`${oidcDetails.join(', ')} require GATEHOUSE_OIDC_ISSUER`)
+  mistakes.push(...conflictsOf(set, production))
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze({
     host: set.GATEHOUSE_HOST ?? '127.0.0.1',
@@ -247,6 +256,9 @@ export function loadConfig(env: Environment = process.env): Config {
     maxResponseBytes: set.GATEHOUSE_MAX_RESPONSE_BYTES ?? 1024 * 1024,
     toolTimeoutMs: set.GATEHOUSE_TOOL_TIMEOUT_MS ?? 60_000,
     maxRowsPerProject: set.GATEHOUSE_MAX_ROWS_PER_PROJECT ?? 10_000,
+    maxWebhooksPerProject: set.GATEHOUSE_MAX_WEBHOOKS_PER_PROJECT ?? 100,
+    maxCallbacksPerProject: set.GATEHOUSE_MAX_CALLBACKS_PER_PROJECT ?? 1000,
+    webhookTimeoutMs: set.GATEHOUSE_WEBHOOK_TIMEOUT_MS ?? 15_000,
     requestsPerMinute: set.GATEHOUSE_REQUESTS_PER_MINUTE ?? 6000,
     maxStreamsPerKey: set.GATEHOUSE_MAX_STREAMS_PER_KEY ?? 1000,
     maxStreamsPerProject: set.GATEHOUSE_MAX_STREAMS_PER_PROJECT ?? 5000,
@@ -268,6 +280,22 @@ export function loadConfig(env: Environment = process.env): Config {
     models: modelsOf(env, set),
     logLevel: set.GATEHOUSE_LOG_LEVEL ?? 'info',
   })
+}
+
+/** Settings that require others which are missing. */
+function conflictsOf(set: Settings, production: boolean): string[] {
+  const mistakes: string[] = []
+  if (production && !set.GATEHOUSE_SECRET_KEY)
+    mistakes.push('GATEHOUSE_SECRET_KEY is required in production (try: openssl rand -base64 32)')
+  if (set.GATEHOUSE_ROLE && set.GATEHOUSE_ROLE !== 'all' && !set.DATABASE_URL)
+    mistakes.push(
+      'GATEHOUSE_ROLE other than "all" requires DATABASE_URL: the embedded database allows one process only',
+    )
+  if (!set.GATEHOUSE_OIDC_ISSUER && oidcDetails.some((name) => set[name] !== undefined))
+    mistakes.push(`${oidcDetails.join(', ')} require GATEHOUSE_OIDC_ISSUER`)
+  if (!set.GATEHOUSE_OIDC_CLIENT_ID && (set.GATEHOUSE_OIDC_CLIENT_SECRET || set.GATEHOUSE_OIDC_SCOPES))
+    mistakes.push('GATEHOUSE_OIDC_CLIENT_SECRET and GATEHOUSE_OIDC_SCOPES require GATEHOUSE_OIDC_CLIENT_ID')
+  return mistakes
 }
 
 function readAll(env: Environment, mistakes: string[]): Settings {
@@ -309,6 +337,9 @@ const oidcDetails = [
   'GATEHOUSE_OIDC_JWKS_URL',
   'GATEHOUSE_OIDC_PROJECT_CLAIM',
   'GATEHOUSE_OIDC_ROLE_CLAIM',
+  'GATEHOUSE_OIDC_CLIENT_ID',
+  'GATEHOUSE_OIDC_CLIENT_SECRET',
+  'GATEHOUSE_OIDC_SCOPES',
 ] as const
 
 function oidcOf(set: Settings): OidcConfig | null {
@@ -320,7 +351,15 @@ function oidcOf(set: Settings): OidcConfig | null {
     jwksUrl: set.GATEHOUSE_OIDC_JWKS_URL ?? null,
     projectClaim: set.GATEHOUSE_OIDC_PROJECT_CLAIM ?? 'gatehouse_project',
     roleClaim: set.GATEHOUSE_OIDC_ROLE_CLAIM ?? 'gatehouse_role',
+    client: clientOf(set),
   }
+}
+
+function clientOf(set: Settings): OidcConfig['client'] {
+  const id = set.GATEHOUSE_OIDC_CLIENT_ID
+  if (!id) return null
+  const secret = set.GATEHOUSE_OIDC_CLIENT_SECRET ?? null
+  return { id, secret, scopes: set.GATEHOUSE_OIDC_SCOPES ?? 'openid profile email' }
 }
 
 /** With OPENAI_BASE_URL, OPENAI_API_KEY is the key of that OpenAI-compatible server. */

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Config } from './config.ts'
 import type { DatabaseAddress } from './store/db/connect.ts'
 
@@ -24,6 +25,9 @@ export async function masterKeyOf(config: Config, ephemeral = false): Promise<Bu
   await writeFile(path, made.toString('base64'), { flag: 'wx', mode: 0o600 }).catch(() => {})
   return Buffer.from(await readFile(path, 'utf8'), 'base64')
 }
+
+/** The folder of the built dashboard: the same from src and from dist. */
+export const webFolder = (): string => fileURLToPath(new URL('../dist/web', import.meta.url))
 
 /** Writes another master key to the data directory. `commit` replaces the old key atomically. */
 export async function keepKey(dataDir: string, key: Buffer): Promise<{ commit(): Promise<void> }> {

@@ -4,19 +4,20 @@ import { ConfigError, loadConfig, type Config } from './config.ts'
 import { redoDigests } from './domain/approvals/index.ts'
 import { resealSecrets } from './domain/secrets/index.ts'
 import { resealTokens } from './domain/upstream/index.ts'
+import { resealWebhooks } from './domain/webhooks/index.ts'
 import { addressOf, keepKey, masterKeyOf } from './paths.ts'
 import { connect } from './store/db/connect.ts'
 import { atomically } from './store/db/database.ts'
 import { migrate } from './store/db/migrate.ts'
 
 /**
- * Re-encrypts secrets and tokens, and recomputes the digests of approvals, with `newSecretKey`, or with a generated key
+ * Re-encrypts secrets, tokens and the secrets of webhooks, and recomputes the digests of approvals, with `newSecretKey`, or with a generated key
  * when the old one was generated. One transaction: with a wrong old key it throws and changes nothing. Returns the
  * number of rows of each kind.
  */
 export async function rotateKey(
   config: Config,
-): Promise<{ secrets: number; tokens: number; approvals: number }> {
+): Promise<{ secrets: number; tokens: number; webhooks: number; approvals: number }> {
   if (config.secretKey && !config.newSecretKey)
     throw new ConfigError(['GATEHOUSE_NEW_SECRET_KEY is required (try: openssl rand -base64 32)'])
   const connection = await connect(addressOf(config))
@@ -28,6 +29,7 @@ export async function rotateKey(
     const done = await atomically(connection.db, async (tx) => ({
       secrets: await resealSecrets(tx, from, to),
       tokens: await resealTokens(tx, from, to),
+      webhooks: await resealWebhooks(tx, from, to),
       approvals: await redoDigests(tx, from, to),
     }))
     await kept?.commit()
@@ -39,11 +41,13 @@ export async function rotateKey(
 
 async function main(): Promise<void> {
   const config = loadConfig()
-  const { secrets, tokens } = await rotateKey(config)
+  const { secrets, tokens, webhooks } = await rotateKey(config)
   const next = config.secretKey
     ? 'Start the servers with the new key as GATEHOUSE_SECRET_KEY.'
     : 'The new key is in the data directory. Start the server again.'
-  process.stdout.write(`Re-encrypted ${secrets} secrets and ${tokens} tokens. ${next}\n`)
+  process.stdout.write(
+    `Re-encrypted ${secrets} secrets, ${tokens} tokens and the secrets of ${webhooks} webhooks. ${next}\n`,
+  )
 }
 
 if (process.argv[1]?.match(/rotate-key\.(js|ts)$/))

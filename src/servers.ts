@@ -7,8 +7,10 @@ import type { SocketLimits } from './api/graphql/socket-limits.ts'
 import { openSockets, type Sockets } from './api/graphql/sockets.ts'
 import { makeYoga } from './api/graphql/yoga.ts'
 import { maxAnonymousBodyBytes, maxBodyBytes } from './api/http/bodies.ts'
+import type { FirstLink, SessionParts } from './api/http/browser-session.ts'
 import { makeFiles } from './api/http/files.ts'
 import { makeOauth } from './api/http/oauth.ts'
+import { makeSessions } from './api/http/session.ts'
 import {
   listen,
   listenForMetrics,
@@ -17,15 +19,17 @@ import {
   type MetricsRoute,
   type ServerLimits,
 } from './api/http/server.ts'
+import { makeWeb } from './api/http/web.ts'
 import { makeMcp, type Mcp } from './api/mcp/handler.ts'
 import type { McpTimings } from './api/mcp/timings.ts'
 import { createCallers, type Address, type Callers } from './callers.ts'
 import type { Config } from './config.ts'
 import { hostFault } from './core/host-names.ts'
 import { sha256Hex } from './core/signing.ts'
-import type { Services } from './domain/access/index.ts'
+import { createProvider, createSignIn, type Services } from './domain/access/index.ts'
 import type { Egress } from './domain/egress/index.ts'
 import type { Models } from './domain/generations/index.ts'
+import { webFolder } from './paths.ts'
 import type { Workers } from './workers.ts'
 import { query } from './store/db/database.ts'
 import type { Live } from './store/events/live.ts'
@@ -59,6 +63,7 @@ export async function openServers(
   address: Address,
   closers: (() => Promise<unknown>)[],
   isDraining: () => boolean,
+  link: FirstLink | null,
 ): Promise<Servers> {
   const serves = config.role !== 'worker'
   const callers = createCallers(config, services, models, address, closers)
@@ -90,6 +95,8 @@ export async function openServers(
       mcp,
       files: serves ? makeFiles(services, callers) : null,
       oauth: serves ? makeOauth(services) : null,
+      web: serves ? makeWeb(webFolder()) : null,
+      sessions: serves ? makeSessions(sessionParts(config, services, callers, link)) : null,
       upgrade: sockets?.upgrade ?? null,
       hostFault: (host) => hostFault(host, allowedHosts),
       takeAnonymous: callers.takeAnonymous,
@@ -104,8 +111,20 @@ export async function openServers(
   return { server, sockets, mcp, metricsUrl: apart?.url ?? null }
 }
 
+function sessionParts(
+  { oidc }: Config,
+  services: Services,
+  callers: Callers,
+  link: FirstLink | null,
+): SessionParts {
+  const signIn = oidc?.client
+    ? createSignIn(services, createProvider(services, oidc), oidc, oidc.client)
+    : null
+  return { services, callers, signIn, link }
+}
+
 /** What GraphQL over HTTP and over sockets share. */
-function graphqlOf(config: Config, { contextOf, addressOf }: Callers, log: Services['log']) {
+function graphqlOf(config: Config, { contextOf, addressOf, sessionOf }: Callers, log: Services['log']) {
   const { corsOrigins, graphiql, production } = config
   const yoga = makeYoga({ log, corsOrigins, graphiql, production })
   return {
@@ -115,6 +134,7 @@ function graphqlOf(config: Config, { contextOf, addressOf }: Callers, log: Servi
     corsOrigins,
     contextOf,
     addressOf,
+    sessionOf,
     maxBodyBytes: { known: maxBodyBytes, anonymous: maxAnonymousBodyBytes },
   }
 }
@@ -191,6 +211,30 @@ function addConnections(registry: Registry, { kept }: Egress): void {
   )
 }
 
+/** Counters and the lag of webhooks; only a process that runs workers delivers. */
+function addWebhooks(registry: Registry, { webhooks }: Workers): void {
+  const attempts = new Counter({
+    name: 'gatehouse_webhook_attempts_total',
+    help: 'Attempts to deliver an event to a webhook; dead: those after which no other follows by itself.',
+    labelNames: ['outcome'],
+    registers: [],
+    collect() {
+      this.reset()
+      for (const [outcome, count] of Object.entries(webhooks.counts)) this.inc({ outcome }, count)
+    },
+  })
+  const lag = new Gauge({
+    name: 'gatehouse_webhooks_lag_seconds',
+    help: 'Age of the oldest event that an enabled webhook has not been sent yet; 0 when there is none.',
+    registers: [],
+    async collect() {
+      this.set(await webhooks.lag().catch(() => Number.NaN))
+    },
+  })
+  registry.registerMetric(attempts)
+  registry.registerMetric(lag)
+}
+
 function metricsOf({ live, egress }: Services, sockets: Sockets | null, workers: Workers | null): Registry {
   const registry = new Registry()
   // The default of 10 ms wakes an idle process a hundred times a second.
@@ -212,6 +256,7 @@ function metricsOf({ live, egress }: Services, sockets: Sockets | null, workers:
   gauge('gatehouse_streams', 'Streams of events with a subscriber in this process.', () => live.topicCount())
   addLag(registry, live)
   addConnections(registry, egress)
+  if (workers) addWebhooks(registry, workers)
   gauge('gatehouse_sockets', 'Open GraphQL sockets of this process.', () => sockets?.count() ?? 0)
   return registry
 }

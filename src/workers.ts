@@ -1,9 +1,10 @@
-/** Starts the background workers of this process: generations, calls, upstreams, deadlines and housekeeping. */
-import { forgetExpiredKeys, type Services } from './domain/access/index.ts'
+/** Starts the background workers of this process: generations, calls, webhooks, upstreams, deadlines and housekeeping. */
+import { forgetExpiredKeys, forgetExpiredSessions, type Services } from './domain/access/index.ts'
 import { startDeadlines } from './domain/approvals/index.ts'
 import { startCallWorker } from './domain/calls/index.ts'
 import { startGenerationWorker, type Models } from './domain/generations/index.ts'
 import { startUpstreams } from './domain/upstream/index.ts'
+import { forgetOldDeliveries, startWebhooks, type WebhookWorker } from './domain/webhooks/index.ts'
 
 export interface WorkersOptions {
   /** The most generations that run at once. */
@@ -15,6 +16,8 @@ export interface WorkersOptions {
 export interface Workers {
   /** The number of generations that this process is running. */
   busy(): number
+  /** What webhooks have delivered, and how late they are. */
+  webhooks: Pick<WebhookWorker, 'counts' | 'lag'>
   /** Claims no more rows and starts nothing new; running work continues. */
   drain(): void
   /** Drains, waits at most `graceMs` for running work, then releases the remaining rows. */
@@ -26,14 +29,17 @@ const housekeepingMs = 10 * 60 * 1000
 export function startWorkers(services: Services, models: Models, options: WorkersOptions): Workers {
   const generations = startGenerationWorker(services, models, { slots: options.slots })
   const calls = startCallWorker(services, { slots: options.callSlots })
+  const webhooks = startWebhooks(services)
   const upstreams = startUpstreams(services)
   const deadlines = startDeadlines(services)
-  const housekeeping = setInterval(
-    () => void forgetExpiredKeys(services.db).catch(() => {}),
-    housekeepingMs,
-  ).unref()
-  const claiming = [generations, calls]
+  const housekeeping = setInterval(() => {
+    void forgetExpiredKeys(services.db).catch(() => {})
+    void forgetExpiredSessions(services.db).catch(() => {})
+    void forgetOldDeliveries(services.db).catch(() => {})
+  }, housekeepingMs).unref()
+  const claiming = [generations, calls, webhooks]
   return {
+    webhooks,
     busy: () => generations.busy(),
     drain: () => claiming.forEach((worker) => worker.drain()),
     async stop(graceMs) {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { eventKinds, type EventType } from '../src/domain/events/index.ts'
 import { edgesOf, layerOf, layers, moduleOf, rules, type Source } from './structure-rules.ts'
+import { webRules } from './web-rules.ts'
 
 /** Files that may break the rules: a path below src, and the reason. */
 const exceptions: { path: string; reason: string }[] = []
@@ -37,6 +38,25 @@ test('every exception names a file and a reason', () => {
     expect(paths).toContain(path)
     expect(reason).not.toBe('')
   }
+})
+
+/** The dashboard, which speaks only GraphQL and /session. */
+const web: Source[] = readdirSync(join(root, 'web/src'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => /(?<!\.d)\.tsx?$/.test(path))
+  .map((path) => ({ path, text: readFileSync(join(root, 'web/src', path), 'utf8') }))
+
+test.each(webRules)('finds a planted violation in web of: $name', ({ violations, planted }) => {
+  expect(violations(planted.sources)).toEqual(planted.found)
+})
+
+test.each(webRules)('web: $name', ({ violations }) => {
+  expect(web.length).toBeGreaterThan(20)
+  expect(violations(web)).toEqual([])
+})
+
+test('the server imports nothing of the dashboard', () => {
+  const found = sources.flatMap(({ path, text }) => (/from '[^']*\bweb\/src\//.test(text) ? [path] : []))
+  expect(found).toEqual([])
 })
 
 test('there is one limit for the length of a file: 300 lines of code, an error of the linter', () => {

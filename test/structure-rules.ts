@@ -60,9 +60,12 @@ const apiEntryPoints = [
   'api/graphql/sockets.ts',
   'api/graphql/yoga.ts',
   'api/http/bodies.ts',
+  'api/http/browser-session.ts',
   'api/http/files.ts',
   'api/http/oauth.ts',
   'api/http/server.ts',
+  'api/http/session.ts',
+  'api/http/web.ts',
   'api/mcp/handler.ts',
   'api/mcp/timings.ts',
 ]

@@ -17,7 +17,11 @@ export const idPrefixes = {
   file: 'file',
   provider: 'prov',
   secret: 'sec',
+  webhook: 'whk',
+  webhookReplay: 'whr',
+  webhookDelivery: 'whd',
   auditEntry: 'aud',
+  session: 'ses',
 } as const
 
 export type IdKind = keyof typeof idPrefixes

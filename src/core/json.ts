@@ -136,3 +136,8 @@ function characterStart(bytes: Buffer, at: number, step = -1): number {
   while (place > 0 && place < bytes.length && (bytes[place]! & 0xc0) === 0x80) place += step
   return place
 }
+
+/** The JSON Pointer (RFC 6901) of a path. */
+export function pointerOf(path: readonly string[]): string {
+  return path.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}

@@ -7,6 +7,20 @@ import { isJsonObject, type Json, type JsonObject } from './json.ts'
 /** The text that replaces a hidden value. */
 export const mask = '[masked]'
 
+/** Returns a copy with the values at these paths masked. */
+export function masked<T extends Json>(value: T, paths: readonly string[][] | null): T {
+  if (!paths || paths.length === 0) return value
+  const copy = structuredClone(value)
+  for (const path of paths) {
+    let at: Json | undefined = copy
+    for (const key of path.slice(0, -1)) at = (at as Record<string, Json> | undefined)?.[key]
+    const last = path.at(-1)!
+    if (typeof at === 'object' && at !== null && Object.hasOwn(at, last))
+      Object.defineProperty(at, last, { value: mask, enumerable: true, configurable: true, writable: true })
+  }
+  return copy
+}
+
 /** Shorter values are not removed: they would match everywhere. Characters. */
 const shortest = 4
 

@@ -1,13 +1,22 @@
 /** The demo project: a few tools of a local upstream, and an agent with the rehearsal model that is served over MCP. */
 import { createAgent, listAgents, updateAgent } from '../domain/agents/index.ts'
 import type { Ctx } from '../domain/access/index.ts'
-import { rehearsalModel } from '../domain/generations/index.ts'
+import { rehearsalModel, startGeneration } from '../domain/generations/index.ts'
 import { createTool, listTools, updateTool } from '../domain/tools/index.ts'
 import { demoTools } from './tools.ts'
 
+/** What the demo is asked at its first start: one run that ends, and one whose refund a person must agree to. */
+const firstPrompts = [
+  'call get_weather {"city":"Lisbon"}\ncall web_search {"query":"things to do in Lisbon"}\nthen\nsay It is a good day for a walk along the river.',
+  'say The customer of order A-1 got a broken lamp and wants the money back.\ncall send_refund {"order_id":"A-1","amount":180}',
+]
+
 const page = { limit: 100, inverted: false }
 
-/** Creates the tools and the agent of the demo, or updates their URLs. Idempotent. Returns the id of the agent. */
+/**
+ * Creates the tools and the agent of the demo, or updates their URLs. Idempotent. With the agent come a run to look at and
+ * a question that waits for a person, so that the first page is not an empty one. Returns the id of the agent.
+ */
 export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
   const known = await listTools(ctx, { page })
   const toolIds: string[] = []
@@ -34,5 +43,6 @@ export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
     toolIds,
     mcp: { enabled: true },
   })
+  for (const prompt of firstPrompts) await startGeneration(ctx, { agentId: made.id, prompt })
   return made.id
 }

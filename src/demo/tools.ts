@@ -92,6 +92,8 @@ const refund = (upstreamUrl: string): CreateToolInput => ({
   description: 'Pays money back for an order. A person must agree to more than 100.',
   gate: {
     mode: 'WHEN',
+    // Whoever starts the demo has time to read before the first question expires.
+    timeoutSeconds: 3600,
     when: { type: 'object', properties: { amount: { exclusiveMinimum: 100 } }, required: ['amount'] },
   },
   config: {

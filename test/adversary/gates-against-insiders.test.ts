@@ -24,6 +24,7 @@ beforeAll(async () => {
       jwksUrl: null,
       projectClaim: 'gatehouse_project',
       roleClaim: 'gatehouse_role',
+      client: null,
     },
   })
   cast = await makeCast(h)

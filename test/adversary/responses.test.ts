@@ -123,10 +123,12 @@ describe('clients that do not read', () => {
     mcp: null,
     files: null,
     oauth: null,
+    sessions: null,
     upgrade: null,
     hostFault: () => null,
     takeAnonymous: () => 0,
     ready: async () => true,
+    web: null,
     metrics: null,
   }
   let answers: ServerResponse[]

@@ -96,6 +96,37 @@ test('200 callers that wait for running calls read at most once in 25 ms, whatev
   expect(slow.seen).toHaveLength(20)
 })
 
+test('a hundred callers of one project that wait for twenty calls cost one statement for an event', async () => {
+  answers = []
+  const toolId = await slowTool('shared')
+  const key = (n: number) => ({ idempotencyKey: `shared${n}` })
+  const first = Array.from({ length: 20 }, (_, n) => gate.call(toolId, { n }, key(n)))
+  await until(() => answers.length === 20)
+  const joined = Array.from({ length: 100 }, (_, i) => gate.call(toolId, { n: i % 20 }, key(i % 20)))
+  const { data } = await h.gql('query($t: ID!) { toolCalls(toolId: $t, first: 50) { nodes { id } } }', {
+    t: toolId,
+  })
+  const ids = (data['toolCalls'].nodes as { id: string }[]).map(({ id }) => id)
+  expect(ids).toHaveLength(20)
+  const { db } = h.app.services
+  const execute = db.execute.bind(db)
+  const dialect = new PgDialect()
+  // Whoever waits already is read for by each poll: the last one to join is in the first that names all.
+  const readTogether = new Promise<string[]>((resolve) => {
+    db.execute = ((statement: SQL) => {
+      const { sql, params } = dialect.sqlToQuery(statement)
+      const asked = oneLine(sql).startsWith('with asked') ? (JSON.parse(params[0] as string) as string[]) : []
+      if (asked.length >= 20) resolve(asked)
+      return execute(statement)
+    }) as typeof db.execute
+  })
+  await news(50)
+  expect((await readTogether).toSorted()).toEqual(ids.toSorted())
+  db.execute = execute
+  answers.forEach((answer) => answer())
+  await Promise.all([...first, ...joined])
+})
+
 test('callers over the bridge that wait for approvals are woken by their own calls only', async () => {
   answers = []
   const toolId = await slowTool('gated_slow', { gate: { autoApprove: false } })

@@ -4,6 +4,7 @@ import { PgDialect } from 'drizzle-orm/pg-core'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimGenerations } from '../../src/domain/generations/transaction/claim.ts'
+import { countProject } from '../../src/domain/generations/project-summary.ts'
 import { loadGenerations } from '../../src/domain/generations/read.ts'
 import { loadCallsOf } from '../../src/domain/tool-calls/index.ts'
 import { connect, type Connection } from '../../src/store/db/connect.ts'
@@ -158,6 +159,7 @@ describe.skipIf(!hasPostgres)('no sequential scan and no sort of a large table',
       (db) => listPage(db, auditEntries, 'proj_1', { ...page, after: place }),
       /audit_entries_list/,
     ],
+    ['the summary of a project', (db) => countProject(db, 'proj_1'), /generations_open/],
     ['nodes by id', (db) => loadGenerations(db, ['gen_1', 'gen_777', 'gen_none']), /generations_pkey/],
     ['the calls of some generations', (db) => loadCallsOf(db, ['gen_1', 'gen_2']), /tool_calls_place/],
     [

@@ -36,21 +36,36 @@ function arm({ services }: App): void {
   dieAfterVerdict(services.db)
 }
 
-/** Transactions run unchanged; the process ends right after one with a verdict was committed. */
+/** Statements and transactions run unchanged; the process ends right after the one with a verdict was committed. */
 function dieAfterVerdict(db: Database): void {
   const dialect = new PgDialect()
+  const isVerdict = (statement: SQL) =>
+    oneLine(dialect.sqlToQuery(statement).sql).includes('update approvals as p set votes')
+  const end = () => {
+    if (orders().point === 'after the decision commits') die()
+  }
+  const execute = db.execute.bind(db)
+  db.execute = ((statement: SQL) => {
+    const running = execute(statement) as unknown as Promise<unknown[] & { rows?: unknown[] }>
+    if (!isVerdict(statement)) return running
+    return running.then((result) => {
+      // Without a row the statement wrote nothing: the verdict is given in a transaction.
+      if ((result.rows ?? result).length > 0) end()
+      return result
+    })
+  }) as typeof db.execute
   const begin = db.transaction.bind(db)
   db.transaction = (async (work: (tx: Database) => Promise<unknown>) => {
     let verdict = false
     const result = await begin(async (tx) => {
       const run = tx.execute.bind(tx)
       tx.execute = ((statement: SQL) => {
-        verdict ||= oneLine(dialect.sqlToQuery(statement).sql).includes('update approvals as p set votes')
+        verdict ||= isVerdict(statement)
         return run(statement)
       }) as typeof tx.execute
       return work(tx as unknown as Database)
     })
-    if (verdict && orders().point === 'after the decision commits') die()
+    if (verdict) end()
     return result
   }) as typeof db.transaction
 }

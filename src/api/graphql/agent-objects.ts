@@ -92,13 +92,9 @@ export function addAgentType(
       }),
     }),
   })
-  refs.Agent.implement({
-    description: 'An agent: a model with instructions, tools and the settings of its loop.',
-    interfaces: [builder.nodeInterfaceRef()],
-    isTypeOf: (value) => hasPrefix(value, 'agt_'),
+  refs.AgentSettings.implement({
+    description: 'The settings of an agent, or those that a generation was started with.',
     fields: (t) => ({
-      id: t.exposeID('id', { description: 'The id of the agent; it begins with agt_.' }),
-      name: t.exposeString('name', { description: 'The name of the agent, unique in the project.' }),
       instructions: t.exposeString('instructions', {
         nullable: true,
         description: 'The system message; null: none.',
@@ -114,12 +110,6 @@ export function addAgentType(
         description: 'The tools of toolIds; null for a tool that was deleted or is hidden from this API key.',
         resolve: (agent, _args, { loaders }) =>
           Promise.all(agent.toolIds.map((id) => loaders.tools.load(id))),
-      }),
-      collidingNames: t.stringList({
-        description:
-          'Runtime names that several tools of the agent share since an upstream changed; the first of these ' +
-          'tools is called.',
-        resolve: (agent, _args, { loaders }) => loaders.collidingNames.load(agent),
       }),
       agentIds: t.idList({ description: agentIds, resolve: (agent) => agent.agentIds ?? [] }),
       agents: t.field({
@@ -186,11 +176,6 @@ export function addAgentType(
         description: agentGate,
         resolve: ({ gate }) => (gate ? { ...gate, source: 'OPERATOR' as const } : null),
       }),
-      mcp: t.field({
-        type: mcp.Type,
-        description: mcpDescription,
-        resolve: (agent) => agent.mcp ?? mcpDefaults,
-      }),
       clientTimeoutMs: t.exposeFloat('clientTimeoutMs', {
         description: 'How long a generation waits for the output of a client tool, in milliseconds.',
       }),
@@ -202,6 +187,26 @@ export function addAgentType(
         description:
           'Maximum time of the whole generation in milliseconds; time in which it waits for an approver does ' +
           'not count.',
+      }),
+    }),
+  })
+  refs.Agent.implement({
+    description: 'An agent: a model with instructions, tools and the settings of its loop.',
+    interfaces: [builder.nodeInterfaceRef(), refs.AgentSettings],
+    isTypeOf: (value) => hasPrefix(value, 'agt_'),
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'The id of the agent; it begins with agt_.' }),
+      name: t.exposeString('name', { description: 'The name of the agent, unique in the project.' }),
+      collidingNames: t.stringList({
+        description:
+          'Runtime names that several tools of the agent share since an upstream changed; the first of these ' +
+          'tools is called.',
+        resolve: (agent, _args, { loaders }) => loaders.collidingNames.load(agent),
+      }),
+      mcp: t.field({
+        type: mcp.Type,
+        description: mcpDescription,
+        resolve: (agent) => agent.mcp ?? mcpDefaults,
       }),
       version: t.exposeInt('version', {
         description: 'The version of the agent; every update increments it.',

@@ -5,8 +5,10 @@ import {
   shownArguments,
   verdicts,
   voidReasons,
+  type AskedTool,
   type Vote,
 } from '../../domain/approvals/index.ts'
+import { pointerOf } from '../../core/json.ts'
 import { hasPrefix } from './connections.ts'
 import { described } from './described.ts'
 import type { GateTypes } from './gates.ts'
@@ -80,6 +82,34 @@ export function addApprovalType(refs: Refs, gates: GateTypes): ApprovalEnums {
   const enums = addEnums(refs)
   const { builder } = refs
   const VoteType = voteType(refs, enums)
+  const Question = builder.objectRef<AskedTool>('AskedTool').implement({
+    description: 'A tool as it was when an approval was requested; it may have changed since.',
+    fields: (t) => ({
+      title: t.exposeString('title', {
+        nullable: true,
+        description: 'The display name of the tool; null when it had none.',
+      }),
+      description: t.exposeString('description', {
+        nullable: true,
+        description: 'The description that the model read; null when the tool had none.',
+      }),
+      inputSchema: t.expose('inputSchema', {
+        type: 'JSONSchema',
+        description: 'The JSON Schema of the arguments, without preset parameters.',
+      }),
+    }),
+  })
+  const CanDecide = builder.objectRef<{ why: string | null }>('CanDecide').implement({
+    description: 'Whether a caller may decide an approval.',
+    fields: (t) => ({
+      may: t.boolean({ description: 'Whether the caller may decide.', resolve: ({ why }) => why === null }),
+      why: t.string({
+        nullable: true,
+        description: 'An explanation for people of why the caller may not decide; null when it may.',
+        resolve: ({ why }) => why,
+      }),
+    }),
+  })
   const moment = { type: 'DateTime', nullable: true } as const
   refs.Approval.implement({
     description: 'A tool call that the gate stopped, with frozen arguments, until approvers decide.',
@@ -102,13 +132,31 @@ export function addApprovalType(refs: Refs, gates: GateTypes): ApprovalEnums {
         description: 'The arguments as requested, before an approver edited them, writeOnly values masked.',
         resolve: (approval) => shownArguments(approval, 'original'),
       }),
+      maskedPaths: t.stringList({
+        description:
+          'The places of masked values in arguments, as JSON Pointers (RFC 6901) such as /card/pin. Returned unchanged in ' +
+          'decideApproval, a mask means the value that it hides.',
+        resolve: ({ masked }) => (masked ?? []).map(pointerOf),
+      }),
       digest: t.exposeString('digest', {
         description:
           'A hash over the tool, the arguments and the gate; pass it as expectedDigest to decide about exactly these.',
       }),
+      question: t.expose('question', {
+        type: Question,
+        nullable: true,
+        description:
+          'The tool as it was when the approval was requested, which the approver decides about; null for an approval of ' +
+          'an earlier release.',
+      }),
       requirement: t.expose('requirement', {
         type: gates.Required,
         description: 'The verdict that the gate requires.',
+      }),
+      viewerCanDecide: t.field({
+        type: CanDecide,
+        description: 'Whether the caller may decide the approval now, and why not.',
+        resolve: async (approval, _args, { loaders }) => ({ why: await loaders.whyNotDecide.load(approval) }),
       }),
       votes: t.expose('votes', {
         type: [VoteType],

@@ -1,16 +1,21 @@
 /** Approvals in GraphQL: queries for an inbox, and the mutations that decide. */
+import type { InputRef } from '@pothos/core'
 import {
+  approvalOrders,
   countApprovals,
   decideApproval,
   decideApprovals,
+  decideEachApproval,
   listApprovals,
   type Approval,
   type ApprovalCounts,
   type DecideApprovalInput,
+  type DecisionOutcome,
 } from '../../domain/approvals/index.ts'
 import { actionMark, listOf, shown } from './action-mark.ts'
 import { addApprovalType, type ApprovalEnums } from './approval-objects.ts'
 import { connectionOf, listCost, page } from './connections.ts'
+import { described } from './described.ts'
 import type { GateTypes } from './gates.ts'
 import type { GrantTypes } from './grants.ts'
 import { addMutation } from './mutation.ts'
@@ -25,6 +30,13 @@ export function addApprovals(refs: Refs, gates: GateTypes, grants: GrantTypes): 
 function addQueries(refs: Refs, { Status }: ApprovalEnums): void {
   const { builder } = refs
   const connection = connectionOf(refs.Approval, 'Approval')
+  const Order = builder.enumType('ApprovalOrder', {
+    description: 'The order of a list of approvals.',
+    values: described(approvalOrders, {
+      CREATED_AT: 'The newest approval is first.',
+      EXPIRES_AT: 'The approval that expires soonest is first.',
+    }),
+  })
   builder.queryField('approval', (t) =>
     t.field({
       ...actionMark(shown.approval),
@@ -40,7 +52,8 @@ function addQueries(refs: Refs, { Status }: ApprovalEnums): void {
     t.field({
       ...actionMark(listOf(shown.approval)),
       type: connection,
-      description: 'The approvals of a project, newest first. Permission: approvals:List.',
+      description:
+        'The approvals of a project, newest first unless orderBy says otherwise. Permission: approvals:List.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         status: t.arg({ type: Status, description: 'Only approvals with this status.' }),
@@ -50,11 +63,23 @@ function addQueries(refs: Refs, { Status }: ApprovalEnums): void {
           type: 'DateTime',
           description: 'Only approvals that expire at this time or earlier.',
         }),
+        forMe: t.arg.boolean({
+          description: 'Whether to list only the approvals that the caller may decide now. Default: false.',
+        }),
+        orderBy: t.arg({
+          type: Order,
+          description:
+            'The order of the list; EXPIRES_AT only with status PENDING or forMe. Default: CREATED_AT.',
+        }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
       resolve: (_root, { first, last, after, before, ...filter }, { ctx }) =>
-        page({ first, last, after, before }, (p) => listApprovals(ctx, { ...filter, page: p })),
+        page(
+          { first, last, after, before },
+          (p) => listApprovals(ctx, { ...filter, page: p }),
+          (approval) => (filter.orderBy === 'EXPIRES_AT' ? approval.expiresAt : approval.createdAt),
+        ),
     }),
   )
   const Counts = builder.objectRef<ApprovalCounts>('ApprovalCounts').implement({
@@ -166,6 +191,7 @@ function addVerdicts(refs: Refs, { GrantInput }: GrantTypes, { Verdict }: Approv
       approvals: await decideApprovals(ctx, input as { decisions: DecideApprovalInput[] }),
     }),
   })
+  addEach(refs, Decision)
   for (const name of ['ApprovalAlreadyDecidedError', 'ApprovalExpiredError', 'ConflictError'] as const)
     builder.objectField(refs.errors[name], 'approval', (t) =>
       t.field({
@@ -179,4 +205,55 @@ function addVerdicts(refs: Refs, { GrantInput }: GrantTypes, { Verdict }: Approv
         },
       }),
     )
+}
+
+function addEach(refs: Refs, Decision: InputRef<object>): void {
+  const { builder } = refs
+  const Fault = builder.objectRef<NonNullable<DecisionOutcome['error']>>('DecisionError').implement({
+    description: 'The reason for which one verdict was refused.',
+    interfaces: [refs.Error],
+  })
+  const Outcome = builder.objectRef<DecisionOutcome>('DecisionOutcome').implement({
+    description: 'The outcome of one verdict.',
+    fields: (t) => ({
+      approvalId: t.exposeID('approvalId', { description: 'The id of the approval, as in the input.' }),
+      approval: t.field({
+        type: refs.Approval,
+        nullable: true,
+        description: 'The approval as it is now; null when it does not exist for this API key.',
+        resolve: ({ approval, error, approvalId }, _args, { loaders }) =>
+          approval ?? (error?.code === 'NOT_FOUND' ? null : loaders.approvals.load(approvalId)),
+      }),
+      error: t.expose('error', {
+        type: Fault,
+        nullable: true,
+        description: 'The reason for which the verdict was refused; null when it was accepted.',
+      }),
+    }),
+  })
+  addMutation(refs, {
+    name: 'decideEachApproval',
+    description:
+      'Gives several verdicts, each with its own outcome; an error for all only when each is invalid, unknown or not allowed. ' +
+      'Permission: approvals:Decide.',
+    input: builder.inputType('DecideEachApprovalInput', {
+      description: 'Verdicts about several approvals.',
+      fields: (t) => ({
+        decisions: t.field({ type: [Decision], required: true, description: 'The verdicts, 1 to 50.' }),
+      }),
+    }),
+    payload: builder.objectRef<{ outcomes: DecisionOutcome[] }>('DecideEachApprovalPayload').implement({
+      description: 'The outcomes of several verdicts.',
+      fields: (t) => ({
+        outcomes: t.expose('outcomes', {
+          type: [Outcome],
+          description: 'The outcomes in the order of the decisions.',
+        }),
+      }),
+    }),
+    errors: ['NotFoundError'],
+    run: async (ctx, input) => ({
+      outcomes: await decideEachApproval(ctx, input as { decisions: DecideApprovalInput[] }),
+    }),
+  })
 }

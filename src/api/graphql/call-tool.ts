@@ -2,11 +2,12 @@
 import { callTool, type CallToolInput } from '../../domain/calls/index.ts'
 import type { ToolCall } from '../../domain/tool-calls/index.ts'
 import { shown } from './action-mark.ts'
+import { callbackSecretText, secretOf, type CallbackTypes } from './callbacks.ts'
 import type { FileTypes } from './files.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 
-export function addCallTool(refs: Refs, files: FileTypes): void {
+export function addCallTool(refs: Refs, files: FileTypes, callback: CallbackTypes): void {
   const { builder } = refs
   addMutation(refs, {
     name: 'callTool',
@@ -33,6 +34,10 @@ export function addCallTool(refs: Refs, files: FileTypes): void {
           description:
             'Files for the call, at most 20; an http tool receives links to them as the argument attachments.',
         }),
+        callback: t.field({
+          type: callback,
+          description: 'Where the events of the call are sent. Permission: webhooks:Callback.',
+        }),
         idempotencyKey: t.string({
           description:
             'A text that makes retries safe: a repeat with the same key returns the first call, until 24 ' +
@@ -40,16 +45,25 @@ export function addCallTool(refs: Refs, files: FileTypes): void {
         }),
       }),
     }),
-    payload: builder.objectRef<{ toolCall: ToolCall }>('CallToolPayload').implement({
-      description: 'The tool call after the mutation.',
-      fields: (t) => ({
-        toolCall: t.expose('toolCall', {
-          type: refs.ToolCall,
-          description: 'The tool call with its result.',
+    payload: builder
+      .objectRef<{ toolCall: ToolCall; callbackSecret: string | null }>('CallToolPayload')
+      .implement({
+        description: 'The tool call after the mutation.',
+        fields: (t) => ({
+          toolCall: t.expose('toolCall', {
+            type: refs.ToolCall,
+            description: 'The tool call with its result.',
+          }),
+          callbackSecret: t.exposeString('callbackSecret', {
+            nullable: true,
+            description: callbackSecretText,
+          }),
         }),
       }),
-    }),
     errors: ['ValidationError', 'NotFoundError', 'IdempotencyConflictError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ toolCall: await callTool(ctx, input as CallToolInput) }),
+    run: async (ctx, input) => {
+      const toolCall = await callTool(ctx, input as CallToolInput)
+      return { toolCall, callbackSecret: secretOf(ctx, input.callback, toolCall.id) }
+    },
   })
 }

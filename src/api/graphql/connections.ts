@@ -31,11 +31,13 @@ interface ConnectionArgs {
 }
 
 /**
- * Loads one page by keyset. `load` returns rows newest first, or oldest first when its `inverted` is true (for `last`).
+ * Loads one page by keyset. `load` returns rows in the order of the list, newest first unless `momentOf` says by which
+ * time they are ordered, and in the opposite order when its `inverted` is true (for `last`).
  */
 export function page<Row extends { id: string; createdAt: Date }>(
   args: ConnectionArgs,
   load: (page: Page) => Promise<Row[]>,
+  momentOf: (row: Row) => Date = (row) => row.createdAt,
 ) {
   if (isGiven(args.first) && isGiven(args.last)) throw invalidAt(['last'], 'give first or last, not both')
   for (const name of ['first', 'last'] as const) {
@@ -48,7 +50,7 @@ export function page<Row extends { id: string; createdAt: Date }>(
       args,
       defaultSize: pageSizes.default,
       maxSize: pageSizes.maximum,
-      toCursor: (row) => encodePlace({ at: row.createdAt.getTime(), id: row.id }),
+      toCursor: (row) => encodePlace({ at: momentOf(row).getTime(), id: row.id }),
     },
     ({ before, after, limit, inverted }) =>
       load({

@@ -9,11 +9,13 @@ import {
   type ApiKey,
   type Project,
 } from '../../domain/access/index.ts'
+import { getWebhooks, loadProgress, type Progress, type Webhook } from '../../domain/webhooks/index.ts'
 import { createAnswerMeter, type AnswerMeter } from './answer-size.ts'
 import {
   getApprovals,
   getGrants,
   loadPendingOf,
+  whyNotDecide,
   type Approval,
   type Grant,
 } from '../../domain/approvals/index.ts'
@@ -47,6 +49,9 @@ export interface Loaders {
   grants: DataLoader<string, Grant | null>
   gateChanges: DataLoader<string, GateChange | null>
   files: DataLoader<string, StoredFile | null>
+  webhooks: DataLoader<string, Webhook | null>
+  /** By the id of a webhook, which the resolver that loaded it has authorised. */
+  webhookProgress: DataLoader<string, Progress>
   /**
    * By the id of a generation, which the resolver that loaded it has authorised. The same for callsOf and openCallsOf.
    */
@@ -57,6 +62,8 @@ export interface Loaders {
   upstreams: DataLoader<string, (UpstreamState & { catalog: Catalog }) | null>
   /** By agent, which the resolver that loaded it has authorised. */
   collidingNames: DataLoader<Agent, string[], string>
+  /** By approval, which the resolver that loaded it has authorised: why the caller may not decide it; null: it may. */
+  whyNotDecide: DataLoader<Approval, string | null, string>
   /** The pending approvals of a generation. */
   approvalsOf: DataLoader<string, Approval[]>
   /** Open calls that wait for a client or an approver, in the child runs of a generation. */
@@ -159,10 +166,13 @@ function makeLoaders(ctx: Ctx): Loaders {
     grants: byId(getGrants),
     gateChanges: byId(getGateChanges),
     files: byId(getFiles),
+    webhooks: byId(getWebhooks),
+    webhookProgress: new DataLoader((ids) => loadProgress(ctx.db, ids)),
     upstreams: new DataLoader(async (ids) => {
       const found = await loadUpstreams(ctx.db, ids)
       return ids.map((id) => found.get(id) ?? null)
     }),
+    whyNotDecide: new DataLoader((approvals) => whyNotDecide(ctx, approvals), { cacheKeyFn: ({ id }) => id }),
     collidingNames: new DataLoader((agents) => collidingNames(ctx, agents), { cacheKeyFn: ({ id }) => id }),
     stepsOf: grouped((ids) => showStepsOf(ctx.db, ids)),
     openCallsOf: grouped((ids) => loadOpenCallsOf(ctx.db, ids)),

@@ -55,6 +55,7 @@ export function eventFields(refs: Refs) {
     toolId: id('toolId', 'The id of the tool.'),
     agentId: id('agentId', 'The id of the agent.'),
     apiKeyId: id('apiKeyId', 'The id of the API key.'),
+    webhookId: id('webhookId', 'The id of the webhook.'),
     childId: id('childId', 'The id of the child run.'),
     descendantId: <E extends Has<{ descendantId?: string }>>(t: FieldBuilder<E>) =>
       t.id({

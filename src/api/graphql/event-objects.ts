@@ -234,4 +234,26 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       decidedBy: f.decidedBy(t),
     }),
   },
+  WEBHOOK_CREATED: {
+    description: 'A webhook was created.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
+  },
+  WEBHOOK_UPDATED: {
+    description: 'A webhook was changed or enabled, or its secret was rotated.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
+  },
+  WEBHOOK_DELETED: {
+    description: 'A webhook was deleted.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
+  },
+  WEBHOOK_DISABLED: {
+    description: 'A webhook was disabled and keeps its place in the log.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t), reason: f.reason(t) }),
+  },
+  WEBHOOK_CURSOR_EXPIRED: {
+    description:
+      'The event at the place of a webhook is not in the log any more; the webhook goes on with the events after it, ' +
+      'and what was removed before it was sent is lost to it.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
+  },
 }

@@ -8,6 +8,7 @@ import {
   type OutputOutcome,
 } from '../../domain/generations/index.ts'
 import { actionMark, listOf, shown } from './action-mark.ts'
+import { callbackSecretText, secretOf, type CallbackTypes } from './callbacks.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import type { EventTypes } from './events.ts'
 import type { FileTypes } from './files.ts'
@@ -23,12 +24,13 @@ export function addGenerations(
   inputs: SettingInputs,
   events: EventTypes,
   files: FileTypes,
+  callback: CallbackTypes,
 ): void {
   const enums = addGenerationTypes(refs, events)
   const connection = connectionOf(refs.Generation, 'Generation')
   addChain(refs, connection)
   addQueries(refs, enums, connection)
-  addStart(refs, inputs, files)
+  addStart(refs, inputs, files, callback)
   addSubmit(refs, inputs)
   addCancel(refs)
 }
@@ -85,19 +87,12 @@ function payloadOf(refs: Refs, name: string) {
   })
 }
 
-function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes): void {
+function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes, callback: CallbackTypes): void {
   const { builder } = refs
-  const Role = builder.enumType('MessageRole', {
-    description: 'The author of a message.',
-    values: {
-      USER: { description: 'The user wrote the message.' },
-      ASSISTANT: { description: 'The model wrote the message in an earlier turn.' },
-    },
-  })
   const MessageInput = builder.inputType('MessageInput', {
     description: 'One message of a conversation.',
     fields: (t) => ({
-      role: t.field({ type: Role, required: true, description: 'The author of the message.' }),
+      role: t.field({ type: refs.MessageRole, required: true, description: 'The author of the message.' }),
       content: t.string({ required: true, description: 'The text of the message.' }),
     }),
   })
@@ -135,12 +130,33 @@ function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes): void {
             'A text that makes retries safe: a repeat with the same key returns the first generation, until ' +
             '24 hours after its end.',
         }),
+        callback: t.field({
+          type: callback,
+          description: 'Where the events of the generation are sent. Permission: webhooks:Callback.',
+        }),
         ...inputs.settings(t, 'run'),
       }),
     }),
-    payload: payloadOf(refs, 'StartGenerationPayload'),
+    payload: builder
+      .objectRef<{ generation: Generation; callbackSecret: string | null }>('StartGenerationPayload')
+      .implement({
+        description: 'The generation that was started.',
+        fields: (t) => ({
+          generation: t.expose('generation', {
+            type: refs.Generation,
+            description: 'The generation after the mutation.',
+          }),
+          callbackSecret: t.exposeString('callbackSecret', {
+            nullable: true,
+            description: callbackSecretText,
+          }),
+        }),
+      }),
     errors: ['ValidationError', 'NotFoundError', 'IdempotencyConflictError', 'LimitReachedError'],
-    run: async (ctx, input) => ({ generation: await startGeneration(ctx, input) }),
+    run: async (ctx, input) => {
+      const generation = await startGeneration(ctx, input)
+      return { generation, callbackSecret: secretOf(ctx, input.callback, generation.id) }
+    },
   })
 }
 

@@ -14,6 +14,8 @@ import type { Yoga } from './yoga.ts'
 
 export interface Credentials {
   authorization: string | null
+  /** The token in the session cookie, for a request from a page of this server; else null. */
+  session: string | null
   remoteAddress: string | null
   requestId: string
 }
@@ -30,6 +32,8 @@ export interface RouteOptions {
   contextOf: ContextOf
   /** The address of the client, behind trusted proxies. */
   addressOf(request: IncomingMessage): string | null
+  /** The token in the session cookie of a request for which it counts; else null. */
+  sessionOf(request: IncomingMessage): string | null
   /** The maximum size of a body, in bytes, for authenticated and anonymous callers. */
   maxBodyBytes: { known: number; anonymous: number }
 }
@@ -60,7 +64,7 @@ export interface Route {
 }
 
 export function graphqlRoute(options: RouteOptions): Route {
-  const { yoga, log, contextOf, addressOf, maxBodyBytes } = options
+  const { yoga, log, contextOf, addressOf, sessionOf, maxBodyBytes } = options
   const { documents, parts, corsOrigins } = options
   const json = jsonRoute({ documents, parts, cors: corsOrigins.length > 0 })
   return {
@@ -73,6 +77,7 @@ export function graphqlRoute(options: RouteOptions): Route {
       try {
         const context = await contextOf({
           authorization: request.headers.authorization ?? null,
+          session: sessionOf(request),
           remoteAddress,
           requestId: safeId(request.headers['x-request-id']) ?? crypto.randomUUID(),
         })

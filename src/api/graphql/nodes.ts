@@ -5,7 +5,9 @@ import { pageSizes } from './builder.ts'
 import type { Loaders } from './context.ts'
 import type { Refs } from './refs.ts'
 
-const loaderOf: Partial<Record<IdKind, Exclude<keyof Loaders, 'collidingNames'>>> = {
+const loaderOf: Partial<
+  Record<IdKind, Exclude<keyof Loaders, 'collidingNames' | 'whyNotDecide' | 'webhookProgress'>>
+> = {
   project: 'projects',
   apiKey: 'apiKeys',
   tool: 'tools',
@@ -17,6 +19,7 @@ const loaderOf: Partial<Record<IdKind, Exclude<keyof Loaders, 'collidingNames'>>
   grant: 'grants',
   gateChange: 'gateChanges',
   file: 'files',
+  webhook: 'webhooks',
 }
 
 async function load(loaders: Loaders, id: string): Promise<unknown> {

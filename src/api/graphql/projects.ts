@@ -1,10 +1,9 @@
-/** Projects and the viewer in GraphQL. */
+/** Projects in GraphQL. */
 import {
   createProject,
   feedCursor,
   listProjects,
   updateProject,
-  type Principal,
   type Project,
 } from '../../domain/access/index.ts'
 import { newestPosition } from '../../domain/events/index.ts'
@@ -59,46 +58,6 @@ export function addProjects(refs: Refs): void {
       args: t.arg.connectionArgs(),
       complexity: listCost,
       resolve: (_root, args, { ctx }) => page(args, (p) => listProjects(ctx, { page: p })),
-    }),
-  )
-  const Viewer = builder
-    .objectRef<{ models: { rehearses: boolean }; principal: Principal }>('Viewer')
-    .implement({
-      description: 'The caller of this operation, and a notice about the configuration.',
-      fields: (t) => ({
-        id: t.id({
-          description: 'The id of the API key or person that calls.',
-          resolve: (viewer) => viewer.principal.id,
-        }),
-        name: t.string({
-          description: 'The name of the API key or person that calls.',
-          resolve: (viewer) => viewer.principal.name,
-        }),
-        project: t.field({
-          type: refs.Project,
-          nullable: true,
-          description:
-            'The default project of operations without projectId; null when it is hidden from this API key.',
-          resolve: (viewer, _args, { loaders }) => loaders.projects.load(viewer.principal.projectId),
-        }),
-        modelNotice: t.string({
-          nullable: true,
-          description:
-            'A warning that agents without a model use the rehearsal model, which is not an AI; null when a ' +
-            'model is configured.',
-          resolve: (viewer) =>
-            viewer.models.rehearses
-              ? 'No model key was found: agents without a model use builtin/rehearsal, which is not an AI and ' +
-                'follows rules.'
-              : null,
-        }),
-      }),
-    })
-  builder.queryField('viewer', (t) =>
-    t.field({
-      type: Viewer,
-      description: 'The caller of this operation.',
-      resolve: (_root, _args, { models, ctx }) => ({ models, principal: ctx.principal }),
     }),
   )
   const payload = (name: string) =>

@@ -1,10 +1,10 @@
 /**
  * The refs of all shared object types, declared here so that the files that implement them need not import each other.
  */
-import type { ApiKey, Project } from '../../domain/access/index.ts'
+import type { ApiKey, Project, Session } from '../../domain/access/index.ts'
 import type { AuditEntry } from '../../domain/audit/index.ts'
 import type { Approval, Grant } from '../../domain/approvals/index.ts'
-import type { Agent } from '../../domain/agents/index.ts'
+import type { Agent, AgentSettings } from '../../domain/agents/index.ts'
 import type { StoredFile } from '../../domain/files/index.ts'
 import type { GateChange } from '../../domain/gates/index.ts'
 import type { EventType, RecordedEvent } from '../../domain/events/index.ts'
@@ -12,6 +12,7 @@ import type { Generation, Provider, Step } from '../../domain/generations/index.
 import type { Secret } from '../../domain/secrets/index.ts'
 import type { Tool } from '../../domain/tools/index.ts'
 import type { ToolCall } from '../../domain/tool-calls/index.ts'
+import type { Delivery, Webhook } from '../../domain/webhooks/index.ts'
 import { builder } from './builder.ts'
 import { addErrorTypes } from './errors.ts'
 
@@ -41,6 +42,7 @@ export function declareRefs() {
     ...addErrorTypes(builder),
     Project: builder.objectRef<Project>('Project'),
     ApiKey: builder.objectRef<ApiKey>('ApiKey'),
+    Session: builder.objectRef<Session>('Session'),
     Tool: builder.interfaceRef<Tool>('Tool'),
     HttpTool: builder.objectRef<Tool>('HttpTool'),
     ClientTool: builder.objectRef<Tool>('ClientTool'),
@@ -52,10 +54,20 @@ export function declareRefs() {
     GateChange: builder.objectRef<GateChange>('GateChange'),
     File: builder.objectRef<StoredFile>('File'),
     Agent: builder.objectRef<Agent>('Agent'),
+    AgentSettings: builder.interfaceRef<AgentSettings>('AgentSettings'),
     Generation: builder.objectRef<Generation>('Generation'),
     Step: builder.objectRef<Step>('Step'),
+    MessageRole: builder.enumType('MessageRole', {
+      description: 'The author of a message.',
+      values: {
+        USER: { description: 'The user wrote the message.' },
+        ASSISTANT: { description: 'The model wrote the message in an earlier turn.' },
+      },
+    }),
     Provider: builder.objectRef<Provider>('Provider'),
     Secret: builder.objectRef<Secret>('Secret'),
+    Webhook: builder.objectRef<Webhook>('Webhook'),
+    WebhookDelivery: builder.objectRef<Delivery>('WebhookDelivery'),
     AuditEntry: builder.objectRef<AuditEntry>('AuditEntry'),
   }
 }

@@ -9,6 +9,7 @@ import { addEvents } from './events.ts'
 import { addFiles } from './files.ts'
 import { addGateChanges } from './gate-changes.ts'
 import { addGateTrials, addGateTypes } from './gates.ts'
+import { addGenerationInput } from './generation-input.ts'
 import { addGenerations } from './generations.ts'
 import { addGrants } from './grants.ts'
 import { addKeys, addRole } from './keys.ts'
@@ -16,15 +17,20 @@ import { boundLists } from './list-bounds.ts'
 import { addLimits } from './limits.ts'
 import { addMcpSettings } from './mcp-settings.ts'
 import { addNodes } from './nodes.ts'
+import { addProjectSummary } from './project-summary.ts'
 import { addProjects } from './projects.ts'
 import { addProviders } from './providers.ts'
+import { addCallbacks } from './callbacks.ts'
 import { declareRefs } from './refs.ts'
 import { addScalars } from './scalars.ts'
 import { addSecrets } from './secrets.ts'
+import { addSessions } from './sessions.ts'
 import { addSettingInputs } from './settings.ts'
 import { addSubscriptions } from './subscriptions.ts'
 import { addToolCalls } from './tool-calls.ts'
 import { addTools } from './tools.ts'
+import { addViewer } from './viewer.ts'
+import { addWebhooks } from './webhooks.ts'
 
 let cached: GraphQLSchema | null = null
 
@@ -44,23 +50,29 @@ function build(): GraphQLSchema {
   })
   const refs = declareRefs()
   addNodes(refs)
-  addProjects(refs)
   const Role = addRole(refs)
+  addProjects(refs)
+  addViewer(refs, Role)
   addKeys(refs, Role)
+  addSessions(refs)
   addSecrets(refs)
   addAudit(refs)
   const gates = addGateTypes(refs, Role)
   addGateTrials(refs, gates)
   addTools(refs, gates)
   const files = addFiles(refs)
-  addToolCalls(refs, files)
+  const callback = addCallbacks(builder)
+  addToolCalls(refs, files, callback)
   const settings = addSettingInputs(builder)
   addAgents(refs, settings, gates, addMcpSettings(builder))
   addGateChanges(refs, gates)
   addApprovals(refs, gates, addGrants(refs))
   const events = addEvents(refs)
   addSubscriptions(refs, events)
-  addGenerations(refs, settings, events, files)
+  addWebhooks(refs, events)
+  addGenerations(refs, settings, events, files, callback)
+  addGenerationInput(refs)
+  addProjectSummary(refs)
   addProviders(refs)
   addLimits(refs)
   return meterAnswers(boundLists(builder.toSchema()))

@@ -29,7 +29,9 @@ export interface SocketOptions {
   contextOf: ContextOf
   /** The address of the client, behind trusted proxies. */
   addressOf(request: IncomingMessage): string | null
-  /** Closes a socket when its key is revoked or expires. */
+  /** The token in the session cookie of an upgrade for which it counts; else null. */
+  sessionOf(request: IncomingMessage): string | null
+  /** Closes a socket when its key or session ends. */
   revocations: Services['revocations']
   /** Limits that differ from the defaults. */
   limits?: Partial<SocketLimits> | undefined
@@ -148,6 +150,7 @@ async function connect(options: SocketOptions, { connectionParams, extra }: Conn
   try {
     extra.credentials = {
       authorization: typeof given === 'string' ? given : (header ?? null),
+      session: options.sessionOf(extra.request),
       remoteAddress: options.addressOf(extra.request),
       requestId: crypto.randomUUID(),
     }

@@ -5,11 +5,12 @@ import { actionMark, listOf, shown } from './action-mark.ts'
 import { addCallTool } from './call-tool.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'
+import type { CallbackTypes } from './callbacks.ts'
 import type { FileTypes } from './files.ts'
 import type { Refs } from './refs.ts'
 import { addResolve, attemptType, resolutionEnum } from './tool-call-ledger.ts'
 
-export function addToolCalls(refs: Refs, files: FileTypes): void {
+export function addToolCalls(refs: Refs, files: FileTypes, callback: CallbackTypes): void {
   const { builder } = refs
   const Status = builder.enumType('ToolCallStatus', {
     description:
@@ -200,7 +201,7 @@ export function addToolCalls(refs: Refs, files: FileTypes): void {
   })
   addQueries(refs, Status)
   addResolve(refs, ResolutionEnum)
-  addCallTool(refs, files)
+  addCallTool(refs, files, callback)
 }
 
 function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>): void {

@@ -1,5 +1,12 @@
 /** The interface Tool, and the types that all kinds of tools share. */
-import { gateOf, shownSchema, shownValues, taskDefaults, type Tool } from '../../domain/tools/index.ts'
+import {
+  gateOf,
+  shownFullSchema,
+  shownSchema,
+  shownValues,
+  taskDefaults,
+  type Tool,
+} from '../../domain/tools/index.ts'
 import type { GateTypes } from './gates.ts'
 import type { Refs } from './refs.ts'
 import { addTaskPolicy } from './task-policy.ts'
@@ -78,6 +85,14 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
           'The JSON Schema of the arguments as models and clients see it, without preset parameters. Null ' +
           'for mcp and platform tools: each action has its own.',
         resolve: (tool) => (tool.platform || tool.mcp ? null : shownSchema(tool)),
+      }),
+      fullInputSchema: t.field({
+        type: 'JSONSchema',
+        nullable: true,
+        description:
+          'The JSON Schema of the arguments with preset parameters, as updateTool takes it. Null for mcp and ' +
+          'platform tools, and for an API key without tools:Update.',
+        resolve: (tool, _args, { ctx }) => shownFullSchema(ctx, tool),
       }),
       outputSchema: t.expose('outputSchema', {
         type: 'JSONSchema',

@@ -1,7 +1,7 @@
 /** Files over HTTP: upload and download by signed links, and presignUpload as a REST endpoint. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { AppError, invalidAt, notFound, type ErrorCode } from '../../core/errors.ts'
+import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { isJsonObject, tryParseJson } from '../../core/json.ts'
 import { asAppError, type Ctx, type Services } from '../../domain/access/index.ts'
 import {
@@ -11,11 +11,11 @@ import {
   receiveFile,
   type PresignUploadInput,
 } from '../../domain/files/index.ts'
+import { readText, sendJson, statusOf } from './json.ts'
 import type { FileRoutes } from './server.ts'
 
 const presignPath = '/api/v1/files/presign-upload'
 const contentRoute = /^\/api\/v1\/files\/(file_[0-9a-z]{1,40})\/content$/
-const maxJsonBytes = 16 * 1024
 
 /** Authenticates and rate-limits callers of these routes. */
 export interface FileCallers {
@@ -50,7 +50,7 @@ async function route(
   if (id && request.method === 'PUT') return upload(services, callers, id, url, request, response)
   if (id && (request.method === 'GET' || request.method === 'HEAD'))
     return download(services, callers, id, url, request, response)
-  send(
+  sendJson(
     response,
     405,
     { error: { code: 'INVALID', message: 'Method not allowed.' } },
@@ -76,7 +76,7 @@ async function presign(ctx: Ctx, request: IncomingMessage, response: ServerRespo
     agentId,
     // The operation validates every field.
   } as PresignUploadInput)
-  send(response, 201, {
+  sendJson(response, 201, {
     file_id: file.id,
     upload_url: uploadUrl,
     method: 'PUT',
@@ -97,7 +97,7 @@ async function upload(
   if (Number(request.headers['content-length'] ?? 0) > services.limits.maxFileBytes)
     throw new AppError('LIMITED', `A file may have at most ${services.limits.maxFileBytes} bytes.`)
   const file = await receiveFile(services, id, request.headers['content-type'] ?? null, request)
-  send(response, 201, { file_id: file.id, size: file.size, sha256: file.sha256 })
+  sendJson(response, 201, { file_id: file.id, size: file.size, sha256: file.sha256 })
 }
 
 async function download(
@@ -150,32 +150,12 @@ function assertLink(
   if (until <= services.clock.now()) throw new AppError('EXPIRED', 'The link has expired. Request a new one.')
 }
 
-async function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxJsonBytes) throw new AppError('LIMITED', `The body may have at most ${maxJsonBytes} bytes.`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
-}
-
-const statusOf: Partial<Record<ErrorCode, number>> = {
-  UNAUTHENTICATED: 401,
-  FORBIDDEN: 403,
-  NOT_FOUND: 404,
-  CONFLICT: 409,
-  EXPIRED: 410,
-  INVALID: 422,
-}
-
 function refuse(services: Services, response: ServerResponse, error: unknown): void {
   if (response.headersSent) return void response.destroy()
   const known = asAppError(error)
   if (!known) {
     services.log.error({ err: error }, 'a file could not be served')
-    return send(
+    return sendJson(
       response,
       500,
       { error: { code: 'INTERNAL', message: 'Unexpected error.' } },
@@ -183,26 +163,11 @@ function refuse(services: Services, response: ServerResponse, error: unknown): v
     )
   }
   const { retryAfterMs } = known.details
-  const tooMany = known.code === 'LIMITED' ? (retryAfterMs ? 429 : 413) : 400
   const headers = {
     // The rest of the body is not read.
     connection: 'close',
     ...(known.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}),
     ...(retryAfterMs ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {}),
   }
-  send(
-    response,
-    statusOf[known.code] ?? tooMany,
-    { error: { code: known.code, message: known.message } },
-    headers,
-  )
-}
-
-function send(
-  response: ServerResponse,
-  status: number,
-  body: object,
-  headers: Record<string, string> = {},
-): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+  sendJson(response, statusOf(known), { error: { code: known.code, message: known.message } }, headers)
 }

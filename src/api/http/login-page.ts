@@ -1,5 +1,6 @@
 /** The page on which a person confirms the OAuth login for an upstream, and the cookie that binds it to the browser. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
 import { newToken, purposeKey, sameText, sign } from '../../core/signing.ts'
 import type { Services } from '../../domain/access/index.ts'
 import { confirmLogin, loginPath, readLogin } from '../../domain/upstream/index.ts'
@@ -9,26 +10,18 @@ import { escaped, givePage, pageHeaders } from './pages.ts'
 const cookieSeconds = 600
 const maxFormBytes = 4096
 
-/** With https, the prefix `__Host-` prevents another subdomain from setting this cookie. */
-function cookieName({ publicUrl }: Services): string {
-  return isSecure(publicUrl()) ? '__Host-gatehouse_login' : 'gatehouse_login'
-}
-
-function isSecure(url: string): boolean {
-  return url.startsWith('https:')
-}
+const cookie = 'gatehouse_login'
 
 /** The secret in the cookie of the browser; null when it has none. */
 export function browserOf(services: Services, request: IncomingMessage): string | null {
-  const name = cookieName(services)
-  const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split(/=(.*)/s))
-  const value = pairs.find(([key]) => key === name)?.[1] ?? ''
+  const value = readCookie(request.headers.cookie, cookieName(cookie, services.publicUrl())) ?? ''
   return /^[A-Za-z0-9_-]{43}$/.test(value) ? value : null
 }
 
 function cookieOf(services: Services, browser: string): string {
-  const secure = isSecure(services.publicUrl()) ? '; Secure' : ''
-  return `${cookieName(services)}=${browser}; Path=/; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${secure}`
+  const url = services.publicUrl()
+  const name = cookieName(cookie, url)
+  return setCookie({ name, value: browser, maxAgeSeconds: cookieSeconds, sameSite: 'Lax' }, url)
 }
 
 /** Shows what the login is for (GET), or redirects to the authorization server (POST from that page). */

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createBodyBudget, maxBodyBytes, readBody, refuseBody, type BodyBudget } from './bodies.ts'
+import type { WebRoute } from './web.ts'
 import { usualReaderLimits, watchReaders, type ReaderLimits } from './slow-readers.ts'
 
 /** Time for a request's head and body to arrive, in milliseconds. */
@@ -17,6 +18,10 @@ export interface Routes {
   files: FileRoutes | null
   /** OAuth login pages for upstreams; null in the role `worker`. */
   oauth: FileRoutes | null
+  /** The dashboard; null in the role `worker`, and when it was not built. */
+  web: WebRoute | null
+  /** Sessions of browsers; null in the role `worker`. */
+  sessions: FileRoutes | null
   upgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | null
   /** Why a request with this Host header is refused, or null. Not called for health checks. */
   hostFault(host: string | undefined): string | null
@@ -206,7 +211,9 @@ async function handle(
     if (fault) return send(response, 403, { error: fault })
     if (path === '/graphql' && routes.graphql) await graphql(routes.graphql, budget, request, response)
     else if (routes.files?.serves(path)) await routes.files.serve(request, response)
+    else if (routes.sessions?.serves(path)) await routes.sessions.serve(request, response)
     else if (path === '/metrics' && routes.metrics) await routes.metrics(request, response)
+    else if (routes.web?.serves(request, path)) routes.web.serve(request, response, path)
     else await withoutKey(routes, path, request, response)
   } catch {
     if (response.headersSent) response.destroy()

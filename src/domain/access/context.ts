@@ -70,6 +70,11 @@ export interface Limits {
   fileTypes: readonly string[]
   /** The most tools, agents, keys, providers, secrets, grants and files, of each kind, in a project. */
   maxRowsPerProject: number
+  /** The most webhooks of a project, and the most callbacks that are not finished. */
+  maxWebhooksPerProject: number
+  maxCallbacksPerProject: number
+  /** Time for one delivery of a webhook, in milliseconds. */
+  webhookTimeoutMs: number
 }
 
 /** The authenticated caller. */
@@ -89,16 +94,22 @@ export interface Principal {
   votes: boolean
   /** The one agent to which the key is bound; null: everything that the policy allows. */
   agentId: string | null
+  /** The session of the browser that calls; absent for a caller with a key or token. */
+  sessionId?: string
 }
 
-/** Ends streams and sockets when the key that opened them is revoked or expires. */
+/** Ends streams and sockets when the key or session that opened them ends. */
 export interface RevocationWatcher {
   /**
-   * Calls `end` once when the principal's key is revoked, on any replica, or expires. Returns a function that removes
-   * the callback. Throws LIMITED when the key or its project already has the most streams that it may have on this
-   * replica. A revocation whose hint was lost is found within 5 seconds.
+   * Calls `end` once when the principal's key is revoked, on any replica, or expires, or its session ends. Returns a
+   * function that removes the callback. Throws LIMITED when the key or its project already has the most streams that it
+   * may have on this replica. A revocation whose hint was lost, and a session that was not used, is found within 5
+   * seconds.
    */
-  onRevoked(principal: Pick<Principal, 'id' | 'projectId' | 'expiresAt'>, end: () => void): () => void
+  onRevoked(
+    principal: Pick<Principal, 'id' | 'projectId' | 'expiresAt' | 'sessionId'>,
+    end: () => void,
+  ): () => void
   close(): void
 }
 

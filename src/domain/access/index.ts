@@ -13,9 +13,11 @@ export {
 export { forgetExpiredKeys, rememberRequest } from './idempotency.ts'
 export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
 export { createAuthenticator, insertKey, unauthenticated, type ApiKey, type Authenticator } from './keys.ts'
-export { assertStillValid, principalById, rememberedPrincipal, stillValid } from './still-valid.ts'
-export { requesterOf, type Requester } from './subjects.ts'
+export { assertStillValid, lockValid, principalById, rememberedPrincipal, stillValid } from './still-valid.ts'
+export { principalKind, principalKinds, requesterOf, type Requester } from './subjects.ts'
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
+export { createProvider } from './oidc-provider.ts'
+export { createOneTimeCode, type OneTimeCode } from './one-time-code.ts'
 export {
   assertMay,
   assertUnbound,
@@ -24,6 +26,7 @@ export {
   entryOf,
   holds,
   listAudit,
+  permissionsOf,
   recordChange,
   type AuditedChange,
   type Bond,
@@ -43,7 +46,7 @@ export {
   type UpdateProjectInput,
 } from './projects.ts'
 export { assertQuota } from './quota.ts'
-export { personsOf } from './persons.ts'
+export { memberOf, personsOf } from './persons.ts'
 export {
   assertUse,
   createRateLimiter,
@@ -53,6 +56,25 @@ export {
   type RateLimit,
 } from './limits.ts'
 export { createAddressLimit, type AddressLimit, type Quota } from './rate.ts'
+export {
+  endSession,
+  endSessions,
+  findOwnSession,
+  listOwnSessions,
+  listSessions,
+  startSession,
+} from './session-operations.ts'
+export { createSignIn, signInMs, type SignIn } from './sign-in.ts'
+export {
+  createSessionAuthenticator,
+  forgetExpiredSessions,
+  longestSessionMs,
+  sessionCookie,
+  sessionMethods,
+  type Session,
+  type SessionMethod,
+  type SessionAuthenticator,
+} from './sessions.ts'
 export { createRevocationWatcher } from './revocation-watcher.ts'
 export { asAppError } from './storage-fault.ts'
 export { untilRevoked } from './until-revoked.ts'

@@ -16,6 +16,7 @@ import { insertKey, keyOf, loadKeys, markRevoked, type ApiKey } from './keys.ts'
 import { assertStillValid } from './still-valid.ts'
 import { checkPolicy, policyOfRole, roles, within, type Policy, type Role } from './policy.ts'
 import { assertQuota } from './quota.ts'
+import { deleteSessionsOf } from './sessions.ts'
 import { isSubject } from './subjects.ts'
 
 const newKey = z.object({
@@ -129,6 +130,10 @@ export async function revokeApiKey(
   const alone = input.keepMade ?? false
   const revoked = await atomically(ctx.db, async (tx) => {
     const ended = await markRevoked(tx, id, alone)
+    await deleteSessionsOf(
+      tx,
+      ended.map((one) => one.id),
+    )
     for (const one of ended) {
       const details: JsonObject = one.id !== id ? { madeWith: id } : alone ? { keepMade: true } : {}
       const resource = `key/${one.id}`

@@ -1,14 +1,8 @@
 /** Verifies JWTs of an identity provider with its published keys. */
-import {
-  createRemoteJWKSet,
-  customFetch,
-  jwtVerify,
-  type JWTPayload,
-  type JWTVerifyGetKey,
-  type JWTVerifyOptions,
-} from 'jose'
+import { jwtVerify, type JWTPayload, type JWTVerifyOptions } from 'jose'
 import { sha256Hex } from '../../core/signing.ts'
 import type { Services, Principal } from './context.ts'
+import { algorithms, clockToleranceSeconds, createProvider, type Provider } from './oidc-provider.ts'
 import { roles, type Role } from './policy.ts'
 import { keepSubject } from './subjects.ts'
 
@@ -33,14 +27,9 @@ export interface TokenVerifier {
   isKnown(token: string): boolean
 }
 
-/** Asymmetric signatures only: with a shared secret, this server could forge tokens. */
-const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
-/** How far the clocks may differ, in seconds. */
-const clockToleranceSeconds = 5
 /** How long the result of a verification is cached, in milliseconds, but not after the token expires. */
 const cacheMs = 30_000
 const cacheSize = 10_000
-const discoveryTimeoutMs = 5000
 /** OpenID Connect Core, section 2: `sub` has at most 255 characters. */
 const longestSubject = 255
 
@@ -48,8 +37,8 @@ const longestSubject = 255
 export function createTokenVerifier(
   services: Pick<Services, 'db' | 'egress' | 'clock' | 'log'>,
   settings: OidcSettings,
+  provider: Provider = createProvider(services, settings),
 ): TokenVerifier {
-  const keys = lazyKeys(services, settings)
   const cache = new Map<string, { principal: Principal; until: number }>()
   const valid = new Set<string>()
   const check = async (token: string, resources: readonly string[]): Promise<Principal | null> => {
@@ -61,14 +50,14 @@ export function createTokenVerifier(
       clockTolerance: clockToleranceSeconds,
       currentDate: new Date(services.clock.now()),
     }
-    const payload = await jwtVerify(token, await keys(), options).then(
+    const payload = await jwtVerify(token, await provider.keys(), options).then(
       (verified) => verified.payload,
       (error: unknown) => {
         services.log.debug({ err: error }, 'a token was refused')
         return null
       },
     )
-    return payload ? principalOf(services, settings, payload) : null
+    return payload ? principalOfClaims(services, settings, payload) : null
   }
   return {
     async verify(token, resources) {
@@ -88,34 +77,11 @@ export function createTokenVerifier(
   }
 }
 
-/** The provider's keys, discovered when the first token arrives; after a failure the next token tries again. */
-function lazyKeys(
-  services: Pick<Services, 'egress'>,
-  settings: OidcSettings,
-): () => Promise<JWTVerifyGetKey> {
-  let found: Promise<JWTVerifyGetKey> | null = null
-  const find = async () => {
-    const url = settings.jwksUrl ?? (await discover(services, settings.issuer))
-    const fetch = (address: string, options: object) => services.egress.fetch(address, options)
-    return createRemoteJWKSet(new URL(url), { [customFetch]: fetch })
-  }
-  return () =>
-    (found ??= find().catch((error: unknown) => {
-      found = null
-      throw error
-    }))
-}
-
-async function discover({ egress }: Pick<Services, 'egress'>, issuer: string): Promise<string> {
-  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-  const response = await egress.fetch(url, { signal: AbortSignal.timeout(discoveryTimeoutMs) })
-  const document = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown }
-  if (document.issuer !== issuer || typeof document.jwks_uri !== 'string')
-    throw new Error('The discovery document has another issuer, or no jwks_uri.')
-  return document.jwks_uri
-}
-
-async function principalOf(
+/**
+ * The principal of verified claims, with the project and role that they name; its person is stored. Null when the claims
+ * name no project that exists, or no role.
+ */
+export async function principalOfClaims(
   services: Pick<Services, 'db'>,
   settings: OidcSettings,
   payload: JWTPayload,

@@ -5,7 +5,7 @@ import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { readEntries, record, type AuditEntry, type NewAuditEntry } from '../audit/index.ts'
 import { projectOf, reaches, type Ctx, type Principal } from './context.ts'
-import { allows, type Action } from './policy.ts'
+import { allowedActions, allows, type Action } from './policy.ts'
 
 /** Relates an object to keys that are bound to an agent. Without either field, bound keys have no access. */
 export interface Bond {
@@ -39,6 +39,12 @@ export async function assertMay(
     throw await denied(ctx, what, `This key is bound to one agent: it may not ${action} on ${resource}.`)
   if (allows(ctx.principal.policy, action, resource)) return
   throw await denied(ctx, what, `This key may not ${action} on ${resource}.`)
+}
+
+/** The actions that a principal may do, each with whether it is on every resource of its project. */
+export function permissionsOf({ policy, agentId }: Principal): ReturnType<typeof allowedActions> {
+  const allowed = allowedActions(policy)
+  return agentId === null ? allowed : allowed.map(({ action }) => ({ action, resources: 'SOME' }))
 }
 
 /** Throws FORBIDDEN for a key that is bound to an agent, where no agent is involved. */

@@ -1,5 +1,5 @@
 /** The person behind a key: keys belong to the person who created them, directly or through other keys. */
-import { sql } from 'drizzle-orm'
+import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
 import { isSubject } from './subjects.ts'
 
@@ -32,4 +32,21 @@ export async function personsOf(db: Database, ids: readonly string[]): Promise<M
   const persons = new Map(ids.map((id) => [id, id]))
   for (const { id, top, madeBy } of rows) persons.set(id, madeBy && isSubject(madeBy) ? madeBy : top)
   return persons
+}
+
+/**
+ * The ids of all principals whose person is this one, as a subquery: the person, and the keys made with it, directly or
+ * through other keys. The key of an operator is a person alone.
+ */
+export function memberOf(person: string): SQL {
+  return sql`with recursive mine as (
+      select ${person}::text as id,
+        not exists (select 1 from api_keys where id = ${person} and installation) as goes_on
+      union
+      select k.id, true
+      from mine
+      join api_keys as k on k.created_by = mine.id and not k.installation
+      where mine.goes_on
+    )
+    select id from mine`
 }

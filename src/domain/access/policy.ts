@@ -55,8 +55,18 @@ export const actions = [
   'grants:List',
   'grants:Revoke',
   'audit:List',
+  'webhooks:Create',
+  'webhooks:Update',
+  'webhooks:Delete',
+  'webhooks:Get',
+  'webhooks:List',
+  'webhooks:Send',
+  'webhooks:Callback',
   'limits:Set',
   'limits:List',
+  'sessions:Start',
+  'sessions:List',
+  'sessions:End',
 ] as const
 
 export type Action = (typeof actions)[number]
@@ -75,18 +85,28 @@ export interface Policy {
 export const roles = ['admin', 'developer', 'approver', 'caller', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
-const reading = ['*:Get', '*:List', 'events:Subscribe']
+const reading = ['*:Get', '*:List', 'events:Subscribe', 'sessions:Start']
 const running = [
   'generations:Start',
   'generations:SubmitToolOutputs',
   'generations:Cancel',
   'tools:Call',
   'tools:Read',
+  'webhooks:Callback',
 ]
 
 const roleActions: Record<Role, string[]> = {
   admin: ['*'],
-  developer: [...reading, ...running, 'tools:*', 'agents:*', 'providers:*', 'secrets:*', 'files:*'],
+  developer: [
+    ...reading,
+    ...running,
+    'tools:*',
+    'agents:*',
+    'providers:*',
+    'secrets:*',
+    'files:*',
+    'webhooks:*',
+  ],
   approver: [...reading, 'approvals:Decide', 'grants:Revoke', 'toolCalls:Resolve'],
   caller: [
     'tools:Get',
@@ -101,6 +121,7 @@ const roleActions: Record<Role, string[]> = {
     'generations:Get',
     'generations:List',
     'projects:Get',
+    'sessions:Start',
     ...running,
   ],
   viewer: reading,
@@ -123,6 +144,20 @@ export function allows(policy: Policy, action: Action, resource: string): boolea
     allowed = true
   }
   return allowed
+}
+
+/**
+ * The actions that the policy allows on some resource, each with whether it is on every one. An action of which a Deny
+ * statement names resources is allowed on some; one that is denied everywhere is left out.
+ */
+export function allowedActions(policy: Policy): { action: Action; resources: 'ALL' | 'SOME' }[] {
+  return actions.flatMap((action) => {
+    const about = policy.statement.filter((one) => one.action.some((p) => fitsPattern(p, action)))
+    const names = (effect: 'Allow' | 'Deny', all: boolean) =>
+      about.some((one) => one.effect === effect && (!all || one.resource.includes('*')))
+    if (!names('Allow', false) || names('Deny', true)) return []
+    return [{ action, resources: names('Allow', true) && !names('Deny', false) ? 'ALL' : 'SOME' } as const]
+  })
 }
 
 /** Whether the value matches a pattern in which `*` is any text. Linear time: no untrusted pattern can backtrack. */

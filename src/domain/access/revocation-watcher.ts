@@ -1,9 +1,12 @@
-/** Ends streams and sockets when the key or token that opened them is revoked or expires. */
-import { and, inArray, isNotNull } from 'drizzle-orm'
+/** Ends streams and sockets when the key, token or session that opened them is revoked, ended or expires. */
+import { and, inArray, isNotNull, sql } from 'drizzle-orm'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
-import { apiKeys } from '../../store/db/tables/access.ts'
+import type { Database } from '../../store/db/database.ts'
+import { apiKeys, sessions } from '../../store/db/tables/access.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Services, RevocationWatcher } from './context.ts'
+import { isSession } from './sessions.ts'
+import { isSubject } from './subjects.ts'
 
 /**
  * How often the keys are checked without a hint, in milliseconds: as long as an authenticated key is cached.
@@ -15,6 +18,8 @@ const longestTimerMs = 2 ** 31 - 1
 
 interface OpenStream {
   projectId: string
+  /** What it ends with: the id of its principal, and that of its session. */
+  ids: readonly string[]
   end(): void
   timer: NodeJS.Timeout | null
 }
@@ -34,11 +39,7 @@ export function createRevocationWatcher({
     const ids = open.ids()
     for (let i = 0; i < ids.length; i += checkBatch) {
       const batch = ids.slice(i, i + checkBatch)
-      const revoked = await db
-        .select({ id: apiKeys.id })
-        .from(apiKeys)
-        .where(and(inArray(apiKeys.id, batch), isNotNull(apiKeys.revokedAt)))
-      for (const { id } of revoked) open.endAll(id)
+      for (const id of await endedOf(db, batch)) open.endAll(id)
     }
   })
   const checkQuietly = () =>
@@ -51,10 +52,11 @@ export function createRevocationWatcher({
   })
   const timer = setInterval(checkQuietly, checkMs).unref()
   return {
-    onRevoked({ id, projectId, expiresAt }, end) {
-      const stream = open.add(id, projectId, end)
-      if (expiresAt) open.endAt(id, stream, expiresAt.getTime())
-      return () => void open.forget(id, stream)
+    onRevoked({ id, projectId, expiresAt, sessionId }, end) {
+      const stream = open.add(sessionId === undefined ? [id] : [id, sessionId], projectId, end)
+      // The session of a person may be extended meanwhile: only its row tells when it ends.
+      if (expiresAt && !(sessionId !== undefined && isSubject(id))) open.endAt(stream, expiresAt.getTime())
+      return () => void open.forget(stream)
     },
     close() {
       unsubscribe()
@@ -64,7 +66,26 @@ export function createRevocationWatcher({
   }
 }
 
-/** The open streams by key, and their number by project. */
+/** Those of the keys that were revoked, and of the sessions that have ended. */
+async function endedOf(db: Database, ids: readonly string[]): Promise<string[]> {
+  const [ofSessions, ofKeys] = [ids.filter(isSession), ids.filter((id) => !isSession(id))]
+  const revoked = ofKeys.length
+    ? await db
+        .select({ id: apiKeys.id })
+        .from(apiKeys)
+        .where(and(inArray(apiKeys.id, ofKeys), isNotNull(apiKeys.revokedAt)))
+    : []
+  const live = ofSessions.length
+    ? await db
+        .select({ id: sessions.id })
+        .from(sessions)
+        .where(and(inArray(sessions.id, ofSessions), sql`${sessions.expiresAt} > clock_timestamp()`))
+    : []
+  const known = new Set(live.map(({ id }) => id))
+  return [...revoked.map(({ id }) => id), ...ofSessions.filter((id) => !known.has(id))]
+}
+
+/** The open streams by key and session, and their number by project. */
 function createOpenStreams(clock: Services['clock'], limits: Limits) {
   const open = new Map<string, Set<OpenStream>>()
   const ofProject = new Map<string, number>()
@@ -73,19 +94,22 @@ function createOpenStreams(clock: Services['clock'], limits: Limits) {
     if (now > 0) ofProject.set(projectId, now)
     else ofProject.delete(projectId)
   }
-  const forget = (id: string, stream: OpenStream): boolean => {
+  const forget = (stream: OpenStream): boolean => {
     if (stream.timer) clearTimeout(stream.timer)
-    const all = open.get(id)
-    const known = all?.delete(stream) ?? false
+    let known = false
+    for (const id of stream.ids) {
+      const all = open.get(id)
+      if (all?.delete(stream)) known = true
+      if (all?.size === 0) open.delete(id)
+    }
     if (known) count(stream.projectId, -1)
-    if (all?.size === 0) open.delete(id)
     return known
   }
-  const endAt = (id: string, stream: OpenStream, time: number): void => {
+  const endAt = (stream: OpenStream, time: number): void => {
     const left = time - clock.now()
     const next = () => {
-      if (left > longestTimerMs) endAt(id, stream, time)
-      else if (forget(id, stream)) stream.end()
+      if (left > longestTimerMs) endAt(stream, time)
+      else if (forget(stream)) stream.end()
     }
     stream.timer = setTimeout(next, Math.min(left, longestTimerMs)).unref()
   }
@@ -94,16 +118,16 @@ function createOpenStreams(clock: Services['clock'], limits: Limits) {
     forget,
     endAt,
     endAll(id: string) {
-      for (const stream of open.get(id) ?? []) if (forget(id, stream)) stream.end()
+      for (const stream of open.get(id) ?? []) if (forget(stream)) stream.end()
     },
     /** Throws LIMITED when the key or its project already has the most streams. */
-    add(id: string, projectId: string, end: () => void): OpenStream {
+    add(ids: readonly [string, ...string[]], projectId: string, end: () => void): OpenStream {
       const { maxStreamsPerKey: perKey, maxStreamsPerProject: perProject } = limits
-      if ((open.get(id)?.size ?? 0) >= perKey) throw tooMany('This key', perKey)
+      if ((open.get(ids[0])?.size ?? 0) >= perKey) throw tooMany('This key', perKey)
       if ((ofProject.get(projectId) ?? 0) >= perProject) throw tooMany('The project of this key', perProject)
-      const stream: OpenStream = { projectId, end, timer: null }
+      const stream: OpenStream = { projectId, ids, end, timer: null }
       count(projectId, 1)
-      open.set(id, (open.get(id) ?? new Set()).add(stream))
+      for (const id of ids) open.set(id, (open.get(id) ?? new Set()).add(stream))
       return stream
     },
     clear() {

@@ -5,6 +5,7 @@ import { memoryOf } from '../../store/db/memory.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import type { Principal } from './context.ts'
 import { hasExpired, principalOf, unauthenticated } from './keys.ts'
+import { liveSession, sessionEnded } from './sessions.ts'
 import { isSubject, subjectById, type Requester } from './subjects.ts'
 
 /**
@@ -45,27 +46,61 @@ export function rememberedPrincipal(db: Database, id: string, now: number): Prin
 }
 
 /**
- * Throws UNAUTHENTICATED when the caller's key was revoked, or key or token expired, since the request was
- * authenticated, by the clock of the database. In a transaction it locks the key: a revocation waits for the end of the
- * transaction.
+ * Throws UNAUTHENTICATED when the caller's key was revoked, key or token expired, or session ended, since the request
+ * was authenticated, by the clock of the database. In a transaction it locks key and session: a revocation waits for
+ * the end of the transaction.
  */
-export async function assertStillValid(
-  tx: Database,
-  { id, expiresAt }: Pick<Principal, 'id' | 'expiresAt'>,
-): Promise<void> {
+export async function assertStillValid(tx: Database, { id, expiresAt, sessionId }: Caller): Promise<void> {
   const rows = await query(
     tx,
     isSubject(id) ? sql`select 1 where ${isUnexpired(expiresAt)}` : sql`${validKey(id)} for share`,
   )
   if (rows.length === 0) throw unauthenticated()
+  if (sessionId === undefined) return
+  const live = await query(tx, sql`${liveSession(sessionId)} for share`)
+  if (live.length === 0) throw sessionEnded()
+}
+
+type Caller = Pick<Principal, 'id' | 'expiresAt' | 'sessionId'>
+
+/**
+ * A condition for a statement: the caller's key was neither revoked nor has it, or the caller's token or session,
+ * expired. It is true of the statement's snapshot, and locks nothing.
+ */
+export function stillValid({ id, expiresAt, sessionId }: Caller): SQL {
+  const valid = isSubject(id) ? isUnexpired(expiresAt) : sql`exists (${validKey(id)})`
+  return sessionId === undefined ? valid : sql`(${valid} and exists (${liveSession(sessionId)}))`
 }
 
 /**
- * A condition for a statement: the caller's key was neither revoked nor has it, or the caller's token, expired. It is
- * true of the statement's snapshot, and locks nothing.
+ * The same with a lock, in two parts of a statement: `relation`, to be named `k`, is empty when `when`, a relation of at
+ * most one row, is empty or key or session has ended, and `condition` holds when `k` has its row and no time is over. Key
+ * and session are locked after `when` was found, so that a revocation waits for the end of the statement. The statement
+ * itself never waits: while one of them is being changed, `k` is empty.
  */
-export function stillValid({ id, expiresAt }: Pick<Principal, 'id' | 'expiresAt'>): SQL {
-  return isSubject(id) ? isUnexpired(expiresAt) : sql`exists (${validKey(id)})`
+export function lockValid(caller: Caller, when: SQL): { relation: SQL; condition: SQL } {
+  return {
+    relation: isSubject(caller.id) ? lockOfPerson(caller, when) : lockOfKey(caller, when),
+    condition: sql`exists (select 1 from k where expires_at is null or expires_at > clock_timestamp())`,
+  }
+}
+
+function lockOfPerson({ expiresAt, sessionId }: Caller, when: SQL): SQL {
+  const until = sql`${expiresAt?.toISOString() ?? null}::timestamptz`
+  if (sessionId === undefined)
+    return sql`select ${until} as expires_at from ${when} where ${isUnexpired(expiresAt)}`
+  return sql`select least(${until}, s.expires_at) as expires_at
+    from sessions as s
+    where s.id = ${sessionId} and ${isUnexpired(expiresAt)} and exists (select 1 from ${when})
+    for share skip locked`
+}
+
+function lockOfKey({ id, sessionId }: Caller, when: SQL): SQL {
+  const session = sessionId === undefined ? null : sql`join sessions as s on s.id = ${sessionId}`
+  return sql`select ${session ? sql`least(k.expires_at, s.expires_at)` : sql`k.expires_at`} as expires_at
+    from api_keys as k ${session ?? sql``}
+    where k.id = ${id} and k.revoked_at is null and exists (select 1 from ${when})
+    for share skip locked`
 }
 
 function isUnexpired(expiresAt: Date | null): SQL {

@@ -13,6 +13,13 @@ export function isSubject(id: string): boolean {
   return id.startsWith(subjectPrefix)
 }
 
+export const principalKinds = ['API_KEY', 'PERSON'] as const
+
+/** Whether an id is that of a key, or of a person or program that an identity provider authenticates. */
+export function principalKind(id: string): (typeof principalKinds)[number] {
+  return isSubject(id) ? 'PERSON' : 'API_KEY'
+}
+
 /**
  * The rights of the token with which a person started a call or generation, stored with it. Later tokens of the same
  * person do not change them.
@@ -52,7 +59,7 @@ export async function keepSubject(db: Database, given: Subject): Promise<Princip
     .insert(subjects)
     .values({ ...given, id })
     .onConflictDoUpdate({ target: subjects.id, set: { name, role, expiresAt: later } })
-  return principalOf({ id, projectId, name }, role, expiresAt)
+  return principalOfSubject({ id, projectId, name }, role, expiresAt)
 }
 
 /**
@@ -67,10 +74,11 @@ export async function subjectById(db: Database, id: string, kept: Requester): Pr
     .innerJoin(projects, eq(projects.id, projectId))
     .where(eq(subjects.id, id))
   if (!row) return null
-  return principalOf(row, kept.role, new Date(Date.parse(kept.until) + row.graceSeconds * 1000))
+  return principalOfSubject(row, kept.role, new Date(Date.parse(kept.until) + row.graceSeconds * 1000))
 }
 
-function principalOf(
+/** The principal of a stored person with the rights of a token or session. */
+export function principalOfSubject(
   { id, name, projectId }: { id: string; name: string; projectId: string },
   role: Role,
   expiresAt: Date,

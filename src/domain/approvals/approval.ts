@@ -39,6 +39,14 @@ export interface Vote {
  */
 export type OnApprove = 'RUN' | 'CLIENT' | 'SKIP'
 
+/** What an approver was told about the tool. */
+export interface AskedTool {
+  title: string | null
+  description: string | null
+  /** As models and clients see it: without presets. */
+  inputSchema: JsonObject
+}
+
 export interface Approval {
   id: string
   projectId: string
@@ -56,6 +64,8 @@ export interface Approval {
   arguments: JsonObject
   editedArguments: JsonObject | null
   masked: string[][] | null
+  /** The tool as it was asked about; null in approvals of earlier releases. */
+  question: AskedTool | null
   digest: string
   requestedBy: string
   requirement: Requirement

@@ -9,15 +9,15 @@ import { approvals } from '../../store/db/tables/approvals.ts'
 import { assignments, fromRecordset, insertSelect, recordset } from '../../store/db/write.ts'
 import type { Services } from '../access/index.ts'
 import { approvalRequested, approvalVoided, type GenerationEvent } from '../events/index.ts'
-import { maskedPaths, type Callable, type Requirement } from '../tools/index.ts'
+import { maskedPaths, shownSchema, type Callable, type Requirement } from '../tools/index.ts'
 import { type ToolCall } from '../tool-calls/index.ts'
-import type { OnApprove, VoidReason } from './approval.ts'
-import { digestOf, type Asked } from './digest.ts'
+import type { AskedTool, OnApprove, VoidReason } from './approval.ts'
+import { digestOf } from './digest.ts'
 
 /** A call that needs an approval. */
 export interface Question {
   toolCallId: string
-  tool: Asked & Pick<Callable, 'inputSchema' | 'runtimeName'>
+  tool: Callable
   /** The arguments with presets merged in. */
   merged: JsonObject
   requirement: Requirement
@@ -53,6 +53,7 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
     definitionHash: q.tool.definitionHash,
     arguments: q.merged,
     masked: maskedPaths(q.tool.inputSchema, q.merged),
+    question: askedTool(q),
     digest: q.digest,
     requestedBy: q.requestedBy,
     requirement: q.requirement,
@@ -76,6 +77,10 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
     },
     sql`g, ${recordset(approvals, rows, { timeout_seconds: 'float8', escalate_seconds: 'float8' })}`,
   )
+}
+
+function askedTool({ tool }: NewApproval): AskedTool {
+  return { title: tool.title, description: tool.description, inputSchema: shownSchema(tool) }
 }
 
 /** The event `approval.requested` of this approval. */

@@ -23,13 +23,16 @@ import {
 import { loadCall, type ToolCall } from '../tool-calls/index.ts'
 import { verdicts, type Approval, type Verdict } from './approval.ts'
 import { digestOf } from './digest.ts'
-import { applyVerdict, type Edit, type Ready } from './apply-verdict.ts'
+import { applyVerdict } from './apply-verdict.ts'
+import { decideAtOnce } from './decide-at-once.ts'
+import type { Edit, Ready } from './decision.ts'
 import { grantShape, type GrantInput } from './grants.ts'
 import { unmasked } from './masked-edits.ts'
-import { findApproval } from './read.ts'
-import { personsIn, RightsChanged, whyNot } from './rights.ts'
+import { findForVerdict } from './read.ts'
+import { personsIn, RightsChanged, whyNot, type Persons } from './rights.ts'
 
-const maxBatch = 50
+/** The most decisions of one request. */
+export const maxBatch = 50
 
 const decision = z.object({
   approvalId: z.string(),
@@ -64,9 +67,15 @@ export interface DecideApprovalInput {
  * an APPROVE without it: the digest at the beginning of the request) is no longer the current digest. A REJECT
  * without `expectedDigest` applies to any edit.
  */
-export async function decideApproval(ctx: Ctx, input: DecideApprovalInput): Promise<Approval> {
-  const ready = await prepare(ctx, input, ['input'])
-  const [done] = await decideAll(ctx, [ready])
+export async function decideApproval(
+  ctx: Ctx,
+  input: DecideApprovalInput,
+  root: string[] = ['input'],
+): Promise<Approval> {
+  const ready = await prepare(ctx, input, root)
+  const { decided, lost } = await decideAtOnce(ctx, ready)
+  if (decided) return decided
+  const [done] = await decideAll(ctx, [{ ...ready, lost }])
   return done!
 }
 
@@ -95,24 +104,25 @@ export async function decideApprovals(
  */
 async function prepare(ctx: Ctx, input: unknown, root: string[]): Promise<Ready> {
   const given = check(decision, input, root)
-  const approval = await findApproval(ctx, given.approvalId)
+  const { approval, seen } = await findForVerdict(ctx, given.approvalId)
   const { projectId, toolId } = approval
   const what = { action: 'approvals:Decide', projectId, resource: resourceOf(toolId) } as const
   await assertMay(ctx, what.action, projectId, what.resource)
-  const persons = await personsIn(ctx.db, ctx, approval)
+  const isEdited = given.arguments !== undefined && given.arguments !== null
+  // An edit may bring a stricter requirement.
+  const asksWho = isEdited || approval.requirement.excludeRequester || approval.votes.length > 0
+  const persons: Persons = asksWho ? await personsIn(ctx.db, ctx, approval) : new Map()
   const refusal = whyNot(ctx, approval, persons)
   if (refusal) throw await denied(ctx, what, refusal)
   if (given.verdict === 'REJECT')
     for (const name of ['arguments', 'grant'] as const)
       if (given[name] !== undefined && given[name] !== null)
         throw invalidAt([...root, name], 'goes with the verdict APPROVE only')
-  const edit =
-    given.arguments === undefined || given.arguments === null
-      ? null
-      : await editOf(ctx, approval, given, root)
+  const edit = isEdited ? await editOf(ctx, approval, given, root) : null
   const refusedEdit = edit ? whyNot(ctx, { ...approval, requirement: edit.requirement }, persons) : null
   if (refusedEdit) throw await denied(ctx, what, refusedEdit)
-  return { given, approval, owner: ownerOf({ ...approval, id: approval.toolCallId }), edit, root }
+  const owner = ownerOf({ ...approval, id: approval.toolCallId })
+  return { given, approval, owner, seen, persons, edit, lost: null, root }
 }
 
 async function editOf(

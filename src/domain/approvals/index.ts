@@ -6,6 +6,7 @@ export {
   verdicts,
   voidReasons,
   type Approval,
+  type AskedTool,
   type Verdict,
   type Vote,
 } from './approval.ts'
@@ -18,6 +19,7 @@ export {
   voidPending,
   type NewApproval,
 } from './ask.ts'
+export { decideEachApproval, type DecisionOutcome } from './decide-each.ts'
 export { decideApproval, decideApprovals, type DecideApprovalInput } from './decide.ts'
 export { redoDigests } from './digest.ts'
 export { changesOfDrift, driftOf, type Drift } from './drift.ts'
@@ -33,7 +35,9 @@ export {
   type Grant,
   type GrantInput,
 } from './grants.ts'
+export { whyNotDecide } from './may-decide.ts'
 export {
+  approvalOrders,
   countApprovals,
   getApprovals,
   listApprovals,

@@ -1,12 +1,15 @@
 /** Reads of approvals: those of the API with permissions, those of the domain without. */
-import { and, eq, lte, sql } from 'drizzle-orm'
-import type { Page } from '../../core/page.ts'
+import { and, eq, lte, sql, type SQL } from 'drizzle-orm'
+import { invalidAt } from '../../core/errors.ts'
+import type { Page, PlaceInList } from '../../core/page.ts'
 import { query, type Database } from '../../store/db/database.ts'
-import { listPage } from '../../store/db/keyset.ts'
-import { selectRows } from '../../store/db/rows.ts'
+import { listPage, maxPageBytes } from '../../store/db/keyset.ts'
+import { selectRows, selectRowsWithin } from '../../store/db/rows.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
+import { parentLinkOf, type ParentLink } from '../../store/work/owner.ts'
 import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'
 import { approvalOf, type Approval, type ApprovalStatus } from './approval.ts'
+import { mayDecide } from './may-decide.ts'
 
 /** Approvals by id, null for what does not exist for the caller. Action `approvals:Get` on each. */
 export async function getApprovals(ctx: Ctx, ids: readonly string[]): Promise<(Approval | null)[]> {
@@ -27,13 +30,45 @@ export interface ApprovalFilter {
   toolId?: string | null | undefined
   agentId?: string | null | undefined
   expiringBefore?: Date | null | undefined
+  /** Only approvals that the caller may decide now. */
+  forMe?: boolean | null | undefined
 }
 
-/** Approvals of a project, newest first. Action `approvals:List`. */
-export async function listApprovals(ctx: Ctx, input: ApprovalFilter & { page: Page }): Promise<Approval[]> {
+export const approvalOrders = ['CREATED_AT', 'EXPIRES_AT'] as const
+export type ApprovalOrder = (typeof approvalOrders)[number]
+
+/**
+ * Approvals of a project, newest first, or pending ones in the order of their deadlines. Action `approvals:List`.
+ * INVALID for the order EXPIRES_AT of approvals that are not pending.
+ */
+export async function listApprovals(
+  ctx: Ctx,
+  input: ApprovalFilter & { page: Page; orderBy?: ApprovalOrder | null | undefined },
+): Promise<Approval[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'approvals:List', projectId, 'approval/*')
-  return (await listPage(ctx.db, approvals, projectId, input.page, conditionOf(input))).map(approvalOf)
+  const byDeadline = input.orderBy === 'EXPIRES_AT'
+  if (byDeadline && input.status !== 'PENDING' && !input.forMe)
+    throw invalidAt(['orderBy'], 'EXPIRES_AT goes with status PENDING or forMe only')
+  const where = and(conditionOf(input), input.forMe ? await mayDecide(ctx, projectId) : undefined)
+  const rows = byDeadline
+    ? await listByDeadline(ctx.db, projectId, input.page, where)
+    : await listPage(ctx.db, approvals, projectId, input.page, where)
+  return rows.map(approvalOf)
+}
+
+function listByDeadline(db: Database, projectId: string, page: Page, where: SQL | undefined) {
+  const place = sql`(expires_at, id)`
+  const value = ({ at, id }: PlaceInList) => sql`(${new Date(at).toISOString()}::timestamptz, ${id})`
+  const order = page.inverted ? sql`desc` : sql`asc`
+  const wanted = and(
+    sql`project_id = ${projectId} and status = 'PENDING'`,
+    page.after && sql`${place} > ${value(page.after)}`,
+    page.before && sql`${place} < ${value(page.before)}`,
+    where,
+  )!
+  const tail = sql`where ${wanted} order by expires_at ${order}, id ${order} limit ${page.limit}`
+  return selectRowsWithin(db, approvals, tail, maxPageBytes)
 }
 
 function conditionOf({ status, toolId, agentId, expiringBefore }: ApprovalFilter) {
@@ -95,10 +130,42 @@ export async function countApprovals(
   }
 }
 
-/** The approval if it exists for the caller, else NOT_FOUND. Checks no permission. */
-export async function findApproval(ctx: Ctx, id: string): Promise<Approval> {
-  const [approval] = await loadApprovals(ctx.db, [id])
-  return reachable(ctx, approval, 'approval', id)
+/** What a verdict is judged by, beside the approval. */
+export interface Seen {
+  /** Its time was over. */
+  late: boolean
+  /** Time of the database, in milliseconds since 1970. */
+  now: number
+  /** The row that owns the call. */
+  owner: { epoch: number; status: string; parent: ParentLink | null }
+}
+
+/** The approval with what its verdict is judged by, in one snapshot. NOT_FOUND; checks no permission. */
+export async function findForVerdict(ctx: Ctx, id: string): Promise<{ approval: Approval; seen: Seen }> {
+  const [row] = await selectRows<typeof approvals, Seen>(
+    ctx.db,
+    approvals,
+    sql`where id = ${id}`,
+    sql`, expires_at <= now() as late,
+      (extract(epoch from now()) * 1000)::float8 as now,
+      case
+        when generation_id is null then (
+          select json_build_object('epoch', t.epoch, 'status', t.status, 'parent', null)
+          from tool_calls as t
+          where t.id = approvals.tool_call_id
+        )
+        else (
+          select json_build_object('epoch', o.epoch, 'status', o.status, 'parent', o.parent)
+          from (
+            select epoch, status, ${parentLinkOf}
+            from generations
+            where generations.id = approvals.generation_id
+          ) as o
+        )
+      end as owner`,
+  )
+  const { late, now, owner, ...plain } = reachable(ctx, row, 'approval', id)
+  return { approval: approvalOf(plain), seen: { late, now, owner } }
 }
 
 /** Approvals by id, in no order. Checks no permission. */

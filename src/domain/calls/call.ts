@@ -1,21 +1,24 @@
 /** The direct call: runs a tool outside any generation, with the same states as a call inside one. */
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { invalid, invalidAt } from '../../core/errors.ts'
+import { AppError, invalid, invalidAt } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { assertMay, denied, type Ctx } from '../access/index.ts'
 import { resolveAttachments, type Attachment, type AttachmentsInput } from '../files/index.ts'
 import {
   attachmentsName,
   requireCallable,
-  findTool,
   prepareCall,
+  readTool,
+  recallTool,
   timeoutOf,
   type Callable,
+  type RecalledTool,
 } from '../tools/index.ts'
 import { type ToolCall } from '../tool-calls/index.ts'
-import { createCall } from './create.ts'
-import type { CallRequest } from './request.ts'
+import { assertCallback, callbackShape, type Callback } from '../webhooks/index.ts'
+import { createCall, type CreatedCall } from './create.ts'
+import { StaleRequestError, type CallRequest } from './request.ts'
 import { runCreated } from './run.ts'
 import { isAnswered, waitForCall } from './wait.ts'
 
@@ -25,6 +28,7 @@ const shape = z.object({
   arguments: z.unknown().optional(),
   attachments: z.unknown().optional(),
   idempotencyKey: text(200, 1).nullish(),
+  callback: callbackShape.nullish(),
 })
 
 /** Time for a worker to claim a call whose lease has ended, in milliseconds. */
@@ -36,6 +40,7 @@ export interface CallToolInput {
   arguments?: unknown
   attachments?: AttachmentsInput | null | undefined
   idempotencyKey?: string | null | undefined
+  callback?: Callback | null | undefined
 }
 
 /**
@@ -43,16 +48,64 @@ export interface CallToolInput {
  * is committed as EXECUTING before anything is sent. A call that the gate stops is committed with its approval and
  * returned at once as AWAITING_APPROVAL; any replica runs it after the approval. A tool that fails is a settled call
  * with `isError`; only faults of the request are errors. With an `idempotencyKey`, a repeat joins the first call
- * (pending, running or settled) and never runs again.
+ * (pending, running or settled) and never runs again. With `callback` its events are sent to a URL (action
+ * `webhooks:Callback`).
  */
 export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall> {
   const given = check(shape, input)
-  const tool = await findTool(ctx, given.toolId)
-  await assertMay(ctx, 'tools:Call', tool.projectId, `tool/${tool.id}`)
+  const { request, created } = await begin(ctx, given, input)
+  if (created.call.status === 'AWAITING_APPROVAL') return created.call
+  if (!created.joined) return runCreated(ctx, request, created)
+  return waitForCall(ctx, created.call, {
+    // The process that runs the call may crash at any moment: then its lease ends, and another worker claims the
+    // call.
+    maxMs: timeoutOf(ctx, request.tool) + ctx.limits.leaseMs + takeOverMs,
+    enough: isAnswered,
+  })
+}
+
+type Given = z.output<typeof shape>
+
+interface StartedDirectCall {
+  request: CallRequest
+  created: CreatedCall
+}
+
+/**
+ * Begins the call with what this process remembers of the tool, which the statement that begins it proves. When it does
+ * not hold, or when it leads to a refusal, the tool is read and everything is checked again.
+ */
+async function begin(ctx: Ctx, given: Given, input: CallToolInput): Promise<StartedDirectCall> {
+  // Files are resolved once only.
+  const recalled = await (input.attachments ? readTool : recallTool)(ctx, given.toolId)
+  // A denial is audited, so it must not come from memory.
+  if (recalled.unchanged && recalled.tool.agentsOnly)
+    return beginWith(ctx, await readTool(ctx, given.toolId), given, input)
+  try {
+    const begun = await beginWith(ctx, recalled, given, input)
+    // A repeat writes nothing that could prove it.
+    const isProved = !recalled.unchanged || !begun.created.joined
+    return isProved ? begun : await beginWith(ctx, await readTool(ctx, given.toolId), given, input)
+  } catch (error) {
+    const mayBeOld =
+      error instanceof StaleRequestError || (error instanceof AppError && error.code === 'INVALID')
+    if (!recalled.unchanged || !mayBeOld) throw error
+    return beginWith(ctx, await readTool(ctx, given.toolId), given, input)
+  }
+}
+
+async function beginWith(
+  ctx: Ctx,
+  { tool, catalogs, unchanged }: RecalledTool,
+  given: Given,
+  input: CallToolInput,
+): Promise<StartedDirectCall> {
+  const what = { action: 'tools:Call', projectId: tool.projectId, resource: `tool/${tool.id}` } as const
+  await assertMay(ctx, what.action, what.projectId, what.resource)
   if (tool.agentsOnly)
     throw await denied(
       ctx,
-      { action: 'tools:Call', projectId: tool.projectId, resource: `tool/${tool.id}` },
+      what,
       'This tool is for agents only: call it through one of them, whose gate then holds.',
     )
   if (tool.kind === 'client')
@@ -60,29 +113,33 @@ export async function callTool(ctx: Ctx, input: CallToolInput): Promise<ToolCall
       ['input', 'toolId'],
       'is a client tool, which runs in the calling application and not here',
     )
-  const callable = await requireCallable(ctx, tool, given.action ?? null, ['input', 'action'])
+  const action = given.action ?? null
+  const callable = await requireCallable(ctx, tool, action, ['input', 'action'], catalogs)
   const prepared = prepareCall(callable, given.arguments ?? {})
   if (!prepared.ok)
     throw invalid(prepared.issues.map((issue) => ({ ...issue, path: ['input', ...issue.path] })))
   const attachments = await attachTo(ctx, callable, input.attachments, ['input', 'attachments'])
+  const { callback } = given
+  await assertCallback(ctx, tool.projectId, callback)
   const key = given.idempotencyKey ?? null
-  const request = {
+  const identity = {
     toolId: tool.id,
     ...(callable.action === null ? {} : { action: callable.action }),
     arguments: prepared.arguments,
     ...(attachments ? { attachments } : {}),
+    ...(callback ? { callback } : {}),
   }
-  const idempotency = key === null ? null : { operation: 'tools:Call', key, request }
-  const allowed: CallRequest = { tool: callable, prepared, attachments, idempotency, via: null }
-  const created = await createCall(ctx, allowed)
-  if (created.call.status === 'AWAITING_APPROVAL') return created.call
-  if (!created.joined) return runCreated(ctx, allowed, created)
-  return waitForCall(ctx, created.call, {
-    // The process that runs the call may crash at any moment: then its lease ends, and another worker claims the
-    // call.
-    maxMs: timeoutOf(ctx, tool) + ctx.limits.leaseMs + takeOverMs,
-    enough: isAnswered,
-  })
+  const idempotency = key === null ? null : { operation: 'tools:Call', key, request: identity }
+  const request: CallRequest = {
+    tool: callable,
+    prepared,
+    attachments,
+    idempotency,
+    callback,
+    via: null,
+    unchanged: unchanged ?? undefined,
+  }
+  return { request, created: await createCall(ctx, request) }
 }
 
 /**

@@ -19,7 +19,9 @@ import {
 import { insertEntries } from '../audit/index.ts'
 import { insertProjectEvents } from '../events/index.ts'
 import { maskedPaths } from '../tools/index.ts'
+import { insertCallback } from '../webhooks/index.ts'
 import { callStarted, insertCall, loadCall, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
+import { upstreamRowOf, type UpstreamRow } from '../upstream/index.ts'
 import { publishNews } from './news.ts'
 import { passGate, type GatedRow } from './pass-gate.ts'
 import { requestHash, requirementOf, StaleRequestError, type CallRequest } from './request.ts'
@@ -30,6 +32,8 @@ export interface CreatedCall {
   joined: boolean
   /** The lease under which this process sends the call; null when the call waits or was joined. */
   lease: Lease | null
+  /** The row of an mcp tool's upstream, from the statement that created the call; null: none, or not read. */
+  upstream: UpstreamRow | null
 }
 
 /**
@@ -76,7 +80,7 @@ async function createSurely(ctx: Ctx, id: string, create: () => Promise<Created>
       () => selectRows(ctx.leaseDb, toolCalls, sql`where id = ${id}`),
       patienceMs,
     )
-    if (row) return { call: toolCallOf(row), joined: false }
+    if (row) return { call: toolCallOf(row), joined: false, upstream: null }
   }
 }
 
@@ -84,9 +88,9 @@ function createAtGate(ctx: Ctx, request: CallRequest, id: string): Promise<Creat
   const { projectId } = request.tool
   return atomically(ctx.db, async (tx) => {
     const earlier = request.idempotency && (await remembered(tx, ctx, projectId, request.idempotency, id))
-    if (earlier) return { call: await loadCall(tx, earlier), joined: earlier !== id }
+    if (earlier) return { call: await loadCall(tx, earlier), joined: earlier !== id, upstream: null }
     const gate = await passGate(tx, ctx, request, id)
-    if ('known' in gate) return { call: gate.known, joined: true }
+    if ('known' in gate) return { call: gate.known, joined: true, upstream: null }
     return insert(tx, ctx, request, id, gate)
   })
 }
@@ -106,15 +110,25 @@ async function insert(
   { row: more, isSent, event }: GatedRow,
 ): Promise<Created> {
   const values = { ...rowOf(ctx, request), ...more }
-  const [row] = await writtenRows(db, toolCalls, [
-    sql`g as (${insertCall(id, values, isSent ? ctx.limits.leaseMs : null, request.unchanged)})`,
-    sql`e as (${insertProjectEvents(request.tool.projectId, [event], sql`g`)})`,
-    ...(request.prepared.dropped.length > 0
+  const { tool, prepared, unchanged } = request
+  const parts = [
+    sql`g as (${insertCall(id, values, isSent ? ctx.limits.leaseMs : null, unchanged)})`,
+    sql`e as (${insertProjectEvents(tool.projectId, [event], sql`g`)})`,
+    ...insertCallback(ctx, { id, projectId: tool.projectId }, request.callback),
+    ...(prepared.dropped.length > 0
       ? [sql`a as (${insertEntries([entryOf(ctx, droppedOf(request, id))])})`]
       : []),
-  ])
+  ]
+  const also = tool.mcp && isSent ? sql`, ${upstreamRowOf(tool.id)} as upstream` : sql``
+  const [row] = await writtenRows<typeof toolCalls, { upstream?: UpstreamRow | null }>(
+    db,
+    toolCalls,
+    parts,
+    also,
+  )
   if (!row) throw new StaleRequestError()
-  return { call: toolCallOf(row), joined: false }
+  const { upstream = null, ...own } = row
+  return { call: toolCallOf(own), joined: false, upstream }
 }
 
 /** The audit entry for preset keys that the caller sent and that were dropped. */

@@ -28,7 +28,7 @@ import {
   type GatePolicy,
   type Run,
 } from '../tools/index.ts'
-import type { InputRequired } from '../upstream/index.ts'
+import type { InputRequired, UpstreamRow } from '../upstream/index.ts'
 
 /**
  * The writes of an execution. Each is committed with its events and audit entry, under the epoch of the row's owner,
@@ -77,6 +77,8 @@ export interface Execution<Settled> {
 export interface Prepared {
   callable: Callable
   merged: JsonObject
+  /** The row of an mcp tool's upstream, as it was when the call was committed; absent: it is read. */
+  upstream?: UpstreamRow | null
 }
 
 /**
@@ -137,7 +139,7 @@ async function isHeldBack(services: Services, call: ToolCall, store: CallStore<u
 async function send<Settled>(
   services: Services,
   call: ToolCall,
-  { callable, merged }: Prepared,
+  { callable, merged, upstream = null }: Prepared,
   how: Execution<Settled>,
 ): Promise<Settled | null> {
   const { store, lease, signal, caller = null } = how
@@ -145,6 +147,7 @@ async function send<Settled>(
     projectId: call.projectId,
     callable,
     merged,
+    upstream,
     attachments: call.attachments,
     callId: call.id,
     requestedBy: call.requestedBy,

@@ -12,6 +12,7 @@ import {
   type Prepared,
   type Requirement,
 } from '../tools/index.ts'
+import type { Callback } from '../webhooks/index.ts'
 
 /** The agent through which a call came over the bridge. */
 export interface Via {
@@ -28,6 +29,8 @@ export interface CallRequest {
   attachments: readonly Attachment[] | null
   /** A repeat with the same key and request joins the first call; with another request it is CONFLICT. */
   idempotency: { operation: string; key: string; request: unknown } | null
+  /** Where the events of the call are sent. */
+  callback?: Callback | null | undefined
   /** Null for a direct call. */
   via: Via | null
   /**

@@ -21,9 +21,9 @@ import type { CallRequest } from './request.ts'
 export function runCreated(
   ctx: Ctx,
   { tool: callable, prepared: { merged }, caller = null }: CallRequest,
-  { call, lease }: CreatedCall,
+  { call, lease, upstream }: CreatedCall,
 ): Promise<ToolCall> {
-  return run(ctx, call, lease!, { caller, prepared: { callable, merged } })
+  return run(ctx, call, lease!, { caller, prepared: { callable, merged, upstream } })
 }
 
 /**

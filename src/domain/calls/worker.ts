@@ -9,12 +9,13 @@ export function startCallWorker(
   services: Services,
   { slots }: { slots: number },
 ): Pick<Worker, 'drain' | 'stop'> {
-  const { leaseDb, heartbeat, pubsub, schedule, limits, log } = services
+  const { leaseDb, heartbeat, slots: freeSlots, pubsub, schedule, limits, log } = services
   return startWorker({
     db: leaseDb,
     pubsub,
     table: 'tool_calls',
     leases: heartbeat.of('tool_calls'),
+    freeSlots,
     slots,
     schedule,
     claim: (limit) => claim(leaseDb, 'tool_calls', limits.leaseMs, limit),

@@ -11,6 +11,7 @@ import * as gates from './gate-events.ts'
 import * as generations from './generation-events.ts'
 import * as calls from './tool-call-events.ts'
 import * as tools from './tool-events.ts'
+import * as webhooks from './webhook-events.ts'
 
 /** The data of each kind as it is written. */
 export interface EventData
@@ -21,7 +22,8 @@ export interface EventData
     tools.ToolEvents,
     agents.AgentEvents,
     access.AccessEvents,
-    gates.GateEvents {}
+    gates.GateEvents,
+    webhooks.WebhookEvents {}
 
 export type EventType = keyof EventData
 
@@ -67,6 +69,11 @@ export const eventKinds = {
   GATE_CHANGED: gates.gateChanged,
   GATE_CHANGE_PROPOSED: gates.gateChangeProposed,
   GATE_CHANGE_DECIDED: gates.gateChangeDecided,
+  WEBHOOK_CREATED: webhooks.webhookCreated,
+  WEBHOOK_UPDATED: webhooks.webhookUpdated,
+  WEBHOOK_DELETED: webhooks.webhookDeleted,
+  WEBHOOK_DISABLED: webhooks.webhookDisabled,
+  WEBHOOK_CURSOR_EXPIRED: webhooks.webhookCursorExpired,
 } satisfies { [Type in EventType]: EventKind<Type, EventData[Type]> }
 
 type With<Traits> = {
@@ -78,6 +85,13 @@ export type GenerationEvent = Extract<DomainEvent, { type: With<{ inGeneration: 
 
 /** Kinds that a generation copies into the log of its root. */
 export type CopiedType = With<{ copiedToRoot: true }>
+
+/** The name of a type in webhooks: `approval.requested` for APPROVAL_REQUESTED. */
+export function publicName(type: EventType): string {
+  if (type === generations.requiresAction.type) return 'generation.requires_action'
+  const words = type.toLowerCase().split('_')
+  return `${words.slice(0, -1).join('_')}.${words.at(-1)}`
+}
 
 /** A copy in the log of a root; `descendantId` is the generation that it happened to. */
 export type RootCopy = {

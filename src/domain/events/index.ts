@@ -25,6 +25,7 @@ export {
 } from './approval-events.ts'
 export {
   eventKinds,
+  publicName,
   type DomainEvent,
   type EventData,
   type EventType,
@@ -42,6 +43,7 @@ export {
   type EventStream,
   type StreamItem,
 } from './follow.ts'
+export { eventsById, placeInFeed, readPart, type LogPage, type LogPart } from './pages.ts'
 export { gateChangeDecided, gateChanged, gateChangeProposed } from './gate-events.ts'
 export {
   childEnded,
@@ -58,7 +60,7 @@ export {
   stepReset,
 } from './generation-events.ts'
 export { insertRootCopies, ownerUpdate, rootCopies, updateOwner } from './owner-update.ts'
-export { hintsOf, type UpdatedOwner } from '../../store/work/owner-update.ts'
+export { hintsOf, type OwnerClaim, type UpdatedOwner } from '../../store/work/owner-update.ts'
 export {
   toolCallProposed,
   toolCallSettled,
@@ -67,4 +69,11 @@ export {
   type SettledStatus,
 } from './tool-call-events.ts'
 export { toolCreated, toolDeleted, toolUpdated, upstreamChanged, upstreamStatus } from './tool-events.ts'
+export {
+  webhookCreated,
+  webhookCursorExpired,
+  webhookDeleted,
+  webhookDisabled,
+  webhookUpdated,
+} from './webhook-events.ts'
 export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'

@@ -20,15 +20,16 @@ export const insertRootCopies: (copies: readonly RootCopy[]) => SQL = store.inse
 /**
  * The part of a statement that appends events to an owner's log and their copies to that of its root, and wakes the
  * owner when it is parked: now, at an SQL moment, or not at all with null. With `when`, a relation of at most one
- * row, nothing is written and no row is returned when that is empty. The owner and its root must be locked.
+ * row, nothing is written and no row is returned when that is empty. `claim` claims it instead of waking it. The owner
+ * and its root must be locked.
  */
 export function ownerUpdate(
   owner: Owner,
   events: readonly GenerationEvent[],
   wake: 'now' | SQL | null,
-  when: SQL | null = null,
+  { when = null, claim = null }: { when?: SQL | null; claim?: store.OwnerClaim | null } = {},
 ): store.OwnerUpdate {
-  return store.ownerUpdate(owner, { events, copies: rootCopies(events, owner.id), wake, when })
+  return store.ownerUpdate(owner, { events, copies: rootCopies(events, owner.id), wake, when, claim })
 }
 
 /** An update of an owner as a statement of its own. Returns the hints to publish after the commit. */

@@ -6,11 +6,12 @@ import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
+import { parentLinkOf } from '../../store/work/owner.ts'
 import type { Services } from '../access/index.ts'
 import { settleLost } from '../calls/index.ts'
 import { isIdempotent, proposedCallable, unknownResult } from '../tools/index.ts'
 import { endLeases, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
-import { parentLinkOf, commit, type HeldRun } from './transaction/commit.ts'
+import { commit, type HeldRun } from './transaction/commit.ts'
 import { outcomeOf } from './transaction/settle-call.ts'
 
 /** The services that settle calls without a running server. */

@@ -1,4 +1,6 @@
 /** The entry point of generations. */
+export { summariseProject, type ProjectSummary } from './project-summary.ts'
+export { inputOf, settingsOfRun, type InputMessage } from './input.ts'
 export { endAllLeases, settleInterruptedCalls } from './after-restore.ts'
 export { cancelGeneration } from './cancel.ts'
 export {

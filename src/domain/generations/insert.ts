@@ -7,6 +7,7 @@ import { requesterOf, type Ctx } from '../access/index.ts'
 import { isAgentVersion, type Agent, type AgentSettings } from '../agents/index.ts'
 import { generationQueued, generationStarted, insertGenerationEvents } from '../events/index.ts'
 import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
+import { insertCallback, type Callback } from '../webhooks/index.ts'
 import { ownThreadId, type Generation } from './generation.ts'
 import type { Message } from './model/message.ts'
 import type { HeldGeneration } from './transaction/claim.ts'
@@ -19,6 +20,8 @@ export interface NewGeneration {
   settings: AgentSettings
   messages: Message[]
   threadId: string | null
+  /** Where its events are sent. */
+  callback?: Callback | null | undefined
   /** The agent was read some time ago. */
   isRemembered: boolean
 }
@@ -71,7 +74,11 @@ export async function insertGeneration(
         )}
         returning id, project_id, last_seq, created_at, deadline_at
       ),
-      e as (${insertGenerationEvents(events)})
+      ${sql.join(
+        [sql`e as (${insertGenerationEvents(events)})`, ...insertCallback(ctx, own, row.callback)],
+        sql`,
+      `,
+      )}
       select (extract(epoch from created_at) * 1000)::float8 as "createdMs",
         (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs"
         ${claims ? sql`, ${toolVersionsOf(sql`select jsonb_array_elements_text(${jsonb(settings.toolIds)})`)} as "toolVersions"` : sql``}

@@ -7,6 +7,7 @@ import { atomically, type Database } from '../../store/db/database.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
 import { assertMay, assertUse, rememberRequest, type Ctx } from '../access/index.ts'
 import { resolveAttachments, type AttachmentsInput } from '../files/index.ts'
+import { assertCallback, callbackShape } from '../webhooks/index.ts'
 import {
   checkTools,
   readAgent,
@@ -35,6 +36,7 @@ const shape = z
       .max(1000)
       .nullish(),
     attachments: z.unknown().optional(),
+    callback: callbackShape.nullish(),
     threadId: z.string().nullish(),
     idempotencyKey: text(200, 1).nullish(),
   })
@@ -57,6 +59,7 @@ export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & 
  * the agent, and `agents:Update` for another model than the agent's own. Overrides can only restrict the agent's
  * settings (see `withOverrides`). The settings are frozen here, so later changes of the agent do not affect this
  * generation; so are the rights of a person with a token. With `threadId` it continues that thread. With
+ * `callback` its events are sent to a URL (action `webhooks:Callback`). With
  * `idempotencyKey` a repeat returns the first generation; `idempotency` names the operation under which the key is stored,
  * so that operations of the same API can share it.
  */
@@ -152,6 +155,7 @@ async function prepareFor(
   const settings = withOverrides(settingsOf(agent), input)
   if (settings.stopConditions !== agent.stopConditions || settings.toolChoice !== agent.toolChoice)
     await checkTools(ctx, agent.projectId, settings)
+  await assertCallback(ctx, agent.projectId, given.callback, { agentId: agent.id })
   if (typeof given.threadId === 'string') await assertThread(ctx, agent, given.threadId)
   return {
     id: newId('generation'),
@@ -159,6 +163,7 @@ async function prepareFor(
     settings,
     messages: messagesOf(given, await filesOf(ctx, agent, input.attachments)),
     threadId: given.threadId ?? null,
+    callback: given.callback,
     isRemembered: false,
   }
 }

@@ -190,16 +190,22 @@ export function editCall(which: Which, edit: EditedCall): SQL {
   return touch(which, transitions.approve.from, underLock, editOf(edit))
 }
 
-/** Lets the calls run, or passes them to the client, which has `waitMs`. `wakes`: the call's own row is due now. */
+/**
+ * Lets the calls run, or passes them to the client, which has `waitMs`. `wake`: the call's own row is due now, or is
+ * claimed for `leaseMs`.
+ */
 export function approveCall(
   which: Which,
   to: Exclude<To<'approve'>, 'SKIPPED'>,
-  more: { edit: EditedCall | null; waitMs: number | null; wakes: boolean },
+  more: { edit: EditedCall | null; waitMs: number | null; wake: 'due' | { leaseMs: number } | null },
 ): SQL {
+  const { wake } = more
+  const claimed = wake !== null && wake !== 'due'
   return move('approve', which, underLock, {
     ...editOf(more.edit),
     status: to,
-    wakeAt: more.wakes ? sql`now()` : undefined,
+    epoch: claimed ? sql`t.epoch + 1` : undefined,
+    wakeAt: claimed ? nowPlus(wake.leaseMs) : wake ? sql`now()` : undefined,
     deadlineAt: more.waitMs === null ? undefined : nowPlus(more.waitMs),
   })
 }

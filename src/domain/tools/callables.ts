@@ -51,13 +51,17 @@ export async function loadCallables(
   return tools.flatMap((tool) => callablesOf(tool, { actions: services.actions, catalogs }))
 }
 
-/** The callable of a tool with this action, or null. A tool with one name has the action null. */
+/**
+ * The callable of a tool with this action, from the given catalogs or those of now, or null. A tool with one name has the
+ * action null.
+ */
 export async function findCallable(
   services: NameSources,
   tool: Tool,
   action: string | null,
+  catalogs?: ReadonlyMap<string, Catalog>,
 ): Promise<Callable | null> {
-  const all = await loadCallables(services, [tool])
+  const all = await loadCallables(services, [tool], catalogs)
   return all.find((callable) => callable.action === action) ?? null
 }
 
@@ -70,10 +74,11 @@ export async function requireCallable(
   tool: Tool,
   action: string | null,
   path: readonly string[],
+  catalogs?: ReadonlyMap<string, Catalog>,
 ): Promise<Callable> {
-  const found = await findCallable(services, tool, action)
+  const found = await findCallable(services, tool, action, catalogs)
   if (found) return found
-  const names = (await loadCallables(services, [tool])).flatMap((one) => one.action ?? [])
+  const names = (await loadCallables(services, [tool], catalogs)).flatMap((one) => one.action ?? [])
   const known = names.slice(0, maxNamesShown).join(', ') || 'none'
   const message =
     tool.kind === 'http' || tool.kind === 'client'

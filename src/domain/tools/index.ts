@@ -30,9 +30,11 @@ export { agentMessageOf, asksAgent, describedAgent, resourceOf } from './kinds/a
 export { refusalOf } from './kinds/platform.ts'
 export { regateTool, withGate, type ToolGateEdit } from './regate.ts'
 export { loadVersion } from './versions.ts'
+export { readTool, recallTool, type RecalledTool } from './recall-tool.ts'
 export { loadToolsAt, toolVersionsOf, type ToolVersions } from './known-tools.ts'
-export { masked, maskedPaths, maskedText } from './masking.ts'
-export { shownValues } from './shown-config.ts'
+export { maskedPaths, maskedText } from './masking.ts'
+export { masked } from '../../core/scrub.ts'
+export { shownFullSchema, shownValues } from './shown-config.ts'
 export { argumentLimits, prepareCall, type Prepared } from './prepare.ts'
 export {
   createTool,

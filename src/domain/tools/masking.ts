@@ -4,7 +4,7 @@
  */
 import { boundedTogether } from '../../core/bounded.ts'
 import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../core/json.ts'
-import { mask } from '../../core/scrub.ts'
+import { mask, masked } from '../../core/scrub.ts'
 import { refOf, resolveRef } from './schema-walk.ts'
 
 /** The argument names that are masked: by name, and by pattern. `all`: every top-level argument. */
@@ -33,20 +33,6 @@ export function maskedText(schema: JsonObject, text: string): string {
   return typeof value === 'object' && value !== null
     ? JSON.stringify(masked(value, pathsOf(value, marks)))
     : mask
-}
-
-/** Returns a copy with the values at these paths masked. */
-export function masked<T extends Json>(value: T, paths: readonly string[][] | null): T {
-  if (!paths || paths.length === 0) return value
-  const copy = structuredClone(value)
-  for (const path of paths) {
-    let at: Json | undefined = copy
-    for (const key of path.slice(0, -1)) at = (at as Record<string, Json> | undefined)?.[key]
-    const last = path.at(-1)!
-    if (typeof at === 'object' && at !== null && Object.hasOwn(at, last))
-      Object.defineProperty(at, last, { value: mask, enumerable: true, configurable: true, writable: true })
-  }
-  return copy
 }
 
 /** Time limit for untrusted patterns, in milliseconds; when it is exceeded, everything is masked. */

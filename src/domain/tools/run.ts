@@ -6,7 +6,7 @@ import { cleanResult, scrubber } from '../../core/scrub.ts'
 import { principalById, type Services, type Requester } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
 import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
-import type { InputRequired } from '../upstream/index.ts'
+import type { InputRequired, UpstreamRow } from '../upstream/index.ts'
 import { withLinks } from './attached.ts'
 import type { Callable } from './callable.ts'
 import { originOf, runHttpTool, type HttpToolConfig } from './kinds/http.ts'
@@ -29,6 +29,8 @@ export interface Run {
   requestedBy: string
   requester: Requester | null
   signal: AbortSignal
+  /** The row of an mcp tool's upstream, if it was read with the commit of the call. */
+  upstream?: UpstreamRow | null | undefined
   /**
    * Called just before the call is sent; nothing is sent when it returns false. It must return true only while this
    * process certainly holds the row of the call: otherwise another process may have reported the call UNKNOWN, and a
@@ -87,6 +89,7 @@ async function runGuarded(services: Services, run: Run, caller: CallerChannel | 
       signal: run.signal,
       mayStart: run.mayStart,
       caller,
+      row: run.upstream ?? null,
     })
     return 'result' in ran ? finishedOf(callable, ran) : ran
   }

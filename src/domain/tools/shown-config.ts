@@ -12,3 +12,12 @@ export function shownValues(ctx: Ctx, tool: Tool, values: JsonObject): JsonObjec
   if (allows(ctx.principal.policy, 'tools:Update', `tool/${tool.id}`)) return values
   return Object.fromEntries(Object.keys(values).map((name) => [name, mask]))
 }
+
+/**
+ * The schema of the arguments as the tool was saved with it, presets included: null for this caller without
+ * `tools:Update` on the tool, and for tools whose actions have schemas of their own.
+ */
+export function shownFullSchema(ctx: Ctx, tool: Tool): JsonObject | null {
+  if (tool.mcp || tool.platform) return null
+  return allows(ctx.principal.policy, 'tools:Update', `tool/${tool.id}`) ? tool.inputSchema : null
+}

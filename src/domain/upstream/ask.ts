@@ -25,6 +25,8 @@ export interface UpstreamRequest {
   /** The id of the upstream, which is also the id of its tool. */
   id: string
   projectId: string
+  /** The row of the upstream, if it was read a moment ago. */
+  row?: UpstreamRow | null | undefined
   /** Limit for connecting, sending and waiting together, in milliseconds. */
   timeoutMs: number
   signal?: AbortSignal | null
@@ -92,8 +94,9 @@ export async function askUpstream<Result>(
   }
 }
 
-async function openRow(services: Services, { id, projectId }: UpstreamRequest): Promise<UpstreamRow> {
-  const [row] = await loadRows(services.db, [id])
+async function openRow(services: Services, request: UpstreamRequest): Promise<UpstreamRow> {
+  const { id, projectId } = request
+  const row = request.row ?? (await loadRows(services.db, [id]))[0]
   if (!row || row.projectId !== projectId)
     throw new UpstreamFault('upstream_unavailable', 'This upstream no longer exists.')
   if (row.closedForMs <= 0) return row

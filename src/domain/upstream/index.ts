@@ -10,8 +10,11 @@ export type { Relay } from './relay.ts'
 export { dropUpstream, saveUpstream } from './save.ts'
 export {
   isCatalog,
+  loadCatalogs,
   loadUpstreams,
+  upstreamRowOf,
   upstreamStatuses,
+  type UpstreamRow,
   type UpstreamState,
   type UpstreamStatus,
 } from './state.ts'

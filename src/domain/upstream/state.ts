@@ -86,6 +86,11 @@ export function loadRows(db: Database, ids: readonly string[]): Promise<Upstream
   return query<UpstreamRow>(db, sql`select ${rowColumns} from upstreams where id in ${[...ids]}`)
 }
 
+/** The row with this id as a JSON value of a larger statement, in its snapshot; null when there is none. */
+export function upstreamRowOf(id: string): SQL {
+  return sql`(select row_to_json(u) from (select ${rowColumns} from upstreams where id = ${id}) as u)`
+}
+
 /** The public state of an upstream. */
 export function stateOf(row: UpstreamRow): UpstreamState {
   const { id, status, error, catalogHash, era, transport } = row

@@ -59,14 +59,18 @@ export async function selectRowsWithin<Table extends PgTable>(
   return rows
 }
 
-/** Runs a statement of these parts and returns the rows of its relation `g`, which has all columns of the table. */
-export function writtenRows<Table extends PgTable>(
+/**
+ * Runs a statement of these parts and returns the rows of its relation `g`, which has all columns of the table; `also`
+ * selects more.
+ */
+export function writtenRows<Table extends PgTable, More extends object = object>(
   db: Database,
   table: Table,
   parts: readonly SQL[],
-): Promise<Table['$inferSelect'][]> {
+  also: SQL = nothing,
+): Promise<(Table['$inferSelect'] & More)[]> {
   const { columns } = shapeOf(table)
-  return readRows(db, table, sql`with ${sql.join([...parts], sql`, `)} select ${columns} from g`)
+  return readRows(db, table, sql`with ${sql.join([...parts], sql`, `)} select ${columns} ${also} from g`)
 }
 
 /**

@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { atomically, query, type Database } from '../db/database.ts'
+import { newestPositionOfAll } from './newest.ts'
 
 /** More positions than any log assigns between a backup and its loss. */
 const leap = 2 ** 32
@@ -42,7 +43,7 @@ export async function beginIncarnation(tx: Database, fingerprint: string | null 
     tx,
     sql`update installation
       set position_floor = ${leap}::bigint
-        + greatest(position_floor, (select coalesce(max(position + 0), 0) from events where position is not null))`,
+        + greatest(position_floor, ${newestPositionOfAll})`,
   )
   await setIncarnation(tx, fingerprint)
 }

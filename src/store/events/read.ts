@@ -89,7 +89,7 @@ export async function readGeneration(
 
 /**
  * At most `limit` events of a project after the position, in an order that never changes. With `types`, only events
- * of these types. Copies in the log of a root are left out: each event is in the feed once. CURSOR_EXPIRED when the
+ * of these types, with `toolCallId` only those of that call. Copies in the log of a root are left out: each event is in the feed once. CURSOR_EXPIRED when the
  * position's event is gone. Events that were committed a moment ago are missing until they are numbered.
  */
 export async function readFeed(
@@ -98,8 +98,12 @@ export async function readFeed(
   after: Position,
   limit: number,
   types?: readonly string[] | null | undefined,
+  toolCallId: string | null = null,
 ): Promise<EventPage> {
-  const ofTypes = types ? sql`and type in ${types.length > 0 ? [...types] : ['']}` : sql``
+  const ofTypes = sql.join([
+    types ? sql`and type in ${types.length > 0 ? [...types] : ['']}` : sql``,
+    toolCallId ? sql` and data->>'toolCallId' = ${toolCallId}` : sql``,
+  ])
   const at = sql`${after.at}::bigint`
   const rows = await query<Raw>(
     db,
@@ -127,6 +131,22 @@ export async function readFeed(
   const last = more ? events.at(-1) : newest
   const end = last && last.position! > after.at ? positionInFeed(last) : after
   return { events, end, endType: last?.type ?? null, more }
+}
+
+/** The events of a project with these ids, in no particular order; those that are not in the log are missing. */
+export async function readEvents(
+  db: Database,
+  projectId: string,
+  ids: readonly number[],
+): Promise<EventRow[]> {
+  if (ids.length === 0) return []
+  const rows = await query<Raw>(
+    db,
+    sql`select ${columns()}
+      from events
+      where id in ${[...ids]} and project_id = ${projectId}`,
+  )
+  return rows.map(rowOf)
 }
 
 function newestOf(projectId: string): SQL {

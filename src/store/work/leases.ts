@@ -187,6 +187,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     generations: beatsOf('generations'),
     tool_calls: beatsOf('tool_calls'),
     upstreams: beatsOf('upstreams'),
+    webhook_cursors: beatsOf('webhook_cursors'),
   }
   const keep = (table: WorkTable, held: Held, since: Moment): Lease => {
     const lost = new AbortController()

@@ -1,6 +1,6 @@
 /** The part of a statement that appends events to the log of a row's owner and wakes it. */
 import { sql, type SQL } from 'drizzle-orm'
-import { query, type Database } from '../db/database.ts'
+import { nowPlus, query, type Database } from '../db/database.ts'
 import { insertGenerationEvents, insertProjectEvents, type NewEvent } from '../events/log.ts'
 import type { Hint } from '../events/pubsub.ts'
 import type { Owner } from './owner.ts'
@@ -23,6 +23,15 @@ export interface UpdatedOwner {
   status: string | null
   rootId: string | null
   rootSeq: number | null
+  /** Time of the transaction, in milliseconds since 1970. */
+  now: number
+}
+
+/** A claim of the owner for a worker of this process. `epoch` and status of the owner must be proved by `when`. */
+export interface OwnerClaim {
+  /** Before the claim. */
+  epoch: number
+  leaseMs: number
 }
 
 export interface OwnerChange {
@@ -36,13 +45,15 @@ export interface OwnerChange {
   wake: 'now' | SQL | null
   /** A relation of at most one row: when it is empty, nothing is written and no row is returned. */
   when: SQL | null
+  /** Claims a WAITING generation instead of waking it. A call outside one is claimed by the statement of its row. */
+  claim: OwnerClaim | null
 }
 
 /**
  * The update of an owner, which appends events to its log and wakes it. A call outside a generation is its own owner:
  * it has no root, and the statement that changes its row sets `wake_at`. The owner and its root must be locked.
  */
-export function ownerUpdate(owner: Owner, { events, copies, wake, when }: OwnerChange): OwnerUpdate {
+export function ownerUpdate(owner: Owner, { events, copies, wake, when, claim }: OwnerChange): OwnerUpdate {
   const only = when ? sql`exists (select 1 from ${when})` : sql`true`
   if (owner.table === 'tool_calls')
     return {
@@ -52,20 +63,27 @@ export function ownerUpdate(owner: Owner, { events, copies, wake, when }: OwnerC
           where ${only}
         ),
         e as (${insertProjectEvents(owner.projectId, events, sql`g`)})`,
-      result: sql`select seq, status, null::text as "rootId", null::int as "rootSeq" from g`,
+      result: sql`select seq, status, null::text as "rootId", null::int as "rootSeq", ${nowMs} from g`,
     }
   return {
     owner,
     parts: sql`g as (
-        update generations set last_seq = last_seq + ${events.length}::int ${wakeWhenWaiting(wake)}
+        update generations set last_seq = last_seq + ${events.length}::int ${claim ? claimed(claim) : wakeWhenWaiting(wake)}
         where id = ${owner.id} and ${only}
         returning id, project_id, root_id, last_seq, last_seq as seq, status
       ),
       e as (${insertGenerationEvents(events)}), ${insertRootCopies(copies)}`,
-    result: sql`select g.seq, g.status, r.id as "rootId", r.last_seq as "rootSeq"
+    result: sql`select g.seq, g.status, r.id as "rootId", r.last_seq as "rootSeq", ${nowMs}
       from g
       left join r on true`,
   }
+}
+
+// Rounded as the columns of moments are.
+const nowMs = sql`(extract(epoch from now()::timestamptz(3)) * 1000)::float8 as now`
+
+function claimed({ leaseMs }: OwnerClaim): SQL {
+  return sql`, status = 'RUNNING', epoch = epoch + 1, wake_at = ${nowPlus(leaseMs)}`
 }
 
 function wakeWhenWaiting(wake: 'now' | SQL | null): SQL {
@@ -97,7 +115,7 @@ export async function runOwnerUpdate(tx: Database, update: OwnerUpdate): Promise
 }
 
 /** The hints to publish once an update is committed. */
-export function hintsOf({ owner }: Pick<OwnerUpdate, 'owner'>, updated: UpdatedOwner): Hint[] {
+export function hintsOf({ owner }: Pick<OwnerUpdate, 'owner'>, updated: Omit<UpdatedOwner, 'now'>): Hint[] {
   const { table, id, projectId } = owner
   if (table === 'tool_calls')
     return [

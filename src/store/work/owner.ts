@@ -5,12 +5,37 @@
  */
 import { sql } from 'drizzle-orm'
 import { query, type Database } from '../db/database.ts'
-import type { WorkTable } from './work.ts'
+import type { Claimed, WorkTable } from './work.ts'
 
 export interface Owner {
-  table: Exclude<WorkTable, 'upstreams'>
+  table: 'generations' | 'tool_calls'
   id: string
   projectId: string
+}
+
+/** The place of a child run: its parent, the waiting call and the root. */
+export interface ParentLink {
+  projectId: string
+  parentId: string
+  /** The parent's call that waits for it. */
+  callId: string
+  rootId: string
+}
+
+/** Selects `parent`, a ParentLink or null, from a row of generations. */
+export const parentLinkOf = sql`case when root_id is not null then jsonb_build_object(
+    'projectId', project_id,
+    'parentId', parent_id,
+    'callId', parent_call_id,
+    'rootId', root_id
+  ) end as parent`
+
+/** An owner that was claimed by the statement that woke it, as the worker of its table gets it. */
+export interface ClaimedOwner extends Claimed {
+  /** The status that a claim would have found. */
+  was: 'QUEUED'
+  lastSeq: number
+  parent: ParentLink | null
 }
 
 /** The owner of a tool call. */

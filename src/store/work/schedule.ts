@@ -6,6 +6,7 @@
 import { sql } from 'drizzle-orm'
 import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
 import { query, type Database } from '../db/database.ts'
+import { newestPositionOfAll } from '../events/newest.ts'
 import type { PubSub } from '../events/pubsub.ts'
 import { watchChanges } from './changes.ts'
 import type { WorkTable } from './work.ts'
@@ -48,7 +49,7 @@ const afterHintMs = 200
 /** The longest time that a timer takes, in milliseconds. */
 const longestTimerMs = 2 ** 31 - 1
 
-const tables: WakeTable[] = ['generations', 'tool_calls', 'upstreams', 'approvals']
+const tables: WakeTable[] = ['generations', 'tool_calls', 'upstreams', 'approvals', 'webhook_cursors']
 
 interface Poll extends LogState {
   /** Milliseconds until the first row of each table is due, by the clock of the database; null when there is none. */
@@ -68,7 +69,7 @@ const pollStatement = sql`select
       sql.raw(',\n      '),
     )}) as "dueIn",
     exists (select from events where position is null) as unnumbered,
-    (select coalesce(max(position + 0), 0) from events where position is not null)::float8 as newest`
+    ${newestPositionOfAll}::float8 as newest`
 
 /** Starts polling `db`, which should not be the pool that requests use. It never throws. */
 export function startSchedule(db: Database, pubsub: PubSub, options: ScheduleOptions = {}): Schedule {

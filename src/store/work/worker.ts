@@ -42,6 +42,8 @@ export interface Worker {
   recheck(id: string): void
   /** Aborts the current step of a row in this process, which keeps the row. */
   interrupt(id: string): void
+  /** Claims now: rows may be due of which the schedule does not know. */
+  poll(): void
   /** The number of rows in work. */
   busy(): number
   /** Claims no more rows; running work starts nothing new. */
@@ -100,6 +102,7 @@ export function startWorker<Row extends Claimed>(options: WorkerOptions<Row>): W
   return {
     interrupt: tasks.interrupt,
     recheck: tasks.recheck,
+    poll: () => void poll(),
     busy: () => tasks.projects().length,
     drain,
     async stop(graceMs) {

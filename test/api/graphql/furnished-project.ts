@@ -1,8 +1,9 @@
 /**
  * A project with one object of each type: a key, tools, an agent, a generation that waits for its client, an approval,
- * a grant, a call with status UNKNOWN, a pending gate change, a file, a provider, a secret.
+ * a grant, a call with status UNKNOWN, a pending gate change, a file, a provider, a secret, a session.
  */
 import { sql } from 'drizzle-orm'
+import { newId } from '../../../src/core/ids.ts'
 import { query } from '../../../src/store/db/database.ts'
 import type { Harness } from '../../support/harness.ts'
 import { leaveBehind } from '../../support/left-behind.ts'
@@ -96,6 +97,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
     ids: {
       ...(await furnishGate(h, marker, upstream, mutate)),
       file_: await furnishFile(marker, mutate),
+      ...(await furnishWebhook(h, project.id, marker, upstream, mutate)),
       proj_: project.id,
       key_: spare['apiKey'].id,
       gch_: proposed['gateChange'].id,
@@ -109,6 +111,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       sec_: first('secrets'),
       prov_: first('providers'),
       aud_: first('auditEntries'),
+      ses_: await furnishSession(h, marker, key),
     },
   }
 }
@@ -143,12 +146,52 @@ async function furnishGate(h: Harness, marker: string, upstream: string, mutate:
   return { unknown: passed.id, grt_: passed.grant.id, apr_: pending.approval.id }
 }
 
+/** A session of the project's key. */
+async function furnishSession(h: Harness, marker: string, key: string): Promise<string> {
+  const response = await fetch(`${h.url}/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'user-agent': `${marker} browser` },
+    body: JSON.stringify({ key }),
+  })
+  return ((await response.json()) as { session: { id: string } }).session.id
+}
+
 /** A file whose bytes are uploaded. */
 async function furnishFile(marker: string, mutate: Mutate): Promise<string> {
   const input = { filename: `${marker}.txt`, contentType: 'text/plain' }
   const { file, uploadUrl } = await mutate('presignUpload', input, 'file { id } uploadUrl')
   await fetch(uploadUrl, { method: 'PUT', body: marker, headers: { 'content-type': 'text/plain' } })
   return file.id
+}
+
+/** A webhook for events that do not happen here, with a dead delivery and a replay that no worker claims. */
+async function furnishWebhook(
+  h: Harness,
+  projectId: string,
+  marker: string,
+  upstream: string,
+  mutate: Mutate,
+) {
+  const input = { url: `${upstream}/hook`, description: marker, types: ['WEBHOOK_CURSOR_EXPIRED'] }
+  const { webhook } = await mutate('createWebhook', input, 'webhook { id }')
+  const delivery = newId('webhookDelivery')
+  await query(
+    h.app.services.db,
+    sql`insert into webhook_deliveries (id, project_id, webhook_id, cursor_id, event_id, type, status, tries, attempts,
+        answers)
+      select ${delivery}, ${projectId}, ${webhook.id}, ${webhook.id}, id, type, 'DEAD', 7, 7, '[]'
+      from events
+      where project_id = ${projectId}
+      order by id
+      limit 1`,
+  )
+  const replay = newId('webhookReplay')
+  await query(
+    h.app.services.db,
+    sql`insert into webhook_cursors (id, project_id, webhook_id, status, at, until)
+      values (${replay}, ${projectId}, ${webhook.id}, 'PAUSED', 0, 1)`,
+  )
+  return { whk_: webhook.id, whd_: delivery, whr_: replay }
 }
 
 /** Fields that inputs need in this project, in addition to those that the schema requires. */
@@ -166,6 +209,8 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     RefreshUpstreamInput: { toolId: ids['mcp'] },
     ConnectUpstreamInput: { toolId: ids['mcp'] },
     DisconnectUpstreamInput: { toolId: ids['mcp'] },
+    CreateWebhookInput: { url: 'http://127.0.0.1:9/hook' },
+    ReplayWebhookInput: { after: '0' },
     TestUpstreamInput: { url: 'http://127.0.0.1:9/mcp' },
   }
 }

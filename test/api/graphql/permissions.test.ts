@@ -112,6 +112,7 @@ describe('a key that may only see its project', () => {
       'apr_',
       'grt_',
       'gch_',
+      'whk_',
       'file_',
     ]) {
       const { data, errors } = await h.gql(

@@ -122,9 +122,20 @@ function prefixIn(root: RootField): string {
 }
 
 function nodeIds({ ids }: FurnishedProject): string[] {
-  return ['proj_', 'key_', 'tool_', 'agt_', 'gen_', 'step_', 'call_', 'apr_', 'grt_', 'gch_', 'file_'].map(
-    (prefix) => ids[prefix]!,
-  )
+  return [
+    'proj_',
+    'key_',
+    'tool_',
+    'agt_',
+    'gen_',
+    'step_',
+    'call_',
+    'apr_',
+    'grt_',
+    'gch_',
+    'file_',
+    'whk_',
+  ].map((prefix) => ids[prefix]!)
 }
 
 test('every type of node is among the ids that are tried', () => {

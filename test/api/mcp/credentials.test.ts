@@ -26,6 +26,7 @@ beforeAll(async () => {
       jwksUrl: null,
       projectClaim: 'gatehouse_project',
       roleClaim: 'gatehouse_role',
+      client: null,
     },
   })
   agent = await makeGatedAgent(h)

@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { masked, maskedPaths, maskedText } from '../../../src/domain/tools/masking.ts'
+import { masked } from '../../../src/core/scrub.ts'
+import { maskedPaths, maskedText } from '../../../src/domain/tools/masking.ts'
 
 const secret = { type: 'string', writeOnly: true }
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({

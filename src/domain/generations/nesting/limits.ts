@@ -11,15 +11,6 @@ export const nestingLimits = {
   descendants: 100,
 } as const
 
-/** The place of a child run: its parent, the waiting call and the root. */
-export interface ParentLink {
-  projectId: string
-  parentId: string
-  /** The parent's call that waits for it. */
-  callId: string
-  rootId: string
-}
-
 /** True while the call waits for its child run. No worker holds it, so a crash cannot make it UNKNOWN. */
 export function waitsForChild(call: ToolCall): boolean {
   return call.childId !== null && call.status === 'EXECUTING'

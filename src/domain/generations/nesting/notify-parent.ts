@@ -6,7 +6,7 @@ import { sql } from 'drizzle-orm'
 import type { ToolResult } from '../../../core/content.ts'
 import { query, type Database } from '../../../store/db/database.ts'
 import type { Hint } from '../../../store/events/pubsub.ts'
-import { lockOwners, type Owner } from '../../../store/work/owner.ts'
+import { lockOwners, type Owner, type ParentLink } from '../../../store/work/owner.ts'
 import { insertEntries } from '../../audit/index.ts'
 import {
   childEnded,
@@ -17,7 +17,6 @@ import {
   type UpdatedOwner,
 } from '../../events/index.ts'
 import { callSettled, executedEntry, inGeneration, settleCalls } from '../../tool-calls/index.ts'
-import type { ParentLink } from './limits.ts'
 
 /** How a run ended, for the call that waits for it. */
 export interface RunEnd {

@@ -1,12 +1,13 @@
 /** Claims generations that are due: a claim starts a generation, resumes it, or restarts its step. */
 import { sql } from 'drizzle-orm'
 import type { Database } from '../../../store/db/database.ts'
+import { parentLinkOf } from '../../../store/work/owner.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
 import { eventName, generationResumed, generationStarted, insertEventRows } from '../../events/index.ts'
 import type { ToolCall } from '../../tool-calls/index.ts'
 import type { ToolVersions } from '../../tools/index.ts'
 import type { Generation, Step, StoredStatus } from '../generation.ts'
-import { parentLinkOf, type HeldRun } from './commit.ts'
+import type { HeldRun } from './commit.ts'
 
 export interface HeldGeneration extends HeldRun {
   projectId: string

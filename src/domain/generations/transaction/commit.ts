@@ -6,26 +6,18 @@ import { atomically, query, type Database } from '../../../store/db/database.ts'
 import { modelAttempts, steps } from '../../../store/db/tables/generations.ts'
 import { insertSelect } from '../../../store/db/write.ts'
 import type { Hint } from '../../../store/events/pubsub.ts'
+import type { ParentLink } from '../../../store/work/owner.ts'
 import { LeaseLostError, type Held } from '../../../store/work/work.ts'
 import { insertEntries, type NewAuditEntry } from '../../audit/index.ts'
 import { insertGenerationEvents, rootCopies, type GenerationEvent } from '../../events/index.ts'
 import { insertCalls, mayStart, type ProposedCall } from '../../tool-calls/index.ts'
 import { notifyParent, type RunEnd } from '../nesting/notify-parent.ts'
-import type { ParentLink } from '../nesting/limits.ts'
 
 /** A generation that this process holds, with its place in its chain. */
 export interface HeldRun extends Held {
   /** Null for a run without a parent. */
   parent?: ParentLink | null
 }
-
-/** Selects `parent` from a row of generations. */
-export const parentLinkOf = sql`case when root_id is not null then jsonb_build_object(
-    'projectId', project_id,
-    'parentId', parent_id,
-    'callId', parent_call_id,
-    'rootId', root_id
-  ) end as parent`
 
 export interface NewStepRow {
   stepIndex: number

@@ -9,6 +9,7 @@ import {
   type InputRequired,
   type Relay,
   type UpstreamProgress,
+  type UpstreamRow,
 } from '../../upstream/index.ts'
 import type { SendOutcome } from '../outcome.ts'
 import { isReadAction, readActions, type ReadAction } from './mcp-reads.ts'
@@ -26,6 +27,8 @@ export interface McpRun {
   /** Called just before the call is sent; nothing is sent when it returns false. */
   mayStart(): boolean
   caller: CallerChannel | null
+  /** The upstream's row, if it was read a moment ago. */
+  row: UpstreamRow | null
 }
 
 /** The connection to an MCP client that waits for the call, for progress and requests while the call runs. */
@@ -58,8 +61,8 @@ async function runRead(
   run: McpRun,
   action: ReadAction,
 ): Promise<SendOutcome | { inputRequired: InputRequired }> {
-  const { toolId: id, projectId, timeoutMs, signal, mayStart, args, caller } = run
-  const request = { id, projectId, timeoutMs, signal, mayStart, relay: caller?.relay ?? null }
+  const { toolId: id, projectId, timeoutMs, signal, mayStart, args, caller, row } = run
+  const request = { id, projectId, timeoutMs, signal, mayStart, row, relay: caller?.relay ?? null }
   const reading = await (action === readActions.resources
     ? readResource(services, { ...request, uri: asText(args['uri']) })
     : getPrompt(services, {

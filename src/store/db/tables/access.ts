@@ -1,4 +1,4 @@
-/** Projects (the tenants), their API keys, subjects of identity providers and idempotency keys. */
+/** Projects (the tenants), their API keys, subjects of identity providers, sessions and idempotency keys. */
 import { sql } from 'drizzle-orm'
 import {
   bigint,
@@ -68,6 +68,38 @@ export const subjects = pgTable('subjects', {
   expiresAt: moment('expires_at').notNull(),
   createdAt: createdAt(),
 })
+
+/** Signed-in browsers: one row for each session, deleted when it is ended. */
+export const sessions = pgTable(
+  'sessions',
+  {
+    id: text('id').primaryKey(),
+    projectId: projectId().references(() => projects.id),
+    /** SHA-256 of the token in the cookie, hex. The token itself is never stored. */
+    hash: text('hash').notNull(),
+    /** The key that signed in, or the subject of an identity provider. */
+    principalId: text('principal_id').notNull(),
+    /** How it signed in: KEY, OIDC or LINK. */
+    method: text('method').notNull(),
+    /** The role in the token of the identity provider; null for a key, whose row has its rights. */
+    role: text('role'),
+    remoteAddress: text('remote_address'),
+    userAgent: text('user_agent'),
+    createdAt: createdAt(),
+    /** When it was last used, to within some minutes. */
+    usedAt: moment('used_at').notNull().defaultNow(),
+    /** When it ends unless it is used before. */
+    expiresAt: moment('expires_at').notNull(),
+    /** When it ends even if it is used. */
+    endsAt: moment('ends_at').notNull(),
+  },
+  (t) => [
+    uniqueIndex('sessions_hash').on(t.hash),
+    index('sessions_list').on(t.projectId, t.createdAt, t.id),
+    index('sessions_of').on(t.principalId, t.usedAt),
+    index('sessions_expiry').on(t.expiresAt),
+  ],
+)
 
 export const idempotencyKeys = pgTable(
   'idempotency_keys',

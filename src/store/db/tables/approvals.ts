@@ -29,6 +29,8 @@ export const approvals = pgTable(
     editedArguments: jsonb('edited_arguments'),
     /** Paths in the arguments whose values are masked in responses. */
     masked: jsonb('masked'),
+    /** Title, description and shown schema of the tool when the approval was requested; null in older rows. */
+    question: jsonb('question'),
     /** Keyed hash over tool and version, arguments, requester and requirement. */
     digest: text('digest').notNull(),
     requestedBy: text('requested_by').notNull(),
@@ -55,6 +57,9 @@ export const approvals = pgTable(
     index('approvals_list').on(t.projectId, t.createdAt, t.id),
     index('approvals_pending')
       .on(t.projectId, t.createdAt, t.id)
+      .where(sql`status = 'PENDING'`),
+    index('approvals_pending_expiry')
+      .on(t.projectId, t.expiresAt, t.id)
       .where(sql`status = 'PENDING'`),
     index('approvals_settled').on(t.projectId, t.settledAt),
     index('approvals_wake')

@@ -70,6 +70,9 @@ export const generations = pgTable(
       .on(t.wakeAt)
       .where(sql`wake_at is not null`),
     index('generations_list').on(t.projectId, t.createdAt, t.id),
+    index('generations_open')
+      .on(t.projectId, t.status)
+      .where(sql`status in ('QUEUED', 'RUNNING', 'WAITING')`),
     index('generations_by_agent').on(t.agentId, t.createdAt, t.id),
     index('generations_by_thread').on(t.threadId, t.createdAt, t.id),
     index('generations_by_root')

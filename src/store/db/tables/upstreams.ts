@@ -40,6 +40,7 @@ export const upstreams = pgTable(
     ...workColumns(),
   },
   (t) => [
+    index('upstreams_of').on(t.projectId, t.status),
     index('upstreams_wake')
       .on(t.wakeAt)
       .where(sql`wake_at is not null`),

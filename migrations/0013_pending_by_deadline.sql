@@ -1,0 +1,1 @@
+CREATE INDEX "approvals_pending_expiry" ON "approvals" USING btree ("project_id","expires_at","id") WHERE status = 'PENDING';

@@ -1,0 +1,90 @@
+/** The session of a browser: the one in its cookie, and a new one at each sign-in. */
+import type { IncomingMessage } from 'node:http'
+import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
+import { AppError } from '../../core/errors.ts'
+import {
+  endSession,
+  longestSessionMs,
+  sessionCookie,
+  startSession,
+  type Ctx,
+  type OneTimeCode,
+  type Services,
+  type Session,
+  type SessionMethod,
+  type SignIn,
+} from '../../domain/access/index.ts'
+
+/** Authenticates and rate-limits callers of the routes of sessions. */
+export interface SessionCallers {
+  /** The context of a key that signs in; throws UNAUTHENTICATED, or LIMITED after too many wrong keys of an address. */
+  signIn(secret: string, request: IncomingMessage): Promise<Ctx>
+  /** The context of a live session; throws UNAUTHENTICATED. */
+  bySession(token: string, request: IncomingMessage): Promise<Ctx>
+  /** Takes one request without a valid key from the limit; returns the milliseconds to wait, or 0. */
+  takeAnonymous(request: IncomingMessage): number
+  addressOf(request: IncomingMessage): string | null
+}
+
+export interface SessionParts {
+  services: Services
+  callers: SessionCallers
+  /** Null without an identity provider. */
+  signIn: SignIn | null
+  /** The link of the first run; null when there is none. */
+  link: FirstLink | null
+}
+
+/** A link that signs in once, from this machine only. */
+export interface FirstLink {
+  code: OneTimeCode
+  /** The context of the key that it signs in with. */
+  ctx: Ctx
+}
+
+/** The context of the session in the cookie; null without a live one. */
+export async function currentSession(
+  { services, callers }: SessionParts,
+  request: IncomingMessage,
+): Promise<Ctx | null> {
+  const token = readCookie(request.headers.cookie, cookieName(sessionCookie, services.publicUrl()))
+  if (token === null) return null
+  return callers.bySession(token, request).catch((error: unknown) => {
+    if (error instanceof AppError && error.code === 'UNAUTHENTICATED') return null
+    throw error
+  })
+}
+
+/**
+ * Starts a session for the caller and ends the one that the browser had. Every sign-in has a new token, so that nobody
+ * who knew the earlier one knows this one. `cookie` is the header that gives it to the browser.
+ */
+export async function openSession(
+  parts: SessionParts,
+  request: IncomingMessage,
+  ctx: Ctx,
+  method: SessionMethod,
+): Promise<{ session: Session; cookie: string }> {
+  const userAgent = request.headers['user-agent'] ?? null
+  const { session, token } = await startSession(ctx, { method, userAgent })
+  const earlier = await currentSession(parts, request)
+  if (earlier) await endQuietly(earlier)
+  return { session, cookie: cookieWith(parts.services, token, longestSessionMs / 1000) }
+}
+
+/** Ends the session of this context, which may have ended meanwhile. */
+export async function endQuietly(ctx: Ctx): Promise<void> {
+  await endSession(ctx, { id: ctx.principal.sessionId! }).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error
+  })
+}
+
+/** The header that removes the cookie. */
+export function forgottenCookie(services: Services): string {
+  return cookieWith(services, '', 0)
+}
+
+function cookieWith({ publicUrl }: Services, value: string, maxAgeSeconds: number): string {
+  const name = cookieName(sessionCookie, publicUrl())
+  return setCookie({ name, value, maxAgeSeconds, sameSite: 'Strict' }, publicUrl())
+}

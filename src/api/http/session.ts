@@ -1,0 +1,149 @@
+/** Sessions over HTTP: who is signed in, signing in with a key, and signing out. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isOwnOrigin } from '../../core/cookies.ts'
+import { AppError, invalidAt } from '../../core/errors.ts'
+import { isJsonObject, tryParseJson } from '../../core/json.ts'
+import {
+  asAppError,
+  endSessions,
+  findOwnSession,
+  findProject,
+  principalKind,
+  type Ctx,
+  type Services,
+} from '../../domain/access/index.ts'
+import {
+  currentSession,
+  endQuietly,
+  forgottenCookie,
+  openSession,
+  type SessionParts,
+} from './browser-session.ts'
+import { readText, sendJson, statusOf } from './json.ts'
+import type { FileRoutes } from './server.ts'
+import { servesSignIn, serveSignIn } from './sign-in.ts'
+
+const sessionPath = '/session'
+
+export function makeSessions(parts: SessionParts): FileRoutes {
+  return {
+    serves: (path) => path === sessionPath || servesSignIn(path),
+    async serve(request, response) {
+      response.setHeader('cache-control', 'no-store')
+      const url = new URL(request.url ?? '/', 'http://gatehouse.invalid')
+      if (url.pathname !== sessionPath) return serveSignIn(parts, request, response, url)
+      try {
+        await route(parts, request, response, url)
+      } catch (error) {
+        refuse(parts.services, response, error)
+      }
+    },
+  }
+}
+
+async function route(
+  parts: SessionParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+): Promise<void> {
+  const { method } = request
+  if (method === 'GET' || method === 'HEAD') return show(parts, request, response)
+  if (method !== 'POST' && method !== 'DELETE') {
+    return sendJson(response, 405, { error: 'Method not allowed.' }, { allow: 'GET, HEAD, POST, DELETE' })
+  }
+  assertOwnPage(parts.services, request)
+  if (method === 'POST') return signIn(parts, request, response)
+  return signOut(parts, request, response, url.searchParams.get('everywhere') === 'true')
+}
+
+/** Throws FORBIDDEN for a request of a page of another site. Programs send no Origin, and have no foreign cookies. */
+function assertOwnPage({ publicUrl }: Services, { headers }: IncomingMessage): void {
+  const own = headers.origin === undefined || isOwnOrigin(headers.origin, headers.host, publicUrl())
+  if (own && (headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin') return
+  const message = 'Only pages of this server may sign in and out.'
+  throw new AppError('FORBIDDEN', message, { action: 'sessions:Start' })
+}
+
+/**
+ * Says who is signed in and the ways to sign in. Nobody is no error: `session` is null then, because a page that asks is
+ * usually the one on which to sign in.
+ */
+async function show(parts: SessionParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const isOwn = ['same-origin', 'none'].includes(String(request.headers['sec-fetch-site'] ?? 'none'))
+  const ctx = isOwn ? await currentSession(parts, request) : null
+  if (ctx) return sendJson(response, 200, await shown(parts, ctx))
+  const retryAfterMs = parts.callers.takeAnonymous(request)
+  if (retryAfterMs > 0)
+    throw new AppError('LIMITED', 'Too many requests without a session from this address. Try again later.', {
+      retryAfterMs,
+    })
+  sendJson(response, 200, { session: null, methods: methodsOf(parts) })
+}
+
+async function shown(parts: SessionParts, ctx: Ctx): Promise<object> {
+  const { id, name, role, projectId } = ctx.principal
+  const [project, session] = await Promise.all([findProject(ctx, projectId), findOwnSession(ctx)])
+  return {
+    id,
+    name,
+    kind: principalKind(id),
+    role,
+    project: { id: project.id, name: project.name },
+    session: session && { id: session.id, expiresAt: session.expiresAt, endsAt: session.endsAt },
+    methods: methodsOf(parts),
+  }
+}
+
+/** The ways to sign in: POST here with a key, or the page of the identity provider. */
+function methodsOf(parts: SessionParts): string[] {
+  return parts.signIn ? ['key', 'oidc'] : ['key']
+}
+
+/** Takes `{key}`; answers as GET does, with the cookie of a new session. */
+async function signIn(
+  parts: SessionParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+    throw invalidAt(['content-type'], 'must be application/json')
+  const body = tryParseJson(await readText(request))
+  const key = isJsonObject(body) ? body['key'] : null
+  if (typeof key !== 'string' || !key.startsWith('gh_'))
+    throw invalidAt(['key'], 'must be an API key, which begins with gh_')
+  const ctx = await parts.callers.signIn(key, request)
+  const { session, cookie } = await openSession(parts, request, ctx, 'KEY')
+  const signedIn = { ...ctx, principal: { ...ctx.principal, sessionId: session.id } }
+  sendJson(response, 201, await shown(parts, signedIn), { 'set-cookie': cookie })
+}
+
+/** Ends the session in the cookie, or every session of its caller. Idempotent. */
+async function signOut(
+  parts: SessionParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  everywhere: boolean,
+): Promise<void> {
+  const ctx = await currentSession(parts, request)
+  if (ctx && everywhere) await endSessions(ctx, { principalId: ctx.principal.id })
+  else if (ctx) await endQuietly(ctx)
+  response.writeHead(204, { 'set-cookie': forgottenCookie(parts.services) }).end()
+}
+
+function refuse({ log }: Services, response: ServerResponse, error: unknown): void {
+  const known = asAppError(error)
+  if (!known) log.error({ err: error }, 'a session could not be served')
+  const { code, message } = known ?? { code: 'INTERNAL', message: 'Unexpected error.' }
+  const retryAfterMs = known?.details.retryAfterMs
+  sendJson(
+    response,
+    known ? statusOf(known) : 500,
+    { error: message, code },
+    {
+      // The rest of the body is not read.
+      connection: 'close',
+      ...(retryAfterMs ? { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) } : {}),
+    },
+  )
+}

@@ -1,0 +1,143 @@
+/** Pages that sign a browser in: at the identity provider, and by the link of the first run. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { BlockList } from 'node:net'
+import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
+import { AppError } from '../../core/errors.ts'
+import { asAppError, signInMs, type Services } from '../../domain/access/index.ts'
+import { openSession, type SessionParts } from './browser-session.ts'
+import { statusOf } from './json.ts'
+import { escaped, givePage, pageHeaders } from './pages.ts'
+
+export const loginPath = '/session/login'
+const callbackPath = '/session/callback'
+/** The path of the link of the first run. */
+export const startPath = '/session/start'
+const cookie = 'gatehouse_sign_in'
+
+export function servesSignIn(path: string): boolean {
+  return path === loginPath || path === callbackPath || path === startPath
+}
+
+/** Serves these pages to GET. A link scanner sends HEAD: it begins nothing and spends nothing. */
+export async function serveSignIn(
+  parts: SessionParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+): Promise<void> {
+  if (request.method === 'HEAD') return void response.writeHead(200, pageHeaders).end()
+  if (request.method !== 'GET') return void response.writeHead(405, { allow: 'GET, HEAD' }).end()
+  try {
+    const retryAfterMs = parts.callers.takeAnonymous(request)
+    if (retryAfterMs > 0)
+      throw new AppError('LIMITED', 'Too many sign-ins from this address. Try again later.', { retryAfterMs })
+    if (url.pathname === startPath) await start(parts, request, response, url)
+    else if (url.pathname === loginPath) await login(parts, response, url)
+    else await callback(parts, request, response, url)
+  } catch (error) {
+    giveFault(parts.services, response, error)
+  }
+}
+
+function giveFault({ log }: Services, response: ServerResponse, error: unknown): void {
+  const known = asAppError(error)
+  if (!known) log.error({ err: error }, 'a sign-in could not be served')
+  const message = known?.message ?? 'The server failed unexpectedly. See its log.'
+  givePage(response, {
+    status: known ? statusOf(known) : 500,
+    title: 'Not signed in',
+    html: `<p>${escaped(message)}</p><p><a href="/">Back to Gatehouse</a></p>`,
+  })
+}
+
+function redirect(response: ServerResponse, location: string, cookies: string[]): void {
+  response
+    .writeHead(303, {
+      location,
+      'set-cookie': cookies,
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+    })
+    .end()
+}
+
+/** Sends the browser to the identity provider. `?to=` is the path to which it returns. */
+async function login({ services, signIn }: SessionParts, response: ServerResponse, url: URL): Promise<void> {
+  if (!signIn) throw noProvider()
+  const own = services.publicUrl()
+  const { url: location, cookie: value } = await signIn.begin(
+    own + callbackPath,
+    url.searchParams.get('to') ?? '/',
+  )
+  redirect(response, location, [signInCookie(own, value, signInMs / 1000)])
+}
+
+/** Ends what `login` began: the browser gets its session and returns to its page. */
+async function callback(
+  parts: SessionParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+): Promise<void> {
+  const { services, signIn, callers } = parts
+  if (!signIn) throw noProvider()
+  const own = services.publicUrl()
+  const begun = readCookie(request.headers.cookie, cookieName(cookie, own))
+  const { principal, goTo } = await signIn.finish(own + callbackPath, url.searchParams, begun)
+  const ctx = {
+    ...services,
+    principal,
+    requestId: crypto.randomUUID(),
+    remoteAddress: callers.addressOf(request),
+  }
+  const opened = await openSession(parts, request, ctx, 'OIDC')
+  redirect(response, goTo, [opened.cookie, signInCookie(own, '', 0)])
+}
+
+function signInCookie(publicUrl: string, value: string, maxAgeSeconds: number): string {
+  const name = cookieName(cookie, publicUrl)
+  // Lax: the browser comes back from the provider's site.
+  return setCookie({ name, value, maxAgeSeconds, sameSite: 'Lax' }, publicUrl)
+}
+
+function noProvider(): AppError {
+  return new AppError(
+    'NOT_FOUND',
+    'No identity provider is configured: the operator sets GATEHOUSE_OIDC_ISSUER and GATEHOUSE_OIDC_CLIENT_ID. ' +
+      'Sign in with an API key.',
+  )
+}
+
+/** Signs in with the link that the demo printed: once, and from this machine. */
+async function start(
+  parts: SessionParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+): Promise<void> {
+  const { link } = parts
+  const isHere = link !== null && isLocal(request)
+  if (!isHere || !link.code.spend(url.searchParams.get('code') ?? ''))
+    throw new AppError(
+      'EXPIRED',
+      'This link signs in once, within an hour of the start of the server, and only on the machine where it was ' +
+        'printed. Sign in with the API key that was printed at the first start, or start the server again.',
+    )
+  const ctx = { ...link.ctx, remoteAddress: parts.callers.addressOf(request) }
+  const { cookie: opened } = await openSession(parts, request, ctx, 'LINK')
+  redirect(response, '/', [opened])
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+/** Whether a request was made on this machine: over loopback, to a name of it, and by no proxy. */
+function isLocal({ socket, headers }: IncomingMessage): boolean {
+  const address = (socket.remoteAddress ?? '').replace(/^::ffff:/i, '')
+  const isLoopback = loopback.check(address, address.includes(':') ? 'ipv6' : 'ipv4')
+  const name = (headers.host ?? '').replace(/:\d+$/, '')
+  const isNamed = name === 'localhost' || name === '[::1]' || loopback.check(name, 'ipv4')
+  const forwarded = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
+  return isLoopback && isNamed && forwarded.every((header) => headers[header] === undefined)
+}

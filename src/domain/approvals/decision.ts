@@ -1,0 +1,49 @@
+/** A decision between its checks and its statement. */
+import type { JsonObject } from '../../core/json.ts'
+import type { Owner } from '../../store/work/owner.ts'
+import type { Requirement } from '../tools/index.ts'
+import type { Approval, Verdict, Vote } from './approval.ts'
+import type { CheckedGrant } from './grants.ts'
+import type { Seen } from './read.ts'
+import type { Persons } from './rights.ts'
+
+/** A validated decision, to be applied under the lock. */
+export interface Ready {
+  given: Decision
+  /** As it was read, without a lock. */
+  approval: Approval
+  owner: Owner
+  /** What else was read with it. */
+  seen: Seen
+  /** The persons behind caller, requester and voters; empty where nothing depends on them. */
+  persons: Persons
+  edit: Edit | null
+  /** The vote of an earlier statement for this decision whose response was lost; it may have been written. */
+  lost: Vote | null
+  /** Path of the decision in the request, for the paths of INVALID errors. */
+  root: string[]
+}
+
+/** The arguments with which an approver replaces the current ones. */
+export interface Edit {
+  /** The arguments without presets, as the model or caller would have sent them. */
+  own: JsonObject
+  merged: JsonObject
+  /** Names of the arguments that differ from those that were asked about. */
+  keys: string[]
+  /** Preset keys that the approver sent; they were dropped. */
+  dropped: string[]
+  digest: string
+  masked: string[][]
+  requirement: Requirement
+}
+
+/** The input of one decision, validated. */
+export interface Decision {
+  approvalId: string
+  verdict: Verdict
+  reason?: string | null | undefined
+  note?: string | null | undefined
+  expectedDigest?: string | null | undefined
+  grant?: CheckedGrant | null | undefined
+}

@@ -1,0 +1,65 @@
+/** Which approvals the caller may decide, for lists of questions. A verdict is judged anew, under its lock. */
+import { sql, type SQL } from 'drizzle-orm'
+import { query } from '../../store/db/database.ts'
+import { allows, holds, memberOf, permissionsOf, personsOf, type Ctx } from '../access/index.ts'
+import { resourceOf } from '../tools/index.ts'
+import type { Approval } from './approval.ts'
+import { hasApproved, whyNot } from './rights.ts'
+
+/**
+ * Why the caller may not decide each of these approvals now, as a message for the caller; null where it may. One
+ * statement for all of them, and no entry in the audit.
+ */
+export async function whyNotDecide(ctx: Ctx, approvals: readonly Approval[]): Promise<(string | null)[]> {
+  const ids = approvals.flatMap((one) => [one.requestedBy, ...one.votes.map((vote) => vote.by)])
+  const persons = await personsOf(ctx.db, [ctx.principal.id, ...ids])
+  const now = ctx.clock.now()
+  return approvals.map((approval) => {
+    const { status, expiresAt, toolId } = approval
+    if (status !== 'PENDING') return 'The approval is not pending any more.'
+    if (expiresAt.getTime() <= now) return 'The approval has expired.'
+    if (!holds(ctx.principal, {}) || !allows(ctx.principal.policy, 'approvals:Decide', resourceOf(toolId)))
+      return `This key may not approvals:Decide on ${resourceOf(toolId)}.`
+    const refusal = whyNot(ctx, approval, persons)
+    if (refusal) return refusal
+    return hasApproved(ctx, approval, persons) ? 'You have approved already: another person must.' : null
+  })
+}
+
+/** The most tools with pending approvals in a project that are compared with a policy that names resources. */
+const mostTools = 1000
+
+/** The condition that whyNotDecide gives null: the same rules as SQL, so that pages of a list are full. */
+export async function mayDecide(ctx: Ctx, projectId: string): Promise<SQL> {
+  const { principal } = ctx
+  const right = permissionsOf(principal).find(({ action }) => action === 'approvals:Decide')
+  if (!right || !principal.votes || !holds(principal, {})) return sql`false`
+  const tools = right.resources === 'ALL' ? sql`true` : await ofAllowedTools(ctx, projectId)
+  const [person] = (await personsOf(ctx.db, [principal.id])).values()
+  const mine = memberOf(person!)
+  const role = sql`to_jsonb(${principal.role}::text)`
+  const isAdmin = sql`(escalated_at is not null and ${principal.role === 'admin'})`
+  return sql`status = 'PENDING' and expires_at > now() and ${tools}
+    and not exists (
+      select 1 from jsonb_array_elements(requirement->'approvers') as list
+      where not coalesce(list @> ${role}, false) and not ${isAdmin}
+    )
+    and (requirement->>'excludeRequester' is distinct from 'true' or requested_by not in (${mine}))
+    and not exists (
+      select 1 from jsonb_array_elements(votes) as vote
+      where vote->>'by' in (${mine})
+    )`
+}
+
+/** The condition that the policy allows verdicts about the tool of an approval. */
+async function ofAllowedTools({ db, principal }: Ctx, projectId: string): Promise<SQL> {
+  const rows = await query<{ id: string }>(
+    db,
+    sql`select distinct tool_id as id
+      from approvals
+      where project_id = ${projectId} and status = 'PENDING'
+      limit ${mostTools}`,
+  )
+  const allowed = rows.filter(({ id }) => allows(principal.policy, 'approvals:Decide', resourceOf(id)))
+  return allowed.length > 0 ? sql`tool_id in ${allowed.map(({ id }) => id)}` : sql`false`
+}

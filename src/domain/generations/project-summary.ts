@@ -1,0 +1,57 @@
+/** What in a project runs and what waits for people, in numbers. */
+import { sql, type SQL } from 'drizzle-orm'
+import { query, type Database } from '../../store/db/database.ts'
+import { assertMay, projectOf, type Ctx } from '../access/index.ts'
+
+/** Numbers of a project, each counted up to `countLimit`. */
+export interface ProjectSummary {
+  pendingApprovals: number
+  unknownCalls: number
+  /** Upstreams with an older list, without any, or without authorization. */
+  faultyUpstreams: number
+  /** Generations that a worker runs, or that wait for one. */
+  running: number
+  /** Generations that wait for a client, a person or a child run. */
+  waiting: number
+}
+
+/** Counting stops at this number, which bounds the cost of the statement. */
+const countLimit = 10_000
+
+/** The numbers of a project. Actions `approvals:List`, `toolCalls:List`, `tools:List` and `generations:List`. */
+export async function summariseProject(
+  ctx: Ctx,
+  input: { projectId?: string | null | undefined },
+): Promise<ProjectSummary> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'approvals:List', projectId, 'approval/*')
+  await assertMay(ctx, 'toolCalls:List', projectId, 'toolCall/*')
+  await assertMay(ctx, 'tools:List', projectId, 'tool/*')
+  await assertMay(ctx, 'generations:List', projectId, 'generation/*')
+  return countProject(ctx.db, projectId)
+}
+
+/** Counts in one statement over partial indexes. Checks no permission. */
+export async function countProject(db: Database, projectId: string): Promise<ProjectSummary> {
+  const count = (table: string, where: SQL) =>
+    sql`(
+        select count(*)::int
+        from (
+          select 1
+          from ${sql.raw(table)}
+          where project_id = ${projectId} and ${where}
+          limit ${countLimit}
+        ) as counted
+      )`
+  const open = sql`status in ('QUEUED', 'RUNNING', 'WAITING')`
+  const [row] = await query<ProjectSummary>(
+    db,
+    sql`select
+        ${count('approvals', sql`status = 'PENDING'`)} as "pendingApprovals",
+        ${count('tool_calls', sql`status = 'UNKNOWN'`)} as "unknownCalls",
+        ${count('upstreams', sql`status in ('DEGRADED', 'UNREACHABLE', 'AUTHORIZATION_REQUIRED')`)} as "faultyUpstreams",
+        ${count('generations', sql`${open} and status <> 'WAITING'`)} as "running",
+        ${count('generations', sql`${open} and status = 'WAITING'`)} as "waiting"`,
+  )
+  return row!
+}

@@ -1,0 +1,42 @@
+/** Tools as this process has read them before. One may have been changed since: `unchanged` proves that it was not. */
+import { sql, type SQL } from 'drizzle-orm'
+import { memoryOf } from '../../store/db/memory.ts'
+import { reachable, type Ctx } from '../access/index.ts'
+import { isCatalog, loadCatalogs, type Catalog } from '../upstream/index.ts'
+import { loadToolCatalogs } from './callables.ts'
+import { findTool, isToolVersion } from './registry.ts'
+import type { Tool } from './tool.ts'
+
+export interface RecalledTool {
+  tool: Tool
+  /** The catalog of an mcp tool, by the tool's id; else empty. */
+  catalogs: ReadonlyMap<string, Catalog>
+  /** For a remembered tool: the condition that tool and catalog are still the same. Null: they were just read. */
+  unchanged: SQL | null
+}
+
+const toolsOf = memoryOf<{ tool: Tool; catalogHash: string | null }>(2000)
+
+/**
+ * The tool as this process has read it before, usually without a statement; else as `readTool` reads it. NOT_FOUND when it
+ * does not exist for the caller. Checks no permission.
+ */
+export async function recallTool(ctx: Ctx, id: string): Promise<RecalledTool> {
+  const known = toolsOf(ctx.db).get(id)
+  if (!known) return readTool(ctx, id)
+  const tool = reachable(ctx, known.tool, 'tool', id)
+  const isVersion = isToolVersion(tool)
+  if (!tool.mcp) return { tool, catalogs: new Map(), unchanged: isVersion }
+  const catalogs = await loadCatalogs(ctx.db, [{ id, catalogHash: known.catalogHash }])
+  const hash = catalogs.get(id)!.hash || null
+  return { tool, catalogs, unchanged: sql`${isVersion} and ${isCatalog(id, hash)}` }
+}
+
+/** The tool and its catalog as they are now, which this process remembers from then on. NOT_FOUND as `findTool`. */
+export async function readTool(ctx: Ctx, id: string): Promise<RecalledTool> {
+  toolsOf(ctx.db).delete(id)
+  const tool = await findTool(ctx, id)
+  const catalogs = await loadToolCatalogs(ctx.db, [tool])
+  toolsOf(ctx.db).set(id, { tool, catalogHash: catalogs.get(id)?.hash || null })
+  return { tool, catalogs, unchanged: null }
+}

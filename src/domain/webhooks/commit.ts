@@ -1,0 +1,204 @@
+/** Writes what a round has changed, in one statement under the epoch, and ends the work on a cursor. */
+import { sql, type SQL } from 'drizzle-orm'
+import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
+import type { Held } from '../../store/work/work.ts'
+import { insertProjectEvents, webhookDisabled } from '../events/index.ts'
+import type { RoundResult } from './result.ts'
+import type { CursorState, Due } from './state.ts'
+
+/** What a commit has found. */
+export interface Committed {
+  /** For how long every delivery has failed, in milliseconds; 0 when the last one succeeded. */
+  failingMs: number
+}
+
+/** Answers that are kept of a delivery. */
+const keptAnswers = 8
+
+const held = ({ id, epoch }: Held) => sql`id = ${id} and epoch = ${epoch}::int and status = 'WORKING'`
+
+/**
+ * Moves the cursor, counts, and writes a row for each event that failed. Null, with nothing written, when another
+ * process has the cursor. Not idempotent: after an error take the cursor anew and read it.
+ */
+export async function commitRound(db: Database, by: Held, result: RoundResult): Promise<Committed | null> {
+  const { at, until, delivered, failures, waitMs, succeeded } = result
+  const rows = await query<Committed>(
+    db,
+    sql`with c as (
+        update webhook_cursors set
+          at = ${at.at}::bigint,
+          mark = ${at.event ? jsonb(at.event) : sql`null::jsonb`},
+          until = ${until}::bigint,
+          failures = ${failures}::int,
+          delivered = delivered + ${delivered}::int,
+          last_delivered_at = case when ${delivered > 0}::boolean then now() else last_delivered_at end,
+          status = ${waitMs === null ? 'WORKING' : 'WAITING'}::text,
+          wake_at = ${waitMs === null ? sql`wake_at` : nowPlus(waitMs)}
+        where ${held(by)}
+        returning id, webhook_id, project_id
+      ),
+      d as (${writeDeliveries(result)}),
+      s as (${settleHead(result)}),
+      w as (${writeHealth(succeeded)})
+      select coalesce((
+          select extract(epoch from clock_timestamp() - failing_since) * 1000
+          from webhooks
+          where id = c.webhook_id and ${succeeded !== true}::boolean
+        ), 0)::float8 as "failingMs"
+      from c`,
+  )
+  return rows[0] ?? null
+}
+
+function writeDeliveries({ deliveries }: RoundResult): SQL {
+  if (deliveries.length === 0) return sql`select 1`
+  return sql`insert into webhook_deliveries (id, project_id, webhook_id, cursor_id, event_id, type, status, tries,
+      attempts, answers, next_at)
+    select x.id, c.project_id, c.webhook_id, c.id, x."eventId", x.type, x.status, x.tries, 1,
+      jsonb_build_array(x.answer), now() + x."nextMs" * interval '1 millisecond'
+    from c, jsonb_to_recordset(${jsonb(deliveries)}) as x(
+      id text, "eventId" bigint, type text, status text, tries int, answer jsonb, "nextMs" float8)
+    on conflict (webhook_id, event_id) do update set
+      status = excluded.status,
+      cursor_id = excluded.cursor_id,
+      tries = excluded.tries,
+      attempts = webhook_deliveries.attempts + 1,
+      answers = (
+        select jsonb_agg(a.answer order by a.n)
+        from jsonb_array_elements(webhook_deliveries.answers || excluded.answers) with ordinality as a(answer, n)
+        where a.n > jsonb_array_length(webhook_deliveries.answers) + 1 - ${keptAnswers}::int
+      ),
+      next_at = excluded.next_at,
+      updated_at = now()`
+}
+
+/** The row of the event at which an ordered endpoint was stuck, once it is accepted. */
+function settleHead({ isUnstuck }: RoundResult): SQL {
+  if (!isUnstuck) return sql`select 1`
+  return sql`update webhook_deliveries as d set
+      status = 'DELIVERED',
+      attempts = d.attempts + 1,
+      updated_at = now()
+    from c
+    where d.webhook_id = c.webhook_id and d.cursor_id = c.id and d.status = 'PENDING' and d.next_at is null`
+}
+
+/** The endpoint's row is written only when it begins or ends to fail. */
+function writeHealth(succeeded: boolean | null): SQL {
+  if (succeeded === null) return sql`select 1`
+  return sql`update webhooks as w set failing_since = ${succeeded ? sql`null` : sql`now()`}
+    from c
+    where w.id = c.webhook_id and w.failing_since is ${sql.raw(succeeded ? 'not null' : 'null')}`
+}
+
+/** Ends deliveries whose events are not in the log any more. */
+export async function bury(db: Database, lost: readonly Due[]): Promise<void> {
+  const answer = {
+    at: new Date().toISOString(),
+    status: null,
+    error: 'The event is not in the log any more.',
+    body: null,
+    milliseconds: 0,
+  }
+  await query(
+    db,
+    sql`update webhook_deliveries set
+        status = 'DEAD',
+        next_at = null,
+        answers = answers || ${jsonb([answer])},
+        updated_at = now()
+      where id in ${lost.map(({ id }) => id)}`,
+  )
+}
+
+/**
+ * Gives the cursor back at a place after which there was nothing, until there are events or a delivery is due. False
+ * when it was asked to read it again since it was read, or another process has it.
+ */
+export async function park(
+  db: Database,
+  by: Held,
+  { asked }: CursorState,
+  at: CursorState['at'],
+): Promise<boolean> {
+  const rows = await query(
+    db,
+    sql`update webhook_cursors as c set
+        status = 'IDLE',
+        at = ${at.at}::bigint,
+        mark = ${at.event ? jsonb(at.event) : sql`null::jsonb`},
+        wake_at = (
+          select min(next_at)
+          from webhook_deliveries
+          where cursor_id = c.id and next_at is not null
+        )
+      where ${held(by)} and asked = ${asked}::int
+      returning 1`,
+  )
+  return rows.length > 0
+}
+
+/** Whether nothing of the cursor is sent again. */
+const isSettled = sql`not exists (
+    select 1
+    from webhook_deliveries
+    where cursor_id = c.id and status = 'PENDING'
+  )`
+
+/** Removes a replay that has reached its end and has nothing to send again. False when it must wait. */
+export async function finishReplay(db: Database, by: Held): Promise<boolean> {
+  const rows = await query(
+    db,
+    sql`delete from webhook_cursors as c
+      where ${held(by)} and ${isSettled}
+      returning 1`,
+  )
+  return rows.length > 0
+}
+
+/**
+ * Removes a callback whose last event was sent and that has nothing to send again. One with a dead delivery stays as a
+ * disabled webhook, with its event, so that nothing is lost silently. False when it must wait.
+ */
+export async function finishCallback(db: Database, by: Held, state: CursorState): Promise<boolean> {
+  const { projectId, webhookId } = state
+  const rows = await query(
+    db,
+    sql`with c as (
+        delete from webhook_cursors as c
+        where ${held(by)} and ${isSettled}
+        returning c.webhook_id
+      ),
+      dead as (
+        select exists (
+          select 1
+          from webhook_deliveries as d
+          where d.webhook_id = c.webhook_id and d.status = 'DEAD'
+        ) as some
+        from c
+      ),
+      gone as (
+        delete from webhooks as w
+        using c, dead
+        where w.id = c.webhook_id and not dead.some
+      ),
+      rows as (
+        delete from webhook_deliveries as d
+        using c, dead
+        where d.webhook_id = c.webhook_id and not dead.some
+      ),
+      kept as (
+        update webhooks as w set
+          status = 'DISABLED',
+          disabled_reason = 'FAILING',
+          disabled_at = now()
+        from c, dead
+        where w.id = c.webhook_id and dead.some
+        returning w.id
+      ),
+      e as (${insertProjectEvents(projectId, [webhookDisabled({ webhookId, reason: 'FAILING' })], sql`kept`)})
+      select 1 from c`,
+  )
+  return rows.length > 0
+}

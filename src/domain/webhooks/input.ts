@@ -1,0 +1,30 @@
+/** The inputs of webhooks, checked. */
+import { z } from 'zod'
+import { text } from '../../core/check.ts'
+import { invalidAt } from '../../core/errors.ts'
+import type { Ctx } from '../access/index.ts'
+import { eventKinds, type EventType } from '../events/index.ts'
+
+const longestUrl = 2000
+
+const types = z
+  .array(z.string().refine((type) => Object.hasOwn(eventKinds, type), 'is not a type of event'))
+  .min(1, 'must name a type; leave it out for all types')
+  .max(100)
+  .transform((names) => [...new Set(names)] as EventType[])
+
+/** The settings of a webhook that are set when it is created, and may be changed. */
+export const settings = {
+  description: text(500).nullish(),
+  types: types.nullish(),
+  full: z.boolean().nullish(),
+  ordered: z.boolean().nullish(),
+}
+
+export const urlShape = text(longestUrl, 1)
+
+/** Throws INVALID for a URL to which nothing may be sent. A name is checked again whenever it is resolved. */
+export function assertUrl({ egress }: Pick<Ctx, 'egress'>, url: string, path: string[]): void {
+  const fault = egress.checkUrl(url)
+  if (fault) throw invalidAt(path, `cannot be used: ${fault}`)
+}

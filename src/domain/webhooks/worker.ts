@@ -1,0 +1,113 @@
+/** This process's worker of webhooks: claims endpoints that have events behind their place, and delivers to them. */
+import { startWorker } from '../../store/work/worker.ts'
+import type { Services } from '../access/index.ts'
+import { claimCursors, countCursors, lagOf } from './claim.ts'
+import { deliver, type DeliveryCounts } from './deliver.ts'
+
+/** Endpoints that get events at the same time: one that hangs keeps its own slot only. */
+const slots = 256
+/** The shortest time between two polls that hints cause, in milliseconds. */
+const pollGapMs = 50
+
+export interface WebhookWorker {
+  counts: Readonly<DeliveryCounts>
+  /** The age in seconds of the oldest event that an enabled webhook has not been sent yet. */
+  lag(): Promise<number>
+  drain(): void
+  stop(graceMs: number): Promise<void>
+}
+
+/**
+ * Starts the worker. It sends no statement while the log does not grow and no cursor is due. An event whose hint was lost
+ * is found by the poll of the schedule, within a second.
+ */
+export function startWebhooks(services: Services): WebhookWorker {
+  const { leaseDb, heartbeat, pubsub, schedule, limits, log } = services
+  const counts: DeliveryCounts = { delivered: 0, failed: 0, dead: 0 }
+  const news = watchNews(services, () => worker.poll())
+  const worker = startWorker({
+    db: leaseDb,
+    pubsub,
+    table: 'webhook_cursors',
+    leases: heartbeat.of('webhook_cursors'),
+    slots,
+    schedule,
+    claim: async (limit) => {
+      const polled = news.polling()
+      const rows = await claimCursors(leaseDb, limits.leaseMs, limit)
+      if (rows.length < limit.limit && !limit.crowded?.length) polled()
+      return rows
+    },
+    run: async (held, control) => {
+      await deliver(services, held, control, counts)
+      // What was numbered while the cursor was held had its hint before it was given back.
+      news.pollSoon()
+    },
+    onError: (error, id) =>
+      log.error({ err: error, id }, 'a webhook was interrupted by an unexpected error; it is taken up again'),
+  })
+  return {
+    counts,
+    lag: () => lagOf(services.db),
+    drain() {
+      news.stop()
+      worker.drain()
+    },
+    async stop(graceMs) {
+      news.stop()
+      await worker.stop(graceMs)
+    },
+  }
+}
+
+/**
+ * Calls `act` when the log has grown: soon after hints, and after each poll of the schedule until a poll has found
+ * nothing while no process held a cursor, because a cursor that is given back may have news behind it.
+ */
+function watchNews({ leaseDb, pubsub, schedule }: Services, act: () => void) {
+  let quietAt: number | null = null
+  let candidate: number | null = null
+  let any = true
+  let timer: NodeJS.Timeout | null = null
+  let stopped = false
+  const pollSoon = () => {
+    if (stopped) return
+    timer ??= setTimeout(() => {
+      timer = null
+      act()
+    }, pollGapMs).unref()
+  }
+  const poll = async (newest: number | null) => {
+    if (newest !== null && newest === quietAt) return
+    const counted = await countCursors(leaseDb).catch(() => null)
+    any = counted?.all !== 0
+    if (stopped) return
+    if (!any) quietAt = newest
+    else {
+      candidate = counted?.working === 0 ? newest : null
+      act()
+    }
+  }
+  const leave = schedule.onPoll((state) => void poll(state?.newest ?? null))
+  const unsubscribe = pubsub.subscribe((hint) => {
+    if (hint.kind === 'work' && hint.table === 'webhook_cursors') any = true
+    if ((hint.kind === 'numbered' && any) || hint.kind === 'reconnected') pollSoon()
+  })
+  return {
+    pollSoon,
+    /** A poll begins; call the result when it has found nothing that it could not take. */
+    polling() {
+      const newest = candidate
+      candidate = null
+      return () => {
+        if (newest !== null) quietAt = newest
+      }
+    },
+    stop() {
+      stopped = true
+      leave()
+      unsubscribe()
+      if (timer) clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * A direct call begins with what this process remembers of its tool, and the statement that begins it proves that. Here are
+ * the changes that it must not overlook: made without any hint, as by another process whose hint was lost.
+ */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
+import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { oneLine } from '../support/one-line.ts'
+import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+import { startModern, type ModernServer } from '../support/upstream-servers.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+let upstream: ModernServer
+let reached: unknown[]
+
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+  upstream = await startModern()
+  upstream.tools.set('echo', {
+    tool: { name: 'echo', description: 'Says it again.' },
+    run: (args: object) => {
+      reached.push(args)
+      return { content: [{ type: 'text', text: 'again' }] }
+    },
+  })
+})
+afterAll(async () => {
+  await upstream?.kill()
+  await cast?.close()
+  await h?.stop()
+})
+beforeEach(() => void (reached = []))
+
+const run = (text: ReturnType<typeof sql>) => query<Record<string, any>>(h.app.services.db, text)
+
+/** Statements over tools, calls and upstreams, without those of workers and of the poll. */
+async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
+  const session = (h.app.services.db as any).session
+  const prepare = session.prepareQuery
+  const seen: string[] = []
+  session.prepareQuery = function (statement: { sql: string }, ...rest: unknown[]) {
+    const said = oneLine(statement.sql)
+    if (/\b(tools|tool_calls|upstreams)\b/.test(said) && !/skip locked|unnumbered/.test(said)) seen.push(said)
+    return prepare.call(this, statement, ...rest)
+  }
+  try {
+    await work()
+    return seen
+  } finally {
+    session.prepareQuery = prepare
+  }
+}
+
+async function farTool(): Promise<string> {
+  const config = { mcp: { url: upstream.url } }
+  return (await h.mutate('createTool', { name: `far_${Date.now()}`, config }, 'tool { id }'))['tool'].id
+}
+const callFar = (toolId: string) => gate.call(toolId, {}, { action: 'echo' })
+
+/** Changes the stored definition as another process would, without its hint. */
+const redefine = (toolId: string, path: string, value: unknown) =>
+  run(sql`with t as (
+      update tools set version = version + 1,
+        definition = jsonb_set(definition, ${path}::text[], ${JSON.stringify(value)}::text::jsonb)
+      where id = ${toolId} returning *
+    )
+    insert into tool_versions (tool_id, version, project_id, definition)
+    select id, version, project_id, definition from t`)
+
+test('a direct call takes one statement to begin and one to end', async () => {
+  const { id, name } = await gate.gated(null)
+  await gate.call(id)
+  const seen = await statementsOf(() => gate.call(id))
+  expect(seen.map((text) => text.slice(0, 12))).toEqual(['with g as (i', 'with g as (u'])
+  expect(gate.paid(name)).toHaveLength(2)
+})
+
+test('so does a call through an mcp tool: its upstream is read with the first', async () => {
+  const id = await farTool()
+  await callFar(id)
+  const seen = await statementsOf(() => callFar(id))
+  expect(seen.map((text) => text.slice(0, 12))).toEqual(['with g as (i', 'with g as (u'])
+  expect(reached).toHaveLength(2)
+})
+
+test('a gate that was added stops the next call', async () => {
+  const { id, name } = await gate.gated(null)
+  await gate.call(id)
+  const gated = await gate.gated({ autoApprove: false })
+  const [row] = await run(sql`select definition->'gate' as policy from tools where id = ${gated.id}`)
+  await redefine(id, '{gate}', row!['policy'])
+  expect(await gate.call(id)).toMatchObject({ status: 'AWAITING_APPROVAL' })
+  expect(gate.paid(name)).toHaveLength(1)
+})
+
+test('a tool that is for agents only now is not called directly, and one that no longer is can be', async () => {
+  const { id, name } = await gate.gated(null)
+  await gate.call(id)
+  const refused = async () =>
+    (
+      await h.gql('mutation($input: CallToolInput!) { callTool(input: $input) { __typename } }', {
+        input: { toolId: id, arguments: { amount: 1 } },
+      })
+    ).errors?.[0]?.extensions
+  await redefine(id, '{agentsOnly}', true)
+  expect(await refused()).toMatchObject({ code: 'FORBIDDEN' })
+  expect(gate.paid(name)).toHaveLength(1)
+  await redefine(id, '{agentsOnly}', false)
+  expect(await gate.call(id)).toMatchObject({ status: 'SUCCEEDED' })
+})
+
+test('arguments are checked by the schema of now, which may refuse or allow what the remembered one did not', async () => {
+  const { id, name } = await gate.gated(null)
+  await gate.call(id)
+  const schema = (type: string) => objectSchema({ amount: { type } }, ['amount'])
+  await redefine(id, '{http,inputSchema}', schema('string'))
+  await redefine(id, '{inputSchema}', schema('string'))
+  expect(await gate.call(id, { amount: 5 })).toMatchObject({ code: 'INVALID' })
+  expect(gate.paid(name)).toHaveLength(1)
+  await redefine(id, '{http,inputSchema}', schema('number'))
+  await redefine(id, '{inputSchema}', schema('number'))
+  expect(await gate.call(id, { amount: 5 })).toMatchObject({ status: 'SUCCEEDED' })
+})
+
+test('a tool that was deleted is not found, also by a repeat of an earlier call', async () => {
+  const { id, name } = await gate.gated(null)
+  await gate.call(id, { amount: 1 }, { idempotencyKey: 'once' })
+  expect(await gate.call(id, { amount: 1 }, { idempotencyKey: 'once' })).toMatchObject({
+    status: 'SUCCEEDED',
+  })
+  await run(sql`delete from tools where id = ${id}`)
+  expect(await gate.call(id, { amount: 1 }, { idempotencyKey: 'once' })).toMatchObject({ code: 'NOT_FOUND' })
+  expect(await gate.call(id)).toMatchObject({ code: 'NOT_FOUND' })
+  expect(gate.paid(name)).toHaveLength(1)
+})
+
+test('a list of the upstream that has changed is the one that counts', async () => {
+  const id = await farTool()
+  await callFar(id)
+  await run(sql`update upstreams set catalog_hash = 'other',
+    catalog = jsonb_set(jsonb_set(catalog::jsonb, '{hash}', '"other"'), '{tools}', '[]')::text where id = ${id}`)
+  expect(await callFar(id)).toMatchObject({ code: 'INVALID' })
+  expect(reached).toHaveLength(1)
+})
+
+test('an upstream that is closed after failures gets nothing', async () => {
+  const id = await farTool()
+  await callFar(id)
+  await run(sql`update upstreams set failures = 5, retry_at = now() + interval '1 minute' where id = ${id}`)
+  expect(await callFar(id)).toMatchObject({ status: 'ERRORED', errorCode: 'upstream_unavailable' })
+  expect(reached).toHaveLength(1)
+})
+
+test('a key of another project does not find a remembered tool', async () => {
+  const { id } = await gate.gated(null)
+  await gate.call(id)
+  const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
+  const other = await gate.key({ role: 'ADMIN', projectId: project.id })
+  expect(await gate.call(id, { amount: 1 }, {}, other.secret)).toMatchObject({ code: 'NOT_FOUND' })
+})

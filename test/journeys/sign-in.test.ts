@@ -1,0 +1,305 @@
+/** People sign in at a real OpenID provider, and a newcomer by the link of the first run. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openTab, type Tab } from '../support/cookie-jar.ts'
+import { adminKey, harnessOf, openHarness, type Harness } from '../support/harness.ts'
+import { startIdentityProvider, webClient, type IdentityProvider } from '../support/identity-provider.ts'
+import { hasPeers } from '../support/peers.ts'
+import { freePort } from '../support/upstream-servers.ts'
+import { makeCast, type Cast } from '../support/story.ts'
+import { memoryDatabase } from '../support/databases.ts'
+import { createApp } from '../../src/app.ts'
+import { loadConfig, type Config } from '../../src/config.ts'
+import { banner } from '../../src/banner.ts'
+
+const who = '{ viewer { id name kind role session { method } } }'
+
+describe.skipIf(!hasPeers)('at an identity provider', () => {
+  let h: Harness
+  let provider: IdentityProvider
+  let cast: Cast
+  let projectId: string
+
+  beforeAll(async () => {
+    const port = await freePort()
+    const oidc = {
+      issuer: `http://127.0.0.1:${port}`,
+      audiences: [],
+      jwksUrl: null,
+      projectClaim: 'gatehouse_project',
+      roleClaim: 'gatehouse_role',
+      client: { ...webClient, scopes: 'openid profile email' },
+    }
+    h = await openHarness({ oidc })
+    provider = await startIdentityProvider(port, [`${h.url}/session/callback`])
+    projectId = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+    cast = await makeCast(h)
+  })
+  afterAll(async () => {
+    await cast?.close()
+    await h?.stop()
+    await provider?.close()
+  })
+  beforeEach(() => {
+    provider.claimsIn = 'id_token'
+    provider.person = {
+      sub: 'ada',
+      claims: { gatehouse_project: projectId, gatehouse_role: 'approver', name: 'Ada Lovelace' },
+    }
+    provider.requests.length = 0
+  })
+
+  /** Follows redirects until the browser is back at this server, with the cookies of each origin apart. */
+  async function atProvider(location: string): Promise<string> {
+    const cookies = new Map<string, string>()
+    let url = location
+    for (let hops = 0; hops < 10 && !url.startsWith(h.url); hops++) {
+      const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+      const response = await fetch(url, { redirect: 'manual', headers: { cookie } })
+      for (const line of response.headers.getSetCookie()) {
+        const [name, value] = line.split(';')[0]!.split(/=(.*)/s)
+        cookies.set(name!, value!)
+      }
+      await response.text()
+      url = new URL(response.headers.get('location')!, url).href
+    }
+    return url
+  }
+  const pathOf = (url: string) => url.slice(h.url.length)
+  const begin = async (tab: Tab, to = '') => {
+    const response = await tab.fetch(`/session/login${to}`, { origin: null })
+    expect(response.status).toBe(303)
+    return response.headers.get('location')!
+  }
+  const signIn = async (tab: Tab, to = '') =>
+    tab.fetch(pathOf(await atProvider(await begin(tab, to))), { origin: null })
+
+  test('a person signs in, and the session is that person with the rights of the token', async () => {
+    const tab = openTab(h.url)
+    expect(await (await tab.fetch('/session')).json()).toMatchObject({ methods: ['key', 'oidc'] })
+    const done = await signIn(tab, '?to=/approvals/apr_1')
+    expect([done.status, done.headers.get('location')]).toEqual([303, '/approvals/apr_1'])
+    expect([...tab.cookies.keys()]).toEqual(['gatehouse'])
+    expect((await tab.gql(who)).data.viewer).toEqual({
+      id: expect.stringMatching(/^usr_/),
+      name: 'Ada Lovelace',
+      kind: 'PERSON',
+      role: 'APPROVER',
+      session: { method: 'OIDC' },
+    })
+    const refused = await tab.gql('mutation { createProject(input: {name: "x"}) { __typename } }')
+    expect(refused.errors[0].extensions.code).toBe('FORBIDDEN')
+  })
+
+  test('a verdict names the person', async () => {
+    const tab = openTab(h.url)
+    await signIn(tab)
+    const { id } = (await tab.gql(who)).data.viewer
+    const gate = { mode: 'ALWAYS' }
+    const http = { url: `${cast.upstream.url}/pay`, inputSchema: { type: 'object' } }
+    const made = await h.mutate('createTool', { name: 'pay', gate, config: { http } }, 'tool { id }')
+    const input = { toolId: made['tool'].id, arguments: {} }
+    const called = await h.mutate('callTool', input, 'toolCall { approval { id } }')
+    const decided = await tab.gql(
+      `mutation($id: ID!) { decideApproval(input: {approvalId: $id, verdict: APPROVE}) {
+        ... on DecideApprovalPayload { approval { status votes { by } } } ... on Error { message } } }`,
+      { id: called['toolCall'].approval.id },
+    )
+    expect(decided.data.decideApproval.approval).toEqual({ status: 'APPROVED', votes: [{ by: id }] })
+  })
+
+  test('a run that a person starts goes on with the rights of the session', async () => {
+    provider.person.claims['gatehouse_role'] = 'caller'
+    const tab = openTab(h.url)
+    await signIn(tab)
+    const agentId = await cast.agent()
+    const started = await tab.gql(
+      `mutation($input: StartGenerationInput!) { startGeneration(input: $input) {
+        ... on StartGenerationPayload { generation { id } } ... on Error { message } } }`,
+      { input: { agentId, prompt: 'call act {"word":"a"}' } },
+    )
+    const run = await h.until(
+      started.data.startGeneration.generation.id,
+      ['COMPLETED', 'FAILED'],
+      'toolCalls { status }',
+    )
+    expect(run).toMatchObject({ status: 'COMPLETED', toolCalls: [{ status: 'SUCCEEDED' }] })
+  })
+
+  test('claims that are only at the userinfo endpoint count too', async () => {
+    provider.claimsIn = 'userinfo'
+    const tab = openTab(h.url)
+    expect((await signIn(tab)).status).toBe(303)
+    expect((await tab.gql(who)).data.viewer).toMatchObject({ name: 'Ada Lovelace', role: 'APPROVER' })
+  })
+
+  test('the same person has the same id at each sign-in', async () => {
+    const [one, two] = [openTab(h.url), openTab(h.url)]
+    await signIn(one)
+    await signIn(two)
+    expect((await one.gql(who)).data.viewer.id).toBe((await two.gql(who)).data.viewer.id)
+  })
+
+  test.each([
+    ['a project that does not exist', { gatehouse_project: 'proj_none' }],
+    ['no project', {}],
+    ['a role that does not exist', { gatehouse_role: 'emperor' }],
+  ])('an account with %s is told so and gets no session', async (what, claims) => {
+    const project = what.includes('role') ? { gatehouse_project: projectId } : {}
+    provider.person = { sub: 'eve', claims: { ...project, ...claims } }
+    const tab = openTab(h.url)
+    const refused = await signIn(tab)
+    expect([refused.status, await refused.text()]).toEqual([
+      403,
+      expect.stringContaining('has no project here'),
+    ])
+    expect(tab.cookies.has('gatehouse')).toBe(false)
+  })
+
+  test('a sign-in ends only in the browser that began it', async () => {
+    const [mallory, victim] = [openTab(h.url), openTab(h.url)]
+    const back = pathOf(await atProvider(await begin(mallory)))
+    const asVictim = await victim.fetch(back, { origin: null })
+    expect([asVictim.status, victim.cookies.size]).toEqual([410, 0])
+    // Not with a sign-in of the victim's own under way either.
+    await begin(victim)
+    expect((await victim.fetch(back, { origin: null })).status).toBe(410)
+    expect(provider.requests).not.toContain('POST /token')
+    expect((await mallory.fetch(back, { origin: null })).status).toBe(303)
+  })
+
+  test('a callback counts once: the code cannot be used again', async () => {
+    const tab = openTab(h.url)
+    const location = await begin(tab)
+    const before = new Map(tab.cookies)
+    const back = pathOf(await atProvider(location))
+    expect((await tab.fetch(back, { origin: null })).status).toBe(303)
+    expect((await openTab(h.url, before).fetch(back, { origin: null })).status).toBe(502)
+  })
+
+  test('a sign-in that took too long, was changed or was refused ends without a session', async () => {
+    const cookieName = 'gatehouse_sign_in'
+    const tab = openTab(h.url)
+    const location = await begin(tab, '?to=/runs')
+    const [time, random, path] = tab.cookies.get(cookieName)!.split('.')
+    const back = pathOf(await atProvider(location))
+    const other = Buffer.from('/elsewhere').toString('base64url')
+    for (const changed of [
+      `${Number(time) - 601_000}.${random}.${path}`,
+      `${time}.${random}.${other}`,
+      'x',
+      '',
+    ]) {
+      const forged = openTab(h.url, new Map([[cookieName, changed]]))
+      expect((await forged.fetch(back, { origin: null })).status, changed).toBe(410)
+    }
+    const state = new URL(location).searchParams.get('state')!
+    const declined = await tab.fetch(`/session/callback?error=access_denied&state=${state}`, { origin: null })
+    expect(declined.status).toBe(502)
+    const foreign = await tab.fetch(`/session/callback?code=x&state=${state}&iss=https://evil.example`, {
+      origin: null,
+    })
+    expect(foreign.status).toBe(502)
+    expect(provider.requests).not.toContain('POST /token')
+  })
+
+  test.each(['//evil.example', '/\\evil.example', 'https://evil.example', '/\tx', ''])(
+    'returns to its own start page when it is asked to go to %j',
+    async (to) => {
+      const done = await signIn(openTab(h.url), `?to=${encodeURIComponent(to)}`)
+      expect(done.headers.get('location')).toBe('/')
+    },
+  )
+
+  test('asks with PKCE, state and nonce, each new for each sign-in', async () => {
+    const [one, two] = [new URL(await begin(openTab(h.url))), new URL(await begin(openTab(h.url)))]
+    for (const name of ['state', 'nonce', 'code_challenge']) {
+      expect(one.searchParams.get(name)).toMatch(/^[\w-]{43}$/)
+      expect(one.searchParams.get(name)).not.toBe(two.searchParams.get(name))
+    }
+    expect(one.searchParams.get('code_challenge_method')).toBe('S256')
+    expect(one.searchParams.get('scope')).toBe('openid profile email')
+  })
+
+  test('a link scanner that sends HEAD begins and ends nothing', async () => {
+    const tab = openTab(h.url)
+    const back = pathOf(await atProvider(await begin(tab)))
+    for (const path of ['/session/login', back])
+      expect((await tab.fetch(path, { method: 'HEAD', origin: null })).status).toBe(200)
+    expect((await tab.fetch(back, { origin: null })).status).toBe(303)
+  })
+})
+
+test('without an identity provider the page says how to sign in', async () => {
+  const h = await openHarness()
+  try {
+    const page = await openTab(h.url).fetch('/session/login', { origin: null })
+    expect([page.status, await page.text()]).toEqual([
+      404,
+      expect.stringContaining('Sign in with an API key'),
+    ])
+  } finally {
+    await h.stop()
+  }
+})
+
+describe('the link of the first run', () => {
+  const openDemo = async (more: Partial<Config> = {}) => {
+    const config = {
+      ...loadConfig({ GATEHOUSE_PORT: '0', GATEHOUSE_LOG_LEVEL: 'silent', GATEHOUSE_ADMIN_KEY: adminKey }),
+      ...more,
+    }
+    const app = await createApp(config, { database: await memoryDatabase() })
+    return { app, config, h: harnessOf(app) }
+  }
+  const spentText = 'This link signs in once'
+
+  test('signs the operator in once, and is printed', async () => {
+    const { app, config, h } = await openDemo()
+    try {
+      expect(banner(app, config)).toContain(app.signInUrl)
+      const path = app.signInUrl!.slice(h.url.length)
+      expect(path).toMatch(/^\/session\/start\?code=[\w-]{43}$/)
+      const open = (headers: Record<string, string> = {}, code = path) => {
+        const tab = openTab(h.url)
+        return tab.fetch(code, { origin: null, headers }).then((response) => ({ tab, response }))
+      }
+      // None of these spends it.
+      for (const headers of [
+        { 'x-forwarded-for': '203.0.113.9' },
+        { via: '1.1 proxy' },
+        { forwarded: 'for=1' },
+      ])
+        expect((await open(headers as never)).response.status).toBe(410)
+      expect((await open({}, '/session/start?code=wrong')).response.status).toBe(410)
+      expect((await openTab(h.url).fetch(path, { method: 'HEAD', origin: null })).status).toBe(200)
+      const both = await Promise.all([open(), open()])
+      expect(both.map(({ response }) => response.status).toSorted()).toEqual([303, 410])
+      const { tab, response } = both.find((one) => one.response.status === 303)!
+      expect(response.headers.get('location')).toBe('/')
+      expect((await tab.gql(who)).data.viewer).toMatchObject({
+        name: 'operator',
+        session: { method: 'LINK' },
+      })
+      const late = await open()
+      expect([late.response.status, await late.response.text()]).toEqual([
+        410,
+        expect.stringContaining(spentText),
+      ])
+    } finally {
+      await h.stop()
+    }
+  })
+
+  test('does not exist without the demo or in production', async () => {
+    for (const more of [{ demo: false }, { production: true, secretKey: Buffer.alloc(32, 7) }]) {
+      const { app, config, h } = await openDemo(more)
+      try {
+        expect(app.signInUrl).toBeNull()
+        expect(banner(app, config)).not.toContain('/session/start')
+        expect((await openTab(h.url).fetch('/session/start?code=', { origin: null })).status).toBe(410)
+      } finally {
+        await h.stop()
+      }
+    }
+  })
+})

@@ -1,0 +1,153 @@
+/** A real browser on the dashboard, with every fault that a page can have written down. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { adminKey, type Harness } from './harness.ts'
+
+const path = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
+
+/** Whether there is a browser; tests of pages skip, and say so, where there is none. */
+export const hasChromium = existsSync(path)
+if (!hasChromium)
+  console.warn(`No browser at ${path}: the tests of the dashboard are skipped. Set CHROMIUM_PATH.`)
+
+// What the pages are made from may be newer than what was built from it.
+if (hasChromium) execFileSync(process.execPath, ['tools/build-when-stale.mjs', '--web'], { stdio: 'inherit' })
+
+export const openChromium = (): Promise<Browser> => chromium.launch({ executablePath: path })
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+export interface Visit {
+  page: Page
+  context: BrowserContext
+  /** Faults so far: console errors, exceptions, violations of the policy, requests to another origin. */
+  faults: string[]
+  /** Fails on any fault, and on violations of WCAG 2.2 AA as the page stands now, light, dark and on a phone. */
+  check(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface VisitOptions {
+  /** Who is signed in; null: nobody. */
+  key?: string | null
+  width?: number
+  height?: number
+  colorScheme?: 'light' | 'dark'
+  /** Console errors that the journey causes on purpose, such as those of requests while the server is away. */
+  expected?: RegExp
+}
+
+/** Opens a page of the dashboard in a context of its own. */
+export async function visit(
+  browser: Browser,
+  { url }: Pick<Harness, 'url'>,
+  at: string,
+  { key = adminKey, width = 1280, height = 800, colorScheme = 'light', expected }: VisitOptions = {},
+): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme,
+    reducedMotion: 'reduce',
+    serviceWorkers: 'block',
+  })
+  if (key !== null) await signIn(context, url, key)
+  const page = await context.newPage()
+  // Less than a test has, so that it is the locator that fails.
+  page.setDefaultTimeout(20_000)
+  const faults: string[] = []
+  const fault = (text: string) => {
+    if (!expected?.test(text)) faults.push(text)
+  }
+  page.on('console', (message) => {
+    if (message.type() === 'error') fault(`console: ${message.text()} ${message.location().url}`)
+  })
+  page.on('pageerror', (error) => fault(`exception: ${error.stack ?? error.message}`))
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url())
+    if (protocol !== 'data:' && protocol !== 'blob:' && origin.replace(/^ws/, 'http') !== url)
+      fault(`foreign request: ${request.url()}`)
+  })
+  await page.exposeFunction('tellViolation', (text: string) => fault(`policy: ${text}`))
+  await page.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => {
+      const { tellViolation } = globalThis as unknown as { tellViolation(text: string): void }
+      tellViolation(`${event.violatedDirective} ${event.blockedURI}`)
+    })
+  })
+  await page.goto(url + at)
+  return {
+    page,
+    context,
+    faults,
+    async check() {
+      for (const look of looks) {
+        await page.emulateMedia({ colorScheme: look.colorScheme })
+        await page.setViewportSize({ width: look.width ?? width, height })
+        expect(await violations(page), look.name).toEqual([])
+      }
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height })
+      expect(faults).toEqual([])
+    },
+    close: () => context.close(),
+  }
+}
+
+const looks: readonly { name: string; file: string; colorScheme: 'light' | 'dark'; width?: number }[] = [
+  { name: 'light', file: 'light', colorScheme: 'light' },
+  { name: 'dark', file: 'dark', colorScheme: 'dark' },
+  { name: 'on a phone', file: 'phone', colorScheme: 'light', width: 390 },
+]
+
+/** Signs the context in: its pages have the cookie of the session. */
+export async function signIn(context: BrowserContext, url: string, key: string): Promise<void> {
+  const response = await context.request.post(`${url}/session`, { data: { key }, headers: { origin: url } })
+  expect(response.status(), await response.text()).toBe(201)
+}
+
+async function violations(page: Page): Promise<string[]> {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
+  return page.evaluate(async () => {
+    const { axe: judge } = globalThis as unknown as {
+      axe: {
+        run(
+          options: object,
+        ): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }>
+      }
+    }
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+    const found = await judge.run({ runOnly: tags })
+    return found.violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary.slice(0, 300)}`),
+    )
+  })
+}
+
+/** Where the guide's pictures are. */
+const pictures = join(import.meta.dirname, '../../docs/guides/pictures')
+
+/**
+ * Takes the pictures of a screen as it stands: light, dark and on a phone. Only when PICTURES is set, as `npm run
+ * pictures` does; the pictures of the guide are made so.
+ */
+export async function picture({ page }: Pick<Visit, 'page'>, name: string): Promise<void> {
+  if (!process.env['PICTURES']) return
+  const before = page.viewportSize()!
+  for (const look of looks) {
+    await page.emulateMedia({ colorScheme: look.colorScheme })
+    await page.setViewportSize({ width: look.width ?? 1280, height: look.width ? 844 : 800 })
+    await page.evaluate(async () => {
+      ;(globalThis as unknown as { scrollTo(x: number, y: number): void }).scrollTo(0, 0)
+      const { document: shown } = globalThis as unknown as {
+        document: { fonts: { ready: Promise<unknown> } }
+      }
+      await shown.fonts.ready
+    })
+    await page.screenshot({ path: join(pictures, `${name}-${look.file}.png`), animations: 'disabled' })
+  }
+  await page.setViewportSize(before)
+}

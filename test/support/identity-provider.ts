@@ -1,0 +1,83 @@
+/** A real OpenID provider (oidc-provider) on loopback, at which this server is registered to sign people in. */
+import { generateKeyPairSync } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { Socket } from 'node:net'
+import { exportJWK } from 'jose'
+import { importPeer } from './peers.ts'
+
+export const webClient = { id: 'gatehouse', secret: 'a-secret-of-32-characters-or-more' }
+
+export interface IdentityProvider {
+  issuer: string
+  /** Who logs in next, with these claims in addition to `sub`. */
+  person: { sub: string; claims: Record<string, unknown> }
+  /** Where the claims are: in the ID token, or only at the userinfo endpoint. */
+  claimsIn: 'id_token' | 'userinfo'
+  /** Every request, as `POST /token`. */
+  requests: string[]
+  close(): Promise<void>
+}
+
+/** Starts it on this port; the server that signs in returns to one of these URIs. Logs everybody in without asking. */
+export async function startIdentityProvider(port: number, redirectUris: string[]): Promise<IdentityProvider> {
+  const issuer = `http://127.0.0.1:${port}`
+  const made: IdentityProvider = {
+    issuer,
+    person: { sub: 'ada', claims: {} },
+    claimsIn: 'id_token',
+    requests: [],
+    close: async () => {},
+  }
+  const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+  const { Provider } = await importPeer<typeof import('oidc-provider')>('oidc-provider')
+  const names = ['gatehouse_project', 'gatehouse_role', 'name']
+  const provider = new Provider(issuer, {
+    clients: [
+      {
+        client_id: webClient.id,
+        client_secret: webClient.secret,
+        grant_types: ['authorization_code'],
+        redirect_uris: redirectUris,
+        response_types: ['code'],
+        token_endpoint_auth_method: 'client_secret_basic',
+      },
+    ],
+    jwks: { keys: [{ ...(await exportJWK(key)), alg: 'RS256', use: 'sig', kid: 'one' }] as never },
+    scopes: ['openid', 'profile', 'email'],
+    claims: { openid: ['sub'], profile: names },
+    // Without it claims of scopes are only at the userinfo endpoint, as the specification wants it.
+    conformIdTokenClaims: false,
+    pkce: { required: () => true },
+    features: { devInteractions: { enabled: false } },
+    findAccount: (_ctx, id) => ({
+      accountId: id,
+      claims: (use) => ({ sub: id, ...(use === made.claimsIn ? made.person.claims : {}) }),
+    }),
+    interactions: { url: (_ctx, interaction) => `/interaction/${interaction.uid}` },
+    async loadExistingGrant(ctx) {
+      const { client, session } = ctx.oidc
+      const Grant = ctx.oidc.provider.Grant
+      const grant = new Grant({ clientId: client!.clientId, accountId: session!.accountId! })
+      grant.addOIDCScope('openid profile email')
+      await grant.save()
+      return grant
+    },
+    cookies: { keys: ['only for tests'] },
+  })
+  const answer = provider.callback()
+  const sockets = new Set<Socket>()
+  const server = createServer((request, response) => {
+    made.requests.push(`${request.method} ${request.url!.split('?')[0]}`)
+    if (!request.url!.startsWith('/interaction/')) return void answer(request, response)
+    const login = { accountId: made.person.sub }
+    void provider.interactionFinished(request, response, { login, consent: {} })
+  })
+  server.on('connection', (socket) => sockets.add(socket))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  made.close = () =>
+    new Promise((resolve) => {
+      server.close(() => resolve())
+      sockets.forEach((socket) => socket.destroy())
+    })
+  return made
+}

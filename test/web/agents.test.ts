@@ -1,0 +1,212 @@
+/** The screens of agents in a real browser. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Browser, Page } from 'playwright-core'
+import { mcpConfig } from '../../web/src/screens/agents/mcp-config.ts'
+import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+
+const shots = process.env['SHOTS'] ?? null
+
+test('the snippet for MCP clients is JSON with the name of the agent', () => {
+  expect(JSON.parse(mcpConfig('Back office, EU', 'https://g.test/mcp/agt_1'))).toEqual({
+    mcpServers: {
+      'back-office-eu': {
+        type: 'http',
+        url: 'https://g.test/mcp/agt_1',
+        headers: { Authorization: 'Bearer gh_…' },
+      },
+    },
+  })
+  expect(mcpConfig('日本', 'https://g.test/mcp/agt_1')).toContain('"gatehouse"')
+})
+
+describe.skipIf(!hasChromium)('agents', () => {
+  let browser: Browser
+  let h: Harness
+  let toolId: string
+
+  beforeAll(async () => {
+    browser = await openChromium()
+    h = await openHarness()
+    const pick = await h.mutate(
+      'createTool',
+      {
+        name: 'pick_color',
+        gate: { mode: 'ALWAYS', quorum: 2 },
+        config: { client: { inputSchema: { type: 'object', properties: { shade: { type: 'string' } } } } },
+      },
+      'tool { id }',
+    )
+    toolId = pick['tool'].id
+    await h.mutate(
+      'createTool',
+      { name: 'own', config: { platform: { actions: ['tools', 'tool'] } } },
+      'tool { id }',
+    )
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await h?.stop()
+  })
+
+  const create = async (name: string, more: object = {}) =>
+    (await h.mutate('createAgent', { name, ...more }, 'agent { id version }'))['agent'] as { id: string }
+  const read = async (id: string, fields: string) =>
+    (await h.gql(`query($id: ID!) { agent(id: $id) { ${fields} } }`, { id })).data['agent']
+  const shoot = async (page: Page, name: string) => {
+    if (!shots) return
+    await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true })
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await page.screenshot({ path: `${shots}/${name}-dark.png`, fullPage: true })
+    await page.emulateMedia({ colorScheme: 'light' })
+    const size = page.viewportSize()!
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.screenshot({ path: `${shots}/${name}-phone.png`, fullPage: true })
+    await page.setViewportSize(size)
+  }
+
+  test('an agent is made with its tools, limits and rules, tried, and deleted', async () => {
+    const v = await visit(browser, h, '/agents')
+    v.page.setDefaultTimeout(10_000)
+    await v.page.getByText('No agents yet').waitFor()
+    await v.page.getByRole('button', { name: 'New agent' }).click()
+    await v.page.getByRole('button', { name: 'Create the agent' }).click()
+    await v.page.getByText('Some fields need another value.').waitFor()
+    await v.page.getByRole('textbox', { name: 'Name', exact: true }).fill('Painter')
+    await v.page.getByRole('textbox', { name: 'Instructions' }).fill('Pick a colour.')
+    await v.page
+      .getByRole('group', { name: /^Tools/ })
+      .getByText('Choose')
+      .click()
+    await v.page.getByRole('checkbox', { name: /pick_color/ }).check()
+    await v.page.getByRole('checkbox', { name: /^own/ }).check()
+    await v.page.getByText('What its model sees, and when').click()
+    await v.page
+      .getByRole('button', { name: 'Add an entry to Rules by step' })
+      .or(v.page.getByRole('button', { name: 'Add an entry' }))
+      .first()
+      .click()
+    await v.page.getByRole('textbox', { name: 'step', exact: true }).fill('1')
+    await v.page.getByText('Limits', { exact: true }).click()
+    await v.page.getByRole('textbox', { name: 'Steps at most' }).fill('5')
+    await v.page.getByRole('textbox', { name: 'Tokens of one run at most' }).fill('9000')
+    await shoot(v.page, 'editor')
+    await v.page.getByRole('button', { name: 'Create the agent' }).click()
+    await v.page.getByRole('button', { name: 'Start a run' }).waitFor()
+    const id = new URL(v.page.url()).pathname.split('/').at(-1)!
+    expect(
+      await read(
+        id,
+        'name instructions maxSteps budget { tokensPerGeneration } stepRules { step fromStep } toolIds',
+      ),
+    ).toEqual({
+      name: 'Painter',
+      instructions: 'Pick a colour.',
+      maxSteps: 5,
+      budget: { tokensPerGeneration: 9000 },
+      stepRules: [{ step: 1, fromStep: null }],
+      toolIds: [toolId, expect.stringMatching(/^tool_/)],
+    })
+    await v.page.getByRole('textbox', { name: 'Message to Painter' }).fill('Hello')
+    await shoot(v.page, 'try')
+    await v.page.keyboard.press('Control+Enter')
+    await v.page.waitForURL(/\/runs\/gen_/)
+    const run = new URL(v.page.url()).pathname.split('/').at(-1)!
+    expect((await h.until(run, ['COMPLETED', 'FAILED', 'REQUIRES_ACTION', 'AWAITING_APPROVAL']))['id']).toBe(
+      run,
+    )
+    await v.page.goto(`${h.url}/agents/${id}`)
+    await v.page.getByRole('button', { name: 'Delete' }).waitFor()
+    await picture(v, 'agent')
+    await v.page.getByRole('button', { name: 'Delete' }).click()
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await v.page.getByText('Deleted Painter.').waitFor()
+    expect(await read(id, 'id')).toBeNull()
+    await v.check()
+    await v.close()
+  })
+
+  test('a rival change is shown beside mine, and each of us keeps what was chosen', async () => {
+    const { id } = await create('Shared', { instructions: 'First.', toolIds: [toolId] })
+    const v = await visit(browser, h, `/agents/${id}`)
+    await v.page.getByRole('textbox', { name: 'Instructions' }).fill('Mine.')
+    await v.page.getByRole('textbox', { name: 'Model' }).fill('builtin/rehearsal')
+    await h.mutate('updateAgent', { id, instructions: 'Theirs.', maxSteps: 7 }, 'agent { version }')
+    await v.page.getByRole('heading', { name: 'Somebody else changed this meanwhile' }).waitFor()
+    expect(await v.page.getByRole('button', { name: 'Save', exact: true }).isDisabled()).toBe(true)
+    await shoot(v.page, 'conflict')
+    await v.page.getByRole('radio', { name: 'Take theirs for Instructions' }).check()
+    await v.page.getByRole('button', { name: 'Go on with these' }).click()
+    await v.page.getByRole('button', { name: 'Save', exact: true }).click()
+    await v.page.getByText('Saved Shared as version 3.').waitFor()
+    expect(await read(id, 'instructions model maxSteps toolIds')).toEqual({
+      instructions: 'Theirs.',
+      model: 'builtin/rehearsal',
+      maxSteps: 7,
+      toolIds: [toolId],
+    })
+    await shoot(v.page, 'definition')
+    await v.check()
+    await v.close()
+  })
+
+  test('the surface shows each name with its gate, and the address for MCP clients is there to copy', async () => {
+    const { data } = await h.gql('{ tools(first: 10) { nodes { id name } } }')
+    const ids = data['tools'].nodes.map((tool: { id: string }) => tool.id)
+    const child = await create('Helper')
+    const { id } = await create('Gateway', { toolIds: ids, agentIds: [child.id], activeToolIds: [toolId] })
+    const v = await visit(browser, h, `/agents/${id}?tab=surface`)
+    v.page.setDefaultTimeout(10_000)
+    await v.page.getByText('stops every call, 2 people').waitFor()
+    await v.page.getByRole('button', { name: 'Actions of own' }).click()
+    await v.page.getByText('own_tools').waitFor()
+    await v.page.getByRole('link', { name: 'Helper' }).waitFor()
+    await shoot(v.page, 'surface')
+    await picture(v, 'agent-surface')
+    await v.check()
+    await v.page.getByRole('link', { name: 'MCP', exact: true }).click()
+    await v.page.getByText('It is not served to MCP clients now').waitFor()
+    await h.mutate('updateAgent', { id, mcp: { enabled: true } }, 'agent { id }')
+    await v.page.getByText('It is not served to MCP clients now').waitFor({ state: 'detached' })
+    expect(await v.page.getByRole('region', { name: 'snippet' }).textContent()).toBe(
+      mcpConfig('Gateway', `${h.url}/mcp/${id}`),
+    )
+    await shoot(v.page, 'mcp')
+    await v.check()
+    await v.close()
+  })
+
+  test('where changes of gates need a second person, one proposes and another confirms', async () => {
+    const { id } = await create('Guarded', { toolIds: [toolId] })
+    const project = (await h.gql('{ viewer { project { id } } }')).data['viewer'].project.id
+    await h.mutate('updateProject', { id: project, gatesNeedSecond: true }, 'project { id }')
+    const v = await visit(browser, h, `/agents/${id}?tab=gate`)
+    await v.page.getByRole('radio', { name: /^Always/ }).check()
+    await v.page.getByRole('spinbutton', { name: 'Approvals by different people' }).fill('2')
+    await v.page
+      .getByRole('textbox', { name: 'Why, for the person who confirms it' })
+      .fill('Audit asked for it.')
+    await shoot(v.page, 'gate')
+    await v.page.getByRole('button', { name: 'Propose the change' }).click()
+    await v.page.getByText('Proposed. Another person must confirm it.').waitFor()
+    expect(await read(id, 'gate { mode }')).toEqual({ gate: null })
+    await v.page.goto(`${h.url}/tools`)
+    await v.page.getByText('Another person must confirm it.').waitFor()
+    await v.check()
+    const { secret } = await secondAdmin(project)
+    const other = await visit(browser, h, '/tools', { key: secret })
+    await other.page.getByText('Audit asked for it.').waitFor()
+    await shoot(other.page, 'pending')
+    await other.page.getByRole('button', { name: 'Confirm' }).click()
+    await v.page.getByRole('heading', { name: 'Waits for a second person' }).waitFor({ state: 'detached' })
+    expect(await read(id, 'gate { mode quorum }')).toEqual({ gate: { mode: 'ALWAYS', quorum: 2 } })
+    await other.check()
+    await other.close()
+    await v.close()
+  })
+
+  const secondAdmin = async (projectId: string): Promise<{ secret: string }> => {
+    const made = await h.mutate('createApiKey', { name: 'second', role: 'ADMIN', projectId }, 'secret')
+    return { secret: made['secret'] }
+  }
+})

@@ -1,0 +1,252 @@
+/** Journeys of people at the gate, in a real browser: decide, edit, together, too late, with the keyboard, on a phone. */
+import type { Browser } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
+import { openShop, type Shop } from '../support/web-story.ts'
+
+describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
+  let browser: Browser
+  let shop: Shop
+
+  beforeAll(async () => {
+    browser = await openChromium()
+    shop = await openShop({ isDestructive: true })
+  })
+  afterEach(() => shop.settle())
+  afterAll(async () => {
+    await browser?.close()
+    await shop?.close()
+  })
+
+  test('a question is asked, stands on the screen, and a person approves it with two presses', async () => {
+    const tab = await visit(browser, shop.h, '/')
+    const { page } = tab
+    await page.getByText('Nothing waits for you').waitFor()
+    await picture(tab, 'inbox-empty')
+    const asked = await shop.ask('A-17', 250, { card: '4111 1111', note: 'broken on arrival' })
+    await page.getByRole('link', { name: /Send a refund/ }).click()
+    await page.getByRole('heading', { name: 'Send a refund' }).waitFor()
+    expect(await page.getByLabel('Arguments', { exact: true }).innerText()).toContain('A-17')
+    expect(await page.locator('main').innerText()).not.toContain('4111')
+    await picture(tab, 'inbox-question')
+    await tab.check()
+    await page.getByRole('button', { name: /^Approve/ }).click()
+    await page.getByRole('button', { name: /^Approve send_refund\?/ }).click()
+    await page.getByText('Approved send_refund. The call runs now.').waitFor()
+    await shop.h.until(asked.generationId, ['COMPLETED'])
+    expect(await shop.approval(asked.approvalId)).toMatchObject({ status: 'APPROVED' })
+    expect(JSON.parse(shop.till.seen.at(-1)!.body)).toMatchObject({ card: '4111 1111', currency: 'EUR' })
+    await page.getByText('Nothing waits for you').waitFor()
+    await tab.check()
+    await tab.close()
+  })
+
+  test('an edit is sent as it was shown, and what was hidden stays what it was', async () => {
+    const asked = await shop.ask('B-1', 900, { card: '4222 2222' })
+    const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
+    const { page } = tab
+    await page.getByRole('heading', { name: 'Send a refund' }).waitFor()
+    await page.keyboard.press('e')
+    const editor = page.getByRole('textbox', { name: 'Arguments as JSON' })
+    await editor.waitFor()
+    // Keys typed in the editor are text and decide nothing.
+    await editor.press('Control+Home')
+    await page.keyboard.type('jkx')
+    await page.getByText(/Unexpected token/).waitFor()
+    expect(await page.getByRole('button', { name: /^Approve/ }).isDisabled()).toBe(true)
+    for (const _ of 'jkx') await page.keyboard.press('Backspace')
+    const text = await editor.innerText()
+    expect(text).toContain('[masked]')
+    await editor.press('Control+a')
+    await page.keyboard.insertText(text.replace('900', '90'))
+    await page.getByLabel('Changes').getByText('amount').waitFor()
+    await picture(tab, 'inbox-edit')
+    await tab.check()
+    await page.getByRole('button', { name: /Approve with changes/ }).click()
+    await page.getByRole('button', { name: /^Approve send_refund\?/ }).click()
+    await page.getByText('Approved send_refund').waitFor()
+    await shop.h.until(asked.generationId, ['COMPLETED'])
+    expect(JSON.parse(shop.till.seen.at(-1)!.body)).toEqual({
+      order_id: 'B-1',
+      amount: 90,
+      card: '4222 2222',
+      currency: 'EUR',
+    })
+    expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+
+  test('two people look at one question: the second sees who decided, and cannot decide again', async () => {
+    const [ann, bob] = [await shop.person('Ann'), await shop.person('Bob')]
+    const asked = await shop.ask('C-1')
+    const [first, second] = await Promise.all(
+      [ann, bob].map(({ secret }) =>
+        visit(browser, shop.h, `/approvals/${asked.approvalId}`, { key: secret }),
+      ),
+    )
+    await second!.page.getByRole('button', { name: /^Reject/ }).waitFor()
+    await first!.page.getByLabel('Reason, which the model reads').fill('not this one')
+    await first!.page.getByRole('button', { name: /^Reject/ }).click()
+    const outcome = second!.page.getByRole('status', { name: 'Outcome' })
+    await outcome.getByText('rejected').waitFor()
+    expect(await outcome.innerText()).toContain('Ann')
+    expect(await second!.page.getByRole('button', { name: /^Approve/ }).count()).toBe(0)
+    expect(await shop.approval(asked.approvalId)).toMatchObject({
+      status: 'REJECTED',
+      votes: [{ byName: 'Ann', verdict: 'REJECT', reason: 'not this one' }],
+    })
+    for (const tab of [first!, second!]) {
+      await tab.check()
+      await tab.close()
+    }
+  })
+
+  test('fast keys never decide about another call than the one that stands there', async () => {
+    const asked = await Promise.all(['D-1', 'D-2', 'D-3'].map((order) => shop.ask(order)))
+    const tab = await visit(browser, shop.h, '/')
+    const { page } = tab
+    await page.getByRole('heading', { name: 'Send a refund' }).waitFor()
+    // Faster than a question can stand still: nothing may be decided.
+    for (const key of ['j', 'Control+Enter', 'k', 'Control+Enter', 'Control+Enter', 'j', 'Control+Backspace'])
+      await page.keyboard.press(key)
+    for (const { approvalId } of asked) expect((await shop.approval(approvalId))['status']).toBe('PENDING')
+    const shown = new URL(page.url()).pathname.split('/').at(-1)!
+    await page.getByRole('button', { name: /^Reject/, disabled: false }).waitFor()
+    await page.locator('.danger:enabled').waitFor()
+    await page.keyboard.press('Control+Backspace')
+    await page.getByText('Rejected send_refund').waitFor()
+    const states = await Promise.all(asked.map(({ approvalId }) => shop.approval(approvalId)))
+    expect(
+      asked.flatMap(({ approvalId }, at) => (states[at]!['status'] === 'REJECTED' ? [approvalId] : [])),
+    ).toEqual([shown])
+    // Several at once, each with an outcome of its own.
+    for (const box of await page.getByRole('checkbox', { name: /^Choose/ }).all()) await box.check()
+    await page.getByRole('button', { name: 'Reject …' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Reject 2' }).click()
+    await dialog.getByText('rejected').nth(1).waitFor()
+    await tab.check()
+    await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
+    await page.getByRole('status', { name: 'Outcome' }).getByText('rejected').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByText('Nothing waits for you').waitFor()
+    expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+
+  test('time runs out on the screen: the buttons go and the words say why', async () => {
+    const brief = await openShop({ gate: { timeoutSeconds: 5 } })
+    try {
+      const asked = await brief.ask('E-1')
+      const tab = await visit(browser, brief.h, `/approvals/${asked.approvalId}`)
+      await tab.page.getByText('Nobody decided in time').waitFor()
+      expect(await tab.page.getByRole('button', { name: /^Approve/ }).count()).toBe(0)
+      await tab.check()
+      await tab.close()
+    } finally {
+      await brief.close()
+    }
+  })
+
+  test('a question that comes while one is read waits behind a line and moves nothing', async () => {
+    const first = await shop.ask('F-1')
+    const tab = await visit(browser, shop.h, `/approvals/${first.approvalId}`)
+    const { page } = tab
+    const rows = page.locator('.question-row')
+    await rows.first().waitFor()
+    const soon = await openSooner(shop)
+    await page.getByRole('button', { name: '1 new' }).waitFor()
+    expect(await rows.count()).toBe(1)
+    await page.getByRole('button', { name: '1 new' }).click()
+    await expect.poll(() => rows.count()).toBe(2)
+    expect(await rows.first().getByRole('link').getAttribute('href')).toBe(`/approvals/${soon}`)
+    expect(new URL(page.url()).pathname).toBe(`/approvals/${first.approvalId}`)
+    await tab.check()
+    await tab.close()
+  })
+
+  test('with the keyboard alone: choose, give a reason, reject, and come back', async () => {
+    const asked = await shop.ask('G-1')
+    const tab = await visit(browser, shop.h, '/approvals', { width: 900 })
+    const { page } = tab
+    await page.locator('.question-row').first().waitFor()
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'Send a refund' }).waitFor()
+    const shown = new URL(page.url()).pathname.split('/').at(-1)!
+    await page.locator('.danger:enabled').waitFor()
+    await page.keyboard.press('r')
+    await page.keyboard.type('no jokes')
+    await page.keyboard.press('Control+Backspace')
+    await page.getByText('Rejected send_refund').waitFor()
+    expect(await shop.approval(shown)).toMatchObject({ votes: [{ reason: 'no jokes' }] })
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('g')
+    await page.keyboard.press('o')
+    await page.getByRole('heading', { name: 'Operations' }).waitFor()
+    await tab.check()
+    await tab.close()
+    expect(asked.approvalId).toBeDefined()
+  })
+
+  test('what was decided and what was granted can be found again, and a grant can be revoked', async () => {
+    const asked = await shop.ask('H-1')
+    const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
+    const { page } = tab
+    await page.getByLabel('Let later calls pass as well').check()
+    await page.getByRole('combobox', { name: 'With' }).selectOption('TOOL')
+    await tab.check()
+    await page.getByRole('button', { name: /^Approve/ }).click()
+    await page.getByRole('button', { name: /^Approve send_refund\?/ }).click()
+    await page.getByText('Approved send_refund').waitFor()
+    await shop.h.until(asked.generationId, ['COMPLETED'])
+    await page.getByRole('link', { name: 'Decided' }).click()
+    await page.getByRole('cell', { name: 'send_refund' }).first().waitFor()
+    await picture(tab, 'decided')
+    await tab.check()
+    await page.getByRole('link', { name: 'Grants' }).click()
+    await page.getByRole('cell', { name: 'any arguments' }).waitFor()
+    await picture(tab, 'grants')
+    await tab.check()
+    await page.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('No grants').waitFor()
+    await tab.check()
+    await tab.close()
+  })
+
+  test('who may not decide reads why, and has no buttons', async () => {
+    const asked = await shop.ask('I-1')
+    const { secret } = await shop.person('Vera', 'VIEWER')
+    const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`, { key: secret })
+    const { page } = tab
+    await page.getByText(/approvals:Decide/).waitFor()
+    expect(await page.getByRole('button', { name: /^(Approve|Reject)/ }).count()).toBe(0)
+    await tab.check()
+    await tab.close()
+  })
+
+  test('an approval that is gone, and an address that is nothing, are a sentence and a way on', async () => {
+    const tab = await visit(browser, shop.h, '/approvals/apr_0000000000000000000000')
+    await tab.page.getByText('This question does not exist any more').waitFor()
+    await tab.check()
+    await tab.page.goto(`${shop.h.url}/nowhere`)
+    await tab.page.getByText('There is nothing at this address').waitFor()
+    await tab.check()
+    await tab.close()
+  })
+})
+
+/** A question with an earlier deadline than any other. Returns its id. */
+async function openSooner(shop: Shop): Promise<string> {
+  const gate = (timeoutSeconds: number) =>
+    shop.h.mutate(
+      'updateTool',
+      { id: shop.refundId, gate: { mode: 'ALWAYS', timeoutSeconds } },
+      'tool { id }',
+    )
+  await gate(60)
+  const { approvalId } = await shop.ask('F-2')
+  await gate(600)
+  return approvalId
+}

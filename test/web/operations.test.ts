@@ -1,0 +1,182 @@
+/** Journeys of operators in a real browser: keys, secrets, providers, files, the audit, unknown calls and upstreams. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
+import { leaveBehind } from '../support/left-behind.ts'
+import { openShop, type Shop } from '../support/web-story.ts'
+
+describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
+  let browser: Browser
+  let shop: Shop
+
+  beforeAll(async () => {
+    browser = await openChromium()
+    shop = await openShop()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await shop?.close()
+  })
+
+  test('a key is made, its secret is shown once, and its end closes the page of whoever uses it', async () => {
+    const tab = await visit(browser, shop.h, '/operations/keys')
+    const { page } = tab
+    await page.getByRole('button', { name: 'New key' }).click()
+    await page.getByLabel('Name').fill('night shift')
+    await page.getByLabel('Role').selectOption('APPROVER')
+    await tab.check()
+    await page.getByRole('button', { name: 'Create the key' }).click()
+    await page.getByRole('dialog', { name: 'The secret of the key' }).waitFor()
+    const secret = (await page.locator('dialog .copy-id span').first().innerText()).trim()
+    expect(secret).toMatch(/^gh_/)
+    await page.getByRole('button', { name: 'I have it' }).click()
+    const row = page.getByRole('row', { name: /night shift/ })
+    await row.waitFor()
+    expect(await page.content()).not.toContain(secret)
+    await picture(tab, 'keys')
+    await tab.check()
+
+    const other = await visit(browser, shop.h, '/runs', { key: secret, expected: /401/ })
+    await other.page.getByRole('heading', { name: 'Runs' }).waitFor()
+    await row.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await other.page.getByText('Your session has ended.').waitFor()
+    expect(new URL(other.page.url()).pathname).toBe('/runs')
+    await picture(other, 'door')
+    await other.check()
+    await row.getByText('revoked').waitFor()
+    expect(tab.faults).toEqual([])
+    await other.close()
+    await tab.close()
+  })
+
+  test('a wrong key is refused in words, and the right one opens what was asked for', async () => {
+    const { secret } = await shop.person('Dora')
+    const tab = await visit(browser, shop.h, '/operations/audit', { key: null, expected: /40[13]|422/ })
+    const { page } = tab
+    await page.getByLabel('API key').fill('gh_wrong')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').waitFor()
+    await tab.check()
+    await page.getByLabel('API key').fill(secret)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Operations' }).waitFor()
+    await page.getByRole('cell', { name: 'tools:Create' }).first().waitFor()
+    await picture(tab, 'audit')
+    await tab.check()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('API key').waitFor()
+    await tab.close()
+  })
+
+  test('secrets and providers are set and deleted, and no value is ever shown', async () => {
+    const tab = await visit(browser, shop.h, '/operations/secrets')
+    const { page } = tab
+    await page.getByRole('button', { name: 'New secret' }).click()
+    await page.getByLabel('Name').fill('bad name!')
+    await page.getByLabel('Value').fill('s3cret-value')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('alert').first().waitFor()
+    await tab.check()
+    await page.getByLabel('Name').fill('TILL_KEY')
+    await page.getByLabel('Hosts that it may be sent to').fill('till.example.com')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('cell', { name: 'TILL_KEY' }).waitFor()
+    await page.getByRole('cell', { name: 'till.example.com' }).waitFor()
+    expect(await page.content()).not.toContain('s3cret-value')
+    await picture(tab, 'secrets')
+    await tab.check()
+    await page.getByRole('link', { name: 'Providers' }).click()
+    await page.getByRole('button', { name: 'New provider' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('house')
+    await page.getByLabel('API', { exact: true }).selectOption('ANTHROPIC')
+    await page.getByLabel('Default model').fill('claude')
+    await page.getByLabel('Name of the secret with its API key').fill('TILL_KEY')
+    await page.getByRole('button', { name: 'Save' }).click()
+    // The secret is for the till alone.
+    await page.getByText('to a host that is not in its allowedHosts').first().waitFor()
+    await tab.check()
+    await page.getByLabel('Name of the secret with its API key').fill('')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('cell', { name: 'house' }).waitFor()
+    await picture(tab, 'providers')
+    await tab.check()
+    await page.getByRole('link', { name: 'Files' }).click()
+    await page.getByText('No files').waitFor()
+    await tab.check()
+    await tab.close()
+  })
+
+  test('a call with an unknown outcome is explained and resolved', async () => {
+    const input = { toolId: shop.refundId, arguments: { order_id: 'U-1', amount: 12 } }
+    const called = await shop.h.mutate('callTool', input, 'toolCall { id approval { id } }')
+    const { id, approval } = called['toolCall']
+    const settled = shop.h.collect(
+      'subscription { projectEvents(after: "0", types: [TOOL_CALL_SETTLED]) { ... on ToolCallSettledEvent { toolCall { id } } } }',
+      {},
+      (events) => events.some((event) => event.toolCall?.id === id),
+    )
+    await shop.h.mutate('decideApproval', { approvalId: approval.id, verdict: 'APPROVE' }, 'approval { id }')
+    await settled
+    await leaveBehind(shop.h, id)
+    const tab = await visit(browser, shop.h, '/operations/unknown')
+    const { page } = tab
+    await page.getByRole('button', { name: 'Resolve …' }).first().click()
+    await picture(tab, 'unknown')
+    await page.getByLabel('Outcome', { exact: true }).selectOption('RUN_AGAIN')
+    await page.getByRole('button', { name: 'Send it again …' }).click()
+    await page.getByText('this happens twice').waitFor()
+    await page.getByLabel('Outcome', { exact: true }).selectOption('SUCCEEDED')
+    await page.getByLabel('Its result, as text or JSON').fill('{"refunded":true}')
+    await page.getByLabel('Why you know, kept in the audit').fill('asked the bank')
+    await tab.check()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('No unknown calls').waitFor()
+    const { data } = await shop.h.gql('query($id: ID!) { toolCall(id: $id) { status resolution } }', { id })
+    expect(data['toolCall']).toEqual({ status: 'SUCCEEDED', resolution: 'SUCCEEDED' })
+    await tab.check()
+    await tab.close()
+  })
+
+  test('another project is chosen: every list and the feed are of it', async () => {
+    const made = await shop.h.mutate('createProject', { name: 'Branch' }, 'project { id }')
+    const projectId = made['project'].id as string
+    const http = { url: `${shop.till.url}/x`, method: 'GET', inputSchema: { type: 'object' } }
+    const make = (name: string) =>
+      shop.h.mutate('createTool', { projectId, name, config: { http } }, 'tool { id }')
+    await make('branch_tool')
+    const tab = await visit(browser, shop.h, '/tools')
+    const { page } = tab
+    await page.getByText('send_refund').first().waitFor()
+    await page.getByRole('combobox', { name: 'Project' }).selectOption('Branch')
+    await page.getByText('branch_tool').first().waitFor()
+    expect(await page.getByText('send_refund').count()).toBe(0)
+    await make('later_tool')
+    await page.getByText('later_tool').first().waitFor()
+    await tab.check()
+    await tab.close()
+  })
+
+  test('upstreams: none yet, a server that is tried, and one that does not answer', async () => {
+    const tab = await visit(browser, shop.h, '/upstreams')
+    const { page } = tab
+    await page.getByText('No upstream servers').waitFor()
+    await page.getByRole('button', { name: 'Try a server' }).click()
+    await page.getByLabel('URL of the MCP server').fill(`${shop.till.url}/mcp`)
+    await page.getByRole('button', { name: 'Ask it' }).click()
+    await page.getByRole('dialog').getByRole('status').waitFor()
+    await tab.check()
+    await page.keyboard.press('Escape')
+    await shop.h.mutate(
+      'createTool',
+      { name: 'far', config: { mcp: { url: `${shop.till.url}/mcp` } } },
+      'tool { id }',
+    )
+    await page.getByRole('link', { name: 'far' }).click()
+    await page.getByRole('button', { name: 'Read its lists now' }).click()
+    await page.getByText('The lists were read.').waitFor()
+    await picture(tab, 'upstream')
+    await tab.check()
+    await tab.close()
+  })
+})

@@ -1,0 +1,119 @@
+/** The parts of the dashboard that need no browser: order of the inbox, edits, differences, marked text, moments. */
+import { renderToStaticMarkup } from 'react-dom/server'
+import { createElement } from 'react'
+import { describe, expect, test } from 'vitest'
+import { changesBetween } from '../../web/src/parts/diff.ts'
+import { agoText, durationText } from '../../web/src/parts/durations.ts'
+import { ordered } from '../../web/src/parts/ordered.ts'
+import { LongText, marked } from '../../web/src/parts/text.tsx'
+import { editable, readEdit } from '../../web/src/screens/inbox/edit.ts'
+import { nextRow, placeRows } from '../../web/src/screens/inbox/rows.ts'
+
+const row = (id: string, second: number) => ({ id, expiresAt: new Date(second * 1000).toISOString() })
+
+describe('the order of the inbox', () => {
+  test('is by deadline, and by id where deadlines are equal', () => {
+    expect(placeRows([], [row('c', 9), row('b', 5), row('a', 9)], null, false)).toEqual({
+      ids: ['b', 'a', 'c'],
+      waiting: 0,
+    })
+  })
+
+  test('a new row joins behind all, and one that would push others waits while something is chosen', () => {
+    const rows = [row('a', 1), row('b', 5), row('c', 9), row('d', 3)]
+    expect(placeRows(['a', 'b'], rows, 'b', true)).toEqual({ ids: ['a', 'b', 'c'], waiting: 1 })
+    expect(placeRows(['a', 'b'], rows, 'b', false)).toEqual({ ids: ['a', 'd', 'b', 'c'], waiting: 0 })
+  })
+
+  test('a row that has gone leaves, but for the chosen one, which keeps its place', () => {
+    expect(placeRows(['a', 'b', 'c'], [row('c', 9)], 'b', true)).toEqual({ ids: ['b', 'c'], waiting: 0 })
+    expect(placeRows(['a', 'b', 'c'], [row('a', 1), row('c', 9)], 'b', false).ids).toEqual(['a', 'b', 'c'])
+  })
+
+  test('behind a verdict comes the next open row, else the one before', () => {
+    const open = (id: string) => id !== 'c'
+    expect(nextRow(['a', 'b', 'c', 'd'], 'b', open)).toBe('d')
+    expect(nextRow(['a', 'b', 'c'], 'b', open)).toBe('a')
+    expect(nextRow(['b'], 'b', () => false)).toBeNull()
+  })
+})
+
+describe('an edit', () => {
+  const question = {
+    arguments: { note: 'x', amount: 5, account: 'preset' },
+    tool: { presetParameters: { account: 'preset' } },
+    question: { inputSchema: { type: 'object', properties: { amount: {}, note: {} } } },
+  } as never
+
+  test('shows the arguments in the order of the schema and without presets', () => {
+    expect(JSON.stringify(editable(question))).toBe('{"amount":5,"note":"x"}')
+  })
+
+  test('is none when the value is the same, broken when it is no object, else a list of changes', () => {
+    const before = editable(question)
+    expect(readEdit(before, '{"note":"x", "amount":5}')).toEqual({ state: 'same' })
+    expect(readEdit(before, '{"note":')).toMatchObject({ state: 'broken' })
+    expect(readEdit(before, '[1]')).toMatchObject({ state: 'broken' })
+    expect(readEdit(before, '{"amount":4,"note":"x"}')).toMatchObject({
+      state: 'changed',
+      changes: [{ path: 'amount', before: 5, after: 4 }],
+    })
+  })
+})
+
+test('differences name the place, in objects and lists', () => {
+  expect(changesBetween({ a: { b: [1, 2] }, c: 1 }, { a: { b: [1, 3, 4] } })).toEqual([
+    { path: 'a.b[1]', before: 2, after: 3 },
+    { path: 'a.b[2]', before: undefined, after: 4 },
+    { path: 'c', before: 1, after: undefined },
+  ])
+  expect(changesBetween(Array(500).fill(0), Array(500).fill(1))).toHaveLength(200)
+})
+
+test('names stand in the order of the schema, unknown ones behind', () => {
+  const schema = { properties: { z: {}, a: {}, b: {} }, required: ['b'] }
+  expect(Object.keys(ordered({ a: 1, q: 2, z: 3, b: 4 }, schema))).toEqual(['b', 'z', 'a', 'q'])
+})
+
+describe('foreign text', () => {
+  const html = (text: string) => renderToStaticMarkup(createElement('p', null, marked(text)))
+
+  test('stays text', () => {
+    expect(html('<img src=x onerror=alert(1)>')).toBe('<p>&lt;img src=x onerror=alert(1)&gt;</p>')
+  })
+
+  test('shows what would turn it round or hide in it', () => {
+    expect(html('pay \u202Eevil')).toContain('U+202E')
+    expect(html('a\u200Bb')).toContain('U+200B')
+    expect(html('a\nb\tc')).toBe('<p>a\nb\tc</p>')
+  })
+
+  test('a million marks are not a million elements', () => {
+    expect(html('\u200B'.repeat(100_000)).split('<span').length).toBeLessThan(502)
+  })
+
+  test('of many lines is folded', () => {
+    const folded = renderToStaticMarkup(createElement(LongText, { text: 'line\n'.repeat(50) }))
+    expect(folded.split('line').length - 1).toBe(20)
+    expect(folded).toContain('Show all')
+  })
+})
+
+test('durations and ages have one or two units', () => {
+  expect([0, 950, 1_500, 61_000, 3_700_000, 90_000_000].map(durationText)).toEqual([
+    '0 ms',
+    '950 ms',
+    '1.5 s',
+    '1 min 1 s',
+    '1 h 1 min',
+    '1 d 1 h',
+  ])
+  const now = Date.parse('2026-11-22T12:00:00Z')
+  expect([1, 30, 90, 7_300, 90_000].map((s) => agoText(now - s * 1000, now))).toEqual([
+    'just now',
+    '30 s ago',
+    '1 min ago',
+    '2 h ago',
+    '1 d ago',
+  ])
+})

@@ -1,0 +1,313 @@
+/** The screens of runs in a real browser: the list, one run, its child runs, its calls and what people do there. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { asking, makeAgent } from '../support/nested-story.ts'
+import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+
+const word = objectSchema({ word: { type: 'string' } }, ['word'])
+const megabyte = `${'A megabyte of text. '.repeat(50_000)}THE END`
+
+describe.skipIf(!hasChromium)('runs in the browser', () => {
+  let h: Harness
+  let cast: Cast
+  let browser: Browser
+  let odd: Loopback
+
+  beforeAll(async () => {
+    h = await openHarness()
+    cast = await makeCast(h)
+    browser = await openChromium()
+    odd = await startLoopback((request, response) => {
+      if (request.url?.startsWith('/large')) return void response.end(megabyte)
+      // The connection breaks after the request has been read: nobody knows what became of it.
+      response.socket?.destroy()
+    })
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await odd?.close()
+    await cast?.close()
+    await h?.stop()
+  })
+
+  const tool = async (name: string, path: string, method: string) => {
+    const http = { url: `${odd.url}${path}`, method, inputSchema: word }
+    const made = await h.mutate('createTool', { name, config: { http } }, 'tool { id }')
+    return made['tool'].id as string
+  }
+  const row = (page: Page, agent: string) => page.locator('table.runs tr').filter({ hasText: agent })
+  const line = (page: Page, name: string) =>
+    page.locator('.timeline tbody tr').filter({ has: page.getByRole('button', { name, exact: true }) })
+  const status = (page: Page) => page.locator('.screen-head [role=status]')
+
+  test('a run is started by the keyboard, seen to its end, and found in the list by a filter', async () => {
+    const agent = await cast.agent({ name: 'greeter' })
+    const { page, check, close } = await visit(browser, h, '/runs?status=COMPLETED')
+    await page.getByText('No run is like this').waitFor()
+    await page.getByRole('button', { name: 'Start a run' }).click()
+    await page.getByRole('dialog').getByLabel('Agent').selectOption(agent)
+    await page.getByLabel('What to do').fill('say Good morning to you.')
+    await page.keyboard.press('Control+Enter')
+    await page.waitForURL(/\/runs\/gen_/)
+    await status(page).getByText('completed').waitFor()
+    await page.getByText('not an AI').first().waitFor()
+    await page.getByRole('link', { name: 'Conversation' }).click()
+    await page.getByText('Good morning to you.').waitFor()
+    await page.keyboard.press('Escape')
+    await row(page, 'greeter').getByText('completed').waitFor()
+    await check()
+    // The list is moved in by keys, and what is chosen is opened by Enter.
+    await page.keyboard.press('j')
+    await page.locator('tr[data-chosen]').getByText('greeter').waitFor()
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/runs\/gen_/)
+    await page.goBack()
+    await page.getByLabel('Status', { exact: true }).selectOption('FAILED')
+    await page.getByText('No run is like this').waitFor()
+    expect(new URL(page.url()).search).toBe('?status=FAILED')
+    await close()
+  })
+
+  test('new runs are there at once, and wait while a row is chosen', async () => {
+    const agent = await cast.agent({ name: 'busy' })
+    await h.until(await cast.start(agent, 'say one'), ['COMPLETED'])
+    const { page, check, close } = await visit(browser, h, `/runs?agent=${agent}`)
+    await row(page, 'busy').first().waitFor()
+    expect(await row(page, 'busy').count()).toBe(1)
+    await h.until(await cast.start(agent, 'say two'), ['COMPLETED'])
+    await row(page, 'busy').nth(1).waitFor()
+    await page.keyboard.press('j')
+    await page.keyboard.press('j')
+    const chosen = await page.locator('tr[data-chosen] a').getAttribute('href')
+    await h.until(await cast.start(agent, 'say three'), ['COMPLETED'])
+    await page.getByRole('button', { name: '1 new' }).waitFor()
+    expect(await row(page, 'busy').count()).toBe(2)
+    expect(await page.locator('tr[data-chosen] a').getAttribute('href')).toBe(chosen)
+    await page.getByRole('button', { name: '1 new' }).click()
+    await row(page, 'busy').nth(2).waitFor()
+    await picture({ page }, 'runs')
+    await check()
+    await close()
+  })
+
+  test('whoever comes back finds the list where it was, and the brackets go from run to run', async () => {
+    const agent = await cast.agent({ name: 'many' })
+    const ids: string[] = []
+    for (let i = 0; i < 60; i++) ids.unshift(await cast.start(agent, `say ${i}`))
+    await h.until(ids[0]!, ['COMPLETED'])
+    const { page, check, close } = await visit(browser, h, `/runs?agent=${agent}`)
+    await row(page, 'many').first().waitFor()
+    expect(await row(page, 'many').count()).toBe(50)
+    await page.getByRole('button', { name: 'Show 50 more' }).click()
+    await expect.poll(() => row(page, 'many').count()).toBe(60)
+    await row(page, 'many').nth(55).getByRole('link').scrollIntoViewIfNeeded()
+    const place = await page.evaluate('scrollY')
+    expect(place).toBeGreaterThan(500)
+    await row(page, 'many').nth(55).getByRole('link').click()
+    await page.waitForURL(`**/runs/${ids[55]}`)
+    await status(page).getByText('completed').waitFor()
+    expect(await page.evaluate('scrollY')).toBe(0)
+    await page.keyboard.press(']')
+    await page.waitForURL(`**/runs/${ids[56]}`)
+    await status(page).getByText('completed').waitFor()
+    await page.keyboard.press('[')
+    await page.waitForURL(`**/runs/${ids[55]}`)
+    await status(page).getByText('completed').waitFor()
+    await page.keyboard.press('Escape')
+    await page.waitForURL(`**/runs?agent=${agent}`)
+    await expect.poll(() => row(page, 'many').count()).toBe(60)
+    await expect.poll(() => page.evaluate('scrollY')).toBe(place)
+    await check()
+    await close()
+  })
+
+  test('a run that waits is answered in the browser, and goes on', async () => {
+    const agent = await cast.agent({ name: 'asker' })
+    const id = await cast.start(
+      agent,
+      'call look {"word":"sky"}\ncall ask {"word":"colour"}\nthen\nsay It is blue.',
+    )
+    await h.until(id, ['REQUIRES_ACTION'])
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
+    await page.getByRole('button', { name: 'Answer …' }).click()
+    await page.waitForURL(/\?call=call_/)
+    await line(page, 'ask').getByText('waits for a client').waitFor()
+    await picture({ page }, 'run-waiting')
+    await check()
+    await page.getByRole('textbox', { name: 'Output' }).fill('blue')
+    await page.getByRole('button', { name: 'Send the output' }).click()
+    await status(page).getByText('completed').waitFor()
+    await line(page, 'ask').getByText('succeeded').waitFor()
+    await page.getByRole('region', { name: 'Result' }).getByText('blue').waitFor()
+    await line(page, 'Step 2').waitFor()
+    const { data } = await h.gql(`query($id: ID!) { generation(id: $id) { toolCalls { name content } } }`, {
+      id,
+    })
+    const asked = data['generation'].toolCalls.find((call: { name: string }) => call.name === 'ask')
+    expect(asked.content).toEqual([{ type: 'text', text: 'blue' }])
+    await check()
+    await close()
+  })
+
+  test('JSON that is none cannot be sent, and somebody else’s answer is told', async () => {
+    const agent = await cast.agent({ name: 'twice' })
+    const id = await cast.start(agent, 'call ask {"word":"a"}\ncall tell {"word":"b"}')
+    const { requiredAction } = await h.until(id, ['REQUIRES_ACTION'])
+    const [call] = requiredAction.toolCalls
+    const { page, check, close } = await visit(browser, h, `/runs/${id}?call=${call.id}`)
+    await page.getByRole('button', { name: 'JSON', exact: true }).click()
+    await page.getByRole('textbox', { name: 'Output' }).fill('{"a":')
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('button', { name: 'Send the output' }).isDisabled()).toBe(true)
+    const outputs = [{ toolCallId: call.id, output: 'mine' }]
+    await h.mutate('submitToolOutputs', { generationId: id, outputs }, 'outcomes { status }')
+    await line(page, call.name).getByText('succeeded').waitFor()
+    await page.getByRole('region', { name: 'Result' }).getByText('mine').waitFor()
+    expect(await page.getByRole('button', { name: 'Send the output' }).count()).toBe(0)
+    await check()
+    await close()
+  })
+
+  test('the text on its way is shown, and the step that it becomes stands in its place', async () => {
+    const agent = await cast.agent({ name: 'writer' })
+    const text = 'Slowly and steadily the tortoise walks. '.repeat(5).trim()
+    const id = await cast.start(agent, `slow 60ms\nsay ${text}`)
+    const { page, check, close } = await visit(browser, h, `/runs/${id}?view=conversation`)
+    await page.getByText('is being written').waitFor()
+    await page.locator('.run-writing').getByText('tortoise').waitFor()
+    await status(page).getByText('completed').waitFor()
+    await page.getByText('is being written').waitFor({ state: 'detached' })
+    await page.getByText(text).waitFor()
+    await page.getByRole('link', { name: 'Events' }).click()
+    await page.getByText('GENERATION_COMPLETED').waitFor()
+    await check()
+    await close()
+  })
+
+  test('a run is cancelled with a reason, which stays with it', async () => {
+    const agent = await cast.agent({ name: 'endless' })
+    const id = await cast.start(agent, 'call ask {"word":"x"}')
+    await h.until(id, ['REQUIRES_ACTION'])
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
+    await page.getByRole('button', { name: 'Cancel …' }).click()
+    // Escape closes the dialog, and nothing behind it hears the key.
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(page.url()).toContain(id)
+    await page.getByRole('button', { name: 'Cancel …' }).click()
+    await page.getByLabel('Reason').fill('Not needed any more')
+    await page.getByRole('button', { name: 'Cancel the run' }).click()
+    await status(page).getByText('cancelled').waitFor()
+    await page.getByText('Not needed any more').waitFor()
+    await check()
+    await close()
+  })
+
+  test('child runs open like folders, and the keys lead through the family', async () => {
+    const worker = await makeAgent(h, { name: 'worker', toolIds: [cast.tools.look], maxSteps: 100 })
+    const boss = await makeAgent(h, { name: 'boss', agentIds: [worker] })
+    const stages = Array.from({ length: 25 }, (_, i) => `say at ${i}\ncall look {"word":"w${i}"}`)
+    const message = [...stages, 'say all looked at'].join('\nthen\n')
+    const id = await cast.start(boss, asking('worker', message, 'back'))
+    await h.until(id, ['COMPLETED'])
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
+    await page.getByRole('button', { name: 'Open the child run of worker' }).click()
+    await page.getByRole('button', { name: 'Show more, 31 left' }).waitFor()
+    // The run, its two steps and its call, and 20 rows and the button for more of the child.
+    expect(await page.locator('.timeline tbody tr').count()).toBe(25)
+    await page.getByRole('button', { name: 'Show more, 31 left' }).click()
+    await page.getByRole('button', { name: 'Show more, 11 left' }).waitFor()
+    await picture({ page }, 'run')
+    await check()
+    // A call of the child is chosen, and its link opens the same.
+    await page.getByRole('button', { name: 'look', exact: true }).first().click()
+    await page.waitForURL(/\?call=call_/)
+    await page.getByText('Sent once').waitFor()
+    await page.reload()
+    await page.getByText('Sent once').waitFor()
+    await page.locator('tr[data-chosen]').getByText('look').waitFor()
+    await line(page, 'worker').getByRole('button', { name: 'worker', exact: true }).click()
+    await page.getByRole('link', { name: 'open it' }).click()
+    await page.getByRole('link', { name: /^Parent/ }).waitFor()
+    await page.keyboard.press('p')
+    await page.waitForURL(`**/runs/${id}`)
+    await close()
+  })
+
+  test('the brush zooms into a stretch of time, and 0 shows all of it again', async () => {
+    const agent = await cast.agent({ name: 'zoomed' })
+    const id = await cast.start(
+      agent,
+      'call look {"word":"one"}\nthen\ncall look {"word":"two"}\nthen\nsay done',
+    )
+    await h.until(id, ['COMPLETED'])
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
+    await line(page, 'Step 3').waitFor()
+    const all = page.getByRole('button', { name: 'All' })
+    expect(await all.isDisabled()).toBe(true)
+    const plot = (await page.locator('.timeline-plot').boundingBox())!
+    await page.mouse.move(plot.x + plot.width / 2, plot.y + 10)
+    await page.mouse.down()
+    await page.mouse.move(plot.x + plot.width, plot.y + 10, { steps: 4 })
+    await page.mouse.up()
+    expect(await all.isEnabled()).toBe(true)
+    // The first step is before the stretch.
+    await expect.poll(() => line(page, 'Step 1').locator('rect').count()).toBe(0)
+    await page.keyboard.press('0')
+    await expect.poll(() => line(page, 'Step 1').locator('rect').count()).toBe(1)
+    await check()
+    await close()
+  })
+
+  test('a result of a megabyte is folded, and the page stays quick', async () => {
+    const large = await tool('large', '/large', 'GET')
+    const agent = await cast.agent({ name: 'reader', toolIds: [large] })
+    const id = await cast.start(agent, 'call large {"word":"x"}\nthen\nsay read')
+    await h.until(id, ['COMPLETED'])
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
+    const before = performance.now()
+    await page.getByRole('button', { name: 'large', exact: true }).click()
+    await page.getByRole('button', { name: /^Show all/ }).waitFor()
+    expect(performance.now() - before).toBeLessThan(5_000)
+    expect(await page.getByRole('region', { name: 'Result' }).innerText()).not.toContain('THE END')
+    await page.getByRole('button', { name: /^Show all/ }).click()
+    await page.getByRole('button', { name: 'Show less' }).click()
+    await check()
+    await close()
+  })
+
+  test('a call of unknown outcome is explained, and run again only by who knows what that may do', async () => {
+    const act = await tool('act_once', '/act', 'POST')
+    const agent = await cast.agent({ name: 'unlucky', toolIds: [act] })
+    const id = await cast.start(agent, 'call act_once {"word":"x"}\nthen\nsay I do not know')
+    await h.until(id, ['COMPLETED'])
+    const { page, check, close } = await visit(browser, h, `/runs/${id}`)
+    await line(page, 'act_once').getByText('unknown').waitFor()
+    await page.getByRole('button', { name: 'act_once', exact: true }).click()
+    await page.getByText('Nobody knows what became of it').waitFor()
+    await check()
+    await page.getByRole('button', { name: 'Run it again …' }).click()
+    const again = page.getByRole('button', { name: 'Run act_once again' })
+    expect(await again.isDisabled()).toBe(true)
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('button', { name: 'It did not take effect …' }).click()
+    await page.getByRole('textbox', { name: 'Output of the call' }).fill('No such order')
+    await page.getByRole('button', { name: 'It did not take effect', exact: true }).click()
+    await page.getByText('act_once is resolved.').waitFor()
+    await line(page, 'act_once').getByText('failed', { exact: true }).waitFor()
+    await check()
+    await close()
+  })
+
+  test('an id without a run has words and a way on, and so has nothing at all', async () => {
+    const { page, check, close } = await visit(browser, h, '/runs/gen_000000000000000000000000')
+    await page.getByText('There is no such run').waitFor()
+    await check()
+    await page.getByRole('link', { name: 'All runs' }).click()
+    await page.getByRole('heading', { name: 'Runs' }).waitFor()
+    await close()
+  })
+})

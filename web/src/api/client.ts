@@ -1,0 +1,85 @@
+/** Queries and mutations over HTTP, and the errors that they can end with. */
+import { textOf, type TadaDocumentNode } from './document.ts'
+import { learnServerTime } from './clock.ts'
+import { currentProject, endSession } from './session.ts'
+
+/** Why an operation has no data. `code` is stable; the message is for people. */
+export class RequestError extends Error {
+  readonly code: string
+  /** The permission that is missing; null for other errors. */
+  readonly action: string | null
+  /** What to tell the operator about an unexpected error; null for other errors. */
+  readonly errorId: string | null
+  readonly retryAfterMs: number | null
+
+  constructor(message: string, extensions: Record<string, unknown> = {}) {
+    super(message)
+    this.code = stringOf(extensions['code']) ?? 'UNREACHABLE'
+    this.action = stringOf(extensions['action'])
+    this.errorId = stringOf(extensions['errorId'])
+    this.retryAfterMs = typeof extensions['retryAfterMs'] === 'number' ? extensions['retryAfterMs'] : null
+  }
+}
+
+const stringOf = (value: unknown) => (typeof value === 'string' ? value : null)
+
+/** Variables as a caller gives them; `projectId` is filled in when the document has it. */
+export type Given<Variables> = Omit<Variables, 'projectId'>
+
+interface GraphQLResponse {
+  data?: unknown
+  errors?: { message: string; extensions?: Record<string, unknown> }[]
+}
+
+/**
+ * Runs a query or mutation in the chosen project. Throws RequestError; an ended session opens the sign-in page. Data with
+ * errors in some fields counts as data: a field that is hidden from this person is null.
+ */
+export async function ask<Result, Variables>(
+  document: TadaDocumentNode<Result, Variables>,
+  variables: Given<Variables>,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const query = textOf(document)
+  const response = await send(
+    JSON.stringify({ query, variables: withProject(query, variables as object) }),
+    signal,
+  )
+  learnServerTime(response.headers.get('date'))
+  const body = (await response.json().catch(() => ({}))) as GraphQLResponse
+  const error = body.errors?.[0]
+  if (error && !body.data) {
+    if (error.extensions?.['code'] === 'UNAUTHENTICATED') endSession('Your session has ended.')
+    throw new RequestError(error.message, error.extensions)
+  }
+  if (!body.data) throw new RequestError(`The server answered with status ${response.status}.`)
+  return body.data as Result
+}
+
+/** The variables with the chosen project, for documents that have `$projectId`. */
+export function withProject(query: string, variables: object): Record<string, unknown> {
+  return query.includes('$projectId') ? { ...variables, projectId: currentProject() } : { ...variables }
+}
+
+async function send(body: string, signal: AbortSignal | undefined): Promise<Response> {
+  try {
+    return await fetch('/graphql', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/graphql-response+json' },
+      body,
+      ...(signal ? { signal } : {}),
+    })
+  } catch (error) {
+    if (signal?.aborted) throw error
+    throw new RequestError('The server cannot be reached. Nothing was lost; try again.')
+  }
+}
+
+/** The message of anything that was thrown, for people. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof RequestError)) return error instanceof Error ? error.message : String(error)
+  if (error.code === 'FORBIDDEN' && error.action) return `You may not do this: it needs ${error.action}.`
+  if (error.retryAfterMs !== null)
+    return `${error.message} Try again in ${Math.ceil(error.retryAfterMs / 1000)} s.`
+  return error.errorId ? `${error.message} Tell your operator the id ${error.errorId}.` : error.message
+}

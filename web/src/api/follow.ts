@@ -1,0 +1,51 @@
+/** One subscription over the socket that ends once: refused, complete or stopped. */
+import { socket } from './socket.ts'
+
+interface Listener<Event> {
+  hear(event: Event): void
+  /** The server refuses to go on from the newest cursor. */
+  refuse(message: string | null): void
+  /** There are no further events. */
+  complete(): void
+}
+
+/**
+ * Hears the events of `field` behind `variables.after`, which becomes the cursor of each event: after a loss of the
+ * connection the subscription goes on there. Nothing is called after an end, or after the returned function was called.
+ */
+export function follow<Event extends { cursor: string | null }>(
+  query: string,
+  field: string,
+  variables: Record<string, unknown> & { after: string | null },
+  { hear, refuse, complete }: Listener<Event>,
+): () => void {
+  let isOver = false
+  let stop = () => {}
+  const end = (tell: () => void) => {
+    if (isOver) return
+    isOver = true
+    // A refusal that comes as a result leaves the subscription open.
+    stop()
+    tell()
+  }
+  const refused = (errors: readonly { message: string }[]) => end(() => refuse(errors[0]?.message ?? null))
+  // graphql-ws sends this object of variables again when it is back, with the newest cursor in it.
+  stop = socket().subscribe<Record<string, Event>>(
+    { query, variables },
+    {
+      next({ data, errors }) {
+        const event = data?.[field]
+        if (errors) refused(errors)
+        else if (event && !isOver) {
+          variables.after = event.cursor || null
+          hear(event)
+        }
+      },
+      error(error) {
+        if (Array.isArray(error)) refused(error as { message: string }[])
+      },
+      complete: () => end(complete),
+    },
+  )
+  return () => end(() => {})
+}

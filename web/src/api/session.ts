@@ -1,0 +1,106 @@
+/** Who is signed in. The session is a cookie that scripts cannot read; nothing of it is stored by the page. */
+import { createStore, useStore } from './store.ts'
+
+export interface SignedIn {
+  state: 'in'
+  name: string
+  projectId: string | null
+}
+
+export interface SignedOut {
+  state: 'out'
+  /** Why the sign-in page is shown; null when nobody was signed in. */
+  reason: string | null
+  /** Where signing in with the identity provider begins; null when there is none. */
+  loginPath: string | null
+}
+
+type Session = { state: 'unknown' } | SignedIn | SignedOut
+
+const session = createStore<Session>({ state: 'unknown' })
+/** The project that the person chose; null for the default one of the session. */
+const chosen = createStore<string | null>(null)
+let loginPath: string | null = null
+
+export const useSession = (): Session => useStore(session)
+export const useProject = (): string | null => {
+  useStore(chosen)
+  useStore(session)
+  return currentProject()
+}
+export const chooseProject = (id: string): void => chosen.set(id)
+
+/** Calls back when another project is in use, or none; before any component learns of it. */
+export function onProject(listener: (projectId: string | null, isIn: boolean) => void): void {
+  let last: string | null | undefined
+  const tell = () => {
+    const isIn = session.get().state === 'in'
+    const now = isIn ? currentProject() : null
+    const key = `${isIn} ${now}`
+    if (key === last) return
+    last = key
+    listener(now, isIn)
+  }
+  session.subscribe(tell)
+  chosen.subscribe(tell)
+}
+
+/** The id of the project that operations are for; null before sign-in, and for a key without a default project. */
+export function currentProject(): string | null {
+  const now = session.get()
+  return chosen.get() ?? (now.state === 'in' ? now.projectId : null)
+}
+
+interface SessionBody {
+  name?: string
+  project?: { id: string } | null
+  /** Null when nobody is signed in. */
+  session?: object | null
+  /** The ways to sign in: `key`, `oidc`. */
+  methods?: string[]
+  error?: string
+}
+
+/** Asks the server who is signed in. */
+export async function readSession(): Promise<void> {
+  try {
+    const response = await fetch('/session', { headers: { accept: 'application/json' } })
+    take((await response.json()) as SessionBody)
+  } catch {
+    session.set({ state: 'out', reason: 'The server cannot be reached.', loginPath })
+  }
+}
+
+/** Signs in with an API key. Returns why it was refused, or null. */
+export async function signIn(key: string): Promise<string | null> {
+  try {
+    const response = await fetch('/session', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ key }),
+    })
+    const body = (await response.json()) as SessionBody
+    if (!response.ok) return body.error ?? 'The key was refused.'
+    take(body)
+    return null
+  } catch {
+    return 'The server cannot be reached. Try again.'
+  }
+}
+
+export async function signOut(): Promise<void> {
+  await fetch('/session', { method: 'DELETE' }).catch(() => {})
+  endSession(null)
+}
+
+/** Shows the sign-in page. The address stays, so that signing in again opens what was open. */
+export function endSession(reason: string | null): void {
+  chosen.set(null)
+  session.set({ state: 'out', reason, loginPath })
+}
+
+function take({ name, project, session: open, methods, error }: SessionBody): void {
+  if (methods) loginPath = methods.includes('oidc') ? '/session/login' : null
+  if (open) session.set({ state: 'in', name: name ?? '', projectId: project?.id ?? null })
+  else session.set({ state: 'out', reason: error ?? null, loginPath })
+}

@@ -1,0 +1,51 @@
+/** The WebSocket of the page, and whether it is connected. */
+import { createClient, type Client } from 'graphql-ws'
+import { endSession } from './session.ts'
+import { createStore } from './store.ts'
+
+/** The state of the socket; `since` is when it last changed, by this machine's clock. */
+export interface Connection {
+  state: 'connected' | 'connecting'
+  since: number
+}
+
+export const connection = createStore<Connection>({ state: 'connecting', since: Date.now() })
+const to = (state: Connection['state']) => {
+  if (connection.get().state !== state) connection.set({ state, since: Date.now() })
+}
+
+/** Close codes after which the server would refuse again: the session has ended or may not subscribe. */
+const refused = new Set([4401, 4403])
+
+let client: Client | null = null
+
+/** The socket, opened at its first subscription. */
+export function socket(): Client {
+  client ??= createClient({
+    url: `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/graphql`,
+    lazy: true,
+    keepAlive: 10_000,
+    retryAttempts: Infinity,
+    retryWait: async (retries) => {
+      const ms = Math.min(250 * 2 ** retries, 5_000)
+      await new Promise((resolve) => setTimeout(resolve, ms * (0.75 + Math.random() / 2)))
+    },
+    shouldRetry: (event) => !(event instanceof CloseEvent && refused.has(event.code)),
+    on: {
+      connected: () => to('connected'),
+      closed: (event) => {
+        to('connecting')
+        if (event instanceof CloseEvent && refused.has(event.code)) endSession('Your session has ended.')
+      },
+    },
+  })
+  return client
+}
+
+/** Closes the socket and everything that it carries. */
+export function closeSocket(): void {
+  const open = client
+  client = null
+  to('connecting')
+  void open?.dispose()
+}

@@ -1,0 +1,109 @@
+/** Which screen stands at which address. */
+import { lazy, Suspense, type ReactNode } from 'react'
+import { Link, Redirect, Route, Switch } from 'wouter'
+import { useSession } from './api/session.ts'
+import { Boundary, Empty, Skeleton } from './parts/states.tsx'
+import { Toasts } from './parts/toasts.tsx'
+import { Door } from './shell/door.tsx'
+import { Shell } from './shell/shell.tsx'
+import { Inbox } from './screens/inbox/inbox.tsx'
+
+const Runs = lazy(async () => ({ default: (await import('./screens/runs/runs.tsx')).Runs }))
+const RunScreen = lazy(async () => ({ default: (await import('./screens/runs/run.tsx')).RunScreen }))
+const Operations = lazy(async () => ({
+  default: (await import('./screens/operations/operations.tsx')).Operations,
+}))
+const WebhookScreen = lazy(async () => ({
+  default: (await import('./screens/operations/webhooks-one.tsx')).WebhookScreen,
+}))
+const Upstreams = lazy(async () => ({
+  default: (await import('./screens/upstreams/upstreams.tsx')).Upstreams,
+}))
+const UpstreamScreen = lazy(async () => ({
+  default: (await import('./screens/upstreams/upstream.tsx')).UpstreamScreen,
+}))
+const Tools = lazy(async () => ({ default: (await import('./screens/tools/tools.tsx')).Tools }))
+const NewTool = lazy(async () => ({ default: (await import('./screens/tools/new-tool.tsx')).NewTool }))
+const ToolScreen = lazy(async () => ({
+  default: (await import('./screens/tools/tool.tsx')).ToolScreen,
+}))
+const Agents = lazy(async () => ({ default: (await import('./screens/agents/agents.tsx')).Agents }))
+const NewAgent = lazy(async () => ({
+  default: (await import('./screens/agents/definition.tsx')).NewAgent,
+}))
+const AgentScreen = lazy(async () => ({
+  default: (await import('./screens/agents/agent.tsx')).AgentScreen,
+}))
+
+export function App() {
+  const session = useSession()
+  if (session.state === 'unknown') return <Skeleton />
+  if (session.state === 'out') return <Door reason={session.reason} loginPath={session.loginPath} />
+  return (
+    <>
+      <Shell name={session.name}>
+        <Screens />
+      </Shell>
+      <Toasts />
+    </>
+  )
+}
+
+/** A screen whose fault or missing part leaves the rest of the page in place. */
+function Part({ children }: { children: ReactNode }) {
+  return (
+    <Boundary
+      renderFallback={(retry) => (
+        <Empty title="This part could not be shown">
+          <button type="button" onClick={retry}>
+            Try again
+          </button>
+        </Empty>
+      )}
+    >
+      <Suspense fallback={<Skeleton />}>{children}</Suspense>
+    </Boundary>
+  )
+}
+
+function Screens() {
+  return (
+    <Part>
+      <Switch>
+        <Route path="/">
+          <Redirect to="/approvals" replace />
+        </Route>
+        <Route path="/approvals/:id?">{({ id }) => <Inbox id={id ?? null} />}</Route>
+        <Route path="/runs">
+          <Runs />
+        </Route>
+        <Route path="/runs/:id">{({ id }) => <RunScreen key={id} id={id} />}</Route>
+        <Route path="/agents">
+          <Agents />
+        </Route>
+        <Route path="/agents/new">
+          <NewAgent />
+        </Route>
+        <Route path="/agents/:id">{({ id }) => <AgentScreen id={id} />}</Route>
+        <Route path="/tools">
+          <Tools />
+        </Route>
+        <Route path="/tools/new">
+          <NewTool />
+        </Route>
+        <Route path="/tools/:id">{({ id }) => <ToolScreen id={id} />}</Route>
+        <Route path="/upstreams">
+          <Upstreams />
+        </Route>
+        <Route path="/upstreams/:id">{({ id }) => <UpstreamScreen id={id} />}</Route>
+        <Route path="/operations/webhooks/:id">{({ id }) => <WebhookScreen key={id} id={id} />}</Route>
+        <Route path="/operations/:tab?">{({ tab }) => <Operations tab={tab ?? 'unknown'} />}</Route>
+        <Route>
+          <Empty title="There is nothing at this address">
+            <Link href="/approvals">Go to the inbox</Link>
+          </Empty>
+        </Route>
+      </Switch>
+    </Part>
+  )
+}

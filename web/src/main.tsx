@@ -1,0 +1,20 @@
+/** Starts the page. */
+import './style/tokens.css'
+import './style/base.css'
+import { createRoot } from 'react-dom/client'
+import { followProject } from './api/feed.ts'
+import { readSession } from './api/session.ts'
+import { App } from './app.tsx'
+
+// A page that stayed open over an update asks for parts that are gone: loading it again gets the new ones.
+window.addEventListener('vite:preloadError', (event) => {
+  const key = 'gatehouse-reloaded'
+  if (history.state?.[key]) return
+  event.preventDefault()
+  history.replaceState({ ...history.state, [key]: true }, '')
+  location.reload()
+})
+
+followProject()
+void readSession()
+createRoot(document.getElementById('root')!).render(<App />)

@@ -1,0 +1,51 @@
+/** A status as a shape and a word, so that no status is told by its colour alone. */
+const looks: Record<string, { tone: string; shape: Shape; word: string }> = {
+  QUEUED: { tone: 'queue', shape: 'ring', word: 'queued' },
+  RUNNING: { tone: 'work', shape: 'half', word: 'running' },
+  REQUIRES_ACTION: { tone: 'client', shape: 'diamond', word: 'waits for a client' },
+  AWAITING_APPROVAL: { tone: 'human', shape: 'diamond', word: 'waits for approval' },
+  AWAITING_CLIENT: { tone: 'client', shape: 'diamond', word: 'waits for a client' },
+  COMPLETED: { tone: 'good', shape: 'check', word: 'completed' },
+  SUCCEEDED: { tone: 'good', shape: 'check', word: 'succeeded' },
+  APPROVED: { tone: 'good', shape: 'check', word: 'approved' },
+  FAILED: { tone: 'bad', shape: 'cross', word: 'failed' },
+  ERRORED: { tone: 'bad', shape: 'cross', word: 'failed' },
+  REJECTED: { tone: 'bad', shape: 'cross', word: 'rejected' },
+  CANCELLED: { tone: 'queue', shape: 'bar', word: 'cancelled' },
+  EXPIRED: { tone: 'warn', shape: 'bar', word: 'expired' },
+  VOIDED: { tone: 'queue', shape: 'bar', word: 'void' },
+  PENDING: { tone: 'human', shape: 'diamond', word: 'waiting' },
+  PROPOSED: { tone: 'queue', shape: 'ring', word: 'proposed' },
+  EXECUTING: { tone: 'work', shape: 'half', word: 'running' },
+  UNKNOWN: { tone: 'warn', shape: 'question', word: 'unknown' },
+  INVALID: { tone: 'bad', shape: 'cross', word: 'invalid' },
+  DENIED: { tone: 'bad', shape: 'cross', word: 'denied' },
+  SKIPPED: { tone: 'queue', shape: 'bar', word: 'skipped' },
+  TIMED_OUT: { tone: 'warn', shape: 'bar', word: 'timed out' },
+}
+
+const shapes = {
+  ring: 'M8 3.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9Z',
+  half: 'M8 3.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9ZM8 8V3.5M8 8l3.5 2.6',
+  diamond: 'M8 2.8 13.2 8 8 13.2 2.8 8Z',
+  check: 'M3 8.5 6.5 12 13 4.5',
+  cross: 'M4 4l8 8M12 4l-8 8',
+  bar: 'M3.5 8h9',
+  question: 'M5.6 6a2.4 2.4 0 1 1 3.4 2.2c-.7.3-1 .8-1 1.6M8 12.2v.3',
+} as const
+type Shape = keyof typeof shapes
+
+export function Badge({ status, word }: { status: string; word?: string }) {
+  const look = looks[status] ?? { tone: 'queue', shape: 'ring' as const, word: wordsOf(status) }
+  return (
+    <span className={`badge tone-${look.tone}`}>
+      <svg className="icon" viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" focusable="false">
+        <path d={shapes[look.shape]} />
+      </svg>
+      {word ?? look.word}
+    </span>
+  )
+}
+
+/** An enum value as words: AWAITING_APPROVAL is awaiting approval. */
+export const wordsOf = (value: string): string => value.toLowerCase().replaceAll('_', ' ')

@@ -1,0 +1,107 @@
+/** Somebody else changed what is being edited: theirs beside mine, and how to go on. */
+import { useState } from 'react'
+import { changedNames, rebased } from './rebase.ts'
+import { Value } from './json-view.tsx'
+
+interface Props<Draft extends object> {
+  base: Draft
+  mine: Draft
+  theirs: Draft
+  /** How members are called on screen. */
+  nameOf(name: string): string
+  /** Goes on with this draft, on top of what is there now. */
+  onTake(draft: Draft): void
+}
+
+export function Conflict<Draft extends object>({ base, mine, theirs, nameOf, onTake }: Props<Draft>) {
+  const [givenUp, setGivenUp] = useState<ReadonlySet<string>>(new Set())
+  const own = new Set<string>(changedNames(base, mine))
+  const changed = changedNames(base, theirs)
+  const toggle = (name: string, isMine: boolean) =>
+    setGivenUp((before) =>
+      isMine ? new Set([...before].filter((one) => one !== name)) : new Set([...before, name]),
+    )
+  return (
+    <section className="conflict" role="alert" aria-label="Changed by somebody else">
+      <h2>Somebody else changed this meanwhile</h2>
+      <p>Nothing of yours was saved. Choose what to keep, then save again.</p>
+      <div className="table-scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Field</th>
+              <th scope="col">Theirs</th>
+              <th scope="col">Yours</th>
+            </tr>
+          </thead>
+          <tbody>
+            {changed.map((name) => (
+              <tr key={name}>
+                <th scope="row">{nameOf(name)}</th>
+                <td>
+                  <Side
+                    name={name}
+                    word={`Take theirs for ${nameOf(name)}`}
+                    value={theirs[name]}
+                    isChosen={own.has(name) ? givenUp.has(name) : null}
+                    onChoose={() => toggle(name, false)}
+                  />
+                </td>
+                <td>
+                  {own.has(name) ? (
+                    <Side
+                      name={name}
+                      word={`Keep yours for ${nameOf(name)}`}
+                      value={mine[name]}
+                      isChosen={!givenUp.has(name)}
+                      onChoose={() => toggle(name, true)}
+                    />
+                  ) : (
+                    <span className="mute">not changed</span>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <div className="row">
+        <button
+          type="button"
+          className="primary"
+          onClick={() => onTake(rebased(base, mine, theirs, givenUp))}
+        >
+          Go on with these
+        </button>
+        <button type="button" onClick={() => onTake(theirs)}>
+          Drop all of yours
+        </button>
+      </div>
+    </section>
+  )
+}
+
+interface SideProps {
+  name: string
+  word: string
+  value: unknown
+  /** Null: there is nothing to choose. */
+  isChosen: boolean | null
+  onChoose(): void
+}
+
+function Side({ name, word, value, isChosen, onChoose }: SideProps) {
+  if (isChosen === null) return <Value value={value} />
+  return (
+    <label className="row">
+      <input
+        type="radio"
+        name={`conflict-${name}`}
+        checked={isChosen}
+        aria-label={word}
+        onChange={onChoose}
+      />
+      <Value value={value} />
+    </label>
+  )
+}

@@ -1,0 +1,28 @@
+/** The places where two JSON values differ, for people who decide about a change. */
+export interface Change {
+  /** The place as a path: `items[2].price`; empty for the whole value. */
+  path: string
+  /** Undefined: the place is new. */
+  before: unknown
+  /** Undefined: the place is gone. */
+  after: unknown
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Every place whose value is another, in the order of the new value; at most `max`. */
+export function changesBetween(before: unknown, after: unknown, max = 200): Change[] {
+  const found: Change[] = []
+  const walk = (path: string, from: unknown, to: unknown): void => {
+    if (found.length >= max || Object.is(from, to)) return
+    if (isObject(from) && isObject(to)) {
+      for (const key of new Set([...Object.keys(to), ...Object.keys(from)]))
+        walk(path === '' ? key : `${path}.${key}`, from[key], to[key])
+    } else if (Array.isArray(from) && Array.isArray(to)) {
+      for (let at = 0; at < Math.max(from.length, to.length); at++) walk(`${path}[${at}]`, from[at], to[at])
+    } else found.push({ path, before: from, after: to })
+  }
+  walk('', before, after)
+  return found
+}

@@ -1,0 +1,154 @@
+/** A gate while it is edited: what the fields show, and what is sent. Pure. */
+import { rulesOfSchema, schemaOfRules, isAboutPresence, type Row, type Rules } from './gate-rules.ts'
+import { isObject, type Schema } from './schema-form-resolve.ts'
+
+export type Role = 'ADMIN' | 'APPROVER' | 'CALLER' | 'DEVELOPER' | 'VIEWER'
+export type Mode = 'ALWAYS' | 'NEVER' | 'WHEN'
+
+/** A gate as the API returns it. */
+export interface Policy {
+  mode: Mode
+  when: Schema | null
+  timeoutSeconds: number
+  quorum: number
+  excludeRequester: boolean
+  approvers: readonly Role[]
+  escalateAfterSeconds: number | null
+}
+
+/** A gate as the API takes it. */
+export interface PolicyInput {
+  mode: Mode
+  when?: Schema
+  timeoutSeconds: number
+  quorum: number
+  excludeRequester: boolean
+  approvers: Role[]
+  escalateAfterSeconds?: number
+}
+
+export interface Draft {
+  mode: Mode
+  /** The conditions as rows, or as the text of a schema. */
+  when: { as: 'rows'; rules: Rules } | { as: 'json'; text: string }
+  timeoutSeconds: number
+  quorum: number
+  excludeRequester: boolean
+  approvers: readonly Role[]
+  escalateAfterSeconds: number | null
+}
+
+export const newPolicy: Policy = {
+  mode: 'ALWAYS',
+  when: null,
+  timeoutSeconds: 300,
+  quorum: 1,
+  excludeRequester: false,
+  approvers: [],
+  escalateAfterSeconds: null,
+}
+
+export const emptyRow: Row = { path: [], operator: 'is', value: undefined, orMissing: false }
+
+/** The draft of a policy. Conditions that rows cannot say are JSON. */
+export function draftOf(policy: Policy): Draft {
+  const { mode, when, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds } = policy
+  const common = { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds }
+  if (!when) return { ...common, when: { as: 'rows', rules: { match: 'all', rows: [emptyRow] } } }
+  const rules = rulesOfSchema(when)
+  return {
+    ...common,
+    when: rules ? { as: 'rows', rules } : { as: 'json', text: JSON.stringify(when, null, 2) },
+  }
+}
+
+export interface DraftFault {
+  path: readonly string[]
+  message: string
+}
+
+/** The input that a draft means, or what is wrong with it. */
+export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftFault[] } {
+  const { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds } = draft
+  const faults: DraftFault[] = []
+  const fault = (name: string, message: string) => void faults.push({ path: [name], message })
+  const when = mode === 'WHEN' ? schemaOf(draft.when, faults) : null
+  if (!isBetween(timeoutSeconds, 5, 604_800)) fault('timeoutSeconds', 'must be 5 seconds to 7 days')
+  if (!isBetween(quorum, 1, 10)) fault('quorum', 'must be 1 to 10')
+  if (escalateAfterSeconds !== null && !isBetween(escalateAfterSeconds, 1, timeoutSeconds - 1))
+    fault('escalateAfterSeconds', 'must be at least 1 second and less than the time for a verdict')
+  if (faults.length > 0) return { faults }
+  return {
+    input: {
+      mode,
+      ...(when ? { when } : {}),
+      timeoutSeconds,
+      quorum,
+      excludeRequester,
+      approvers: [...approvers],
+      ...(escalateAfterSeconds === null ? {} : { escalateAfterSeconds }),
+    },
+  }
+}
+
+const isBetween = (value: number, least: number, most: number) =>
+  Number.isInteger(value) && value >= least && value <= most
+
+function schemaOf(when: Draft['when'], faults: DraftFault[]): Schema | null {
+  if (when.as === 'rows') {
+    const { rows } = when.rules
+    if (rows.length === 0) faults.push({ path: ['when'], message: 'needs a condition' })
+    for (const [at, row] of rows.entries())
+      if (!isComplete(row))
+        faults.push({ path: ['when', String(at)], message: 'needs a property and a value' })
+    return schemaOfRules(when.rules)
+  }
+  try {
+    const schema: unknown = JSON.parse(when.text)
+    if (isObject(schema)) return schema
+    faults.push({ path: ['when'], message: 'must be a JSON object' })
+  } catch (error) {
+    faults.push({ path: ['when'], message: error instanceof Error ? error.message : String(error) })
+  }
+  return null
+}
+
+const isComplete = ({ path, operator, value }: Row): boolean =>
+  path.length > 0 && path.every((name) => name !== '') && (isAboutPresence(operator) || value !== undefined)
+
+/** The draft with its conditions in the other form; null when rows cannot say them. */
+export function switched(draft: Draft): Draft | null {
+  const { when } = draft
+  if (when.as === 'rows') {
+    const complete = { ...when.rules, rows: when.rules.rows.filter(isComplete) }
+    return { ...draft, when: { as: 'json', text: JSON.stringify(schemaOfRules(complete), null, 2) } }
+  }
+  try {
+    const schema: unknown = JSON.parse(when.text)
+    const isEmpty = isObject(schema) && Object.keys(schema).length === 0
+    const rules: Rules | null = isEmpty ? { match: 'all', rows: [emptyRow] } : rulesOfSchema(schema)
+    return rules && { ...draft, when: { as: 'rows', rules } }
+  } catch {
+    return null
+  }
+}
+
+/** A gate of the API as its input. */
+export function gateInputOf(
+  policy: Omit<Policy, 'when' | 'escalateAfterSeconds'> & {
+    when?: unknown
+    escalateAfterSeconds?: number | null
+  },
+): PolicyInput {
+  const { mode, when, timeoutSeconds, quorum, excludeRequester, approvers } = policy
+  const { escalateAfterSeconds = null } = policy
+  return {
+    mode,
+    ...(isObject(when) ? { when } : {}),
+    timeoutSeconds,
+    quorum,
+    excludeRequester,
+    approvers: [...approvers],
+    ...(escalateAfterSeconds === null ? {} : { escalateAfterSeconds }),
+  }
+}

@@ -1,0 +1,215 @@
+/** The fields of a gate: when it stops a call, who decides, and for how long. */
+import './gate-fields.css'
+import { useState } from 'react'
+import type { Issue } from '../api/outcome.ts'
+import { ConditionRows } from './gate-conditions.tsx'
+import { switched, type Draft, type DraftFault, type Mode, type Role } from './gate-draft.ts'
+import { propertiesOf } from './gate-properties.ts'
+import { JsonField, issuesAt } from './long-fields.tsx'
+import type { Schema } from './schema-form-resolve.ts'
+
+const modes: readonly { mode: Mode; word: string; about: string }[] = [
+  { mode: 'NEVER', word: 'Never', about: 'Every call passes.' },
+  { mode: 'ALWAYS', word: 'Always', about: 'Every call waits for a person.' },
+  { mode: 'WHEN', word: 'When', about: 'Calls that fit the conditions wait for a person.' },
+]
+const roles: readonly Role[] = ['ADMIN', 'APPROVER', 'DEVELOPER', 'CALLER', 'VIEWER']
+
+interface Props {
+  draft: Draft
+  onChange(draft: Draft): void
+  /** The arguments of the calls, presets included; null: not known. */
+  schema: Schema | null
+  faults: readonly DraftFault[]
+  /** Faults that the server found in the gate; their paths begin at the gate. */
+  issues: readonly Issue[]
+}
+
+export function GateFields({ draft, onChange, schema, faults, issues }: Props) {
+  const set = (part: Partial<Draft>) => onChange({ ...draft, ...part })
+  return (
+    <div className="gate-fields">
+      <fieldset className="gate-modes">
+        <legend className="label">Stops calls</legend>
+        {modes.map(({ mode, word, about }) => (
+          <label key={mode} className="row">
+            <input
+              type="radio"
+              name="gate-mode"
+              checked={draft.mode === mode}
+              onChange={() => set({ mode })}
+            />
+            <span className="gate-mode">{word}</span>
+            <span className="mute small">{about}</span>
+          </label>
+        ))}
+      </fieldset>
+      {draft.mode === 'WHEN' && (
+        <Conditions draft={draft} onChange={onChange} schema={schema} faults={faults} issues={issues} />
+      )}
+      {draft.mode !== 'NEVER' && <Deciders draft={draft} set={set} faults={faults} />}
+      {issues
+        .filter(({ path }) => path[1] !== 'when')
+        .map(({ path, message }) => (
+          <p key={`${path.join('.')} ${message}`} className="tone-bad small" role="alert">
+            <span className="mono">{path.slice(1).join('.')}</span> {message}
+          </p>
+        ))}
+    </div>
+  )
+}
+
+function Conditions({ draft, onChange, schema, faults, issues }: Props) {
+  const [edition, setEdition] = useState(0)
+  const { when } = draft
+  const other = switched(draft)
+  const about = faults.filter(({ path }) => path[0] === 'when')
+  return (
+    <section className="gate-when" aria-label="Conditions">
+      <div className="row">
+        <h3>Conditions</h3>
+        <button
+          type="button"
+          className="quiet spread"
+          disabled={!other}
+          title={other ? undefined : 'Rows cannot say this schema'}
+          onClick={() => {
+            if (other) onChange(other)
+            setEdition(edition + 1)
+          }}
+        >
+          {when.as === 'rows' ? 'As JSON Schema' : 'As rows'}
+        </button>
+      </div>
+      {when.as === 'rows' ? (
+        <ConditionRows
+          rules={when.rules}
+          known={propertiesOf(schema)}
+          faults={about}
+          onChange={(rules) => onChange({ ...draft, when: { as: 'rows', rules } })}
+        />
+      ) : (
+        <>
+          <JsonField
+            key={edition}
+            label="JSON Schema of the calls to stop"
+            value={when.text}
+            onChange={(text) => onChange({ ...draft, when: { as: 'json', text } })}
+            hint="Calls whose arguments, presets included, match it are stopped."
+            issues={issues}
+            path={['when']}
+          />
+          {about.map(({ message }) => (
+            <p key={message} className="tone-bad small" role="alert">
+              {message}
+            </p>
+          ))}
+        </>
+      )}
+      {when.as === 'rows' &&
+        issuesAt(issues, ['when']).map(({ path, message }) => (
+          <p key={`${path.join('.')} ${message}`} className="tone-bad small" role="alert">
+            {path.slice(2).join('.')} {message}
+          </p>
+        ))}
+    </section>
+  )
+}
+
+interface DecidersProps {
+  draft: Draft
+  set(part: Partial<Draft>): void
+  faults: readonly DraftFault[]
+}
+
+function Deciders({ draft, set, faults }: DecidersProps) {
+  const faultOf = (name: string) => faults.find(({ path }) => path[0] === name)?.message
+  const isOn = draft.escalateAfterSeconds !== null
+  const toggle = (role: Role) =>
+    set({
+      approvers: draft.approvers.includes(role)
+        ? draft.approvers.filter((one) => one !== role)
+        : [...draft.approvers, role],
+    })
+  return (
+    <>
+      <div className="gate-numbers">
+        <NumberField
+          label="Approvals by different people"
+          value={draft.quorum}
+          fault={faultOf('quorum')}
+          onChange={(quorum) => set({ quorum })}
+        />
+        <NumberField
+          label="Time for a verdict, in seconds"
+          value={draft.timeoutSeconds}
+          fault={faultOf('timeoutSeconds')}
+          onChange={(timeoutSeconds) => set({ timeoutSeconds })}
+        />
+      </div>
+      <fieldset className="gate-roles">
+        <legend className="label">Who may decide; none chosen: everybody with approvals:Decide</legend>
+        {roles.map((role) => (
+          <label key={role} className="row">
+            <input type="checkbox" checked={draft.approvers.includes(role)} onChange={() => toggle(role)} />
+            {role.toLowerCase()}
+          </label>
+        ))}
+      </fieldset>
+      <label className="row">
+        <input
+          type="checkbox"
+          checked={draft.excludeRequester}
+          onChange={(event) => set({ excludeRequester: event.target.checked })}
+        />
+        Who asked may not decide
+      </label>
+      <label className="row">
+        <input
+          type="checkbox"
+          checked={isOn}
+          onChange={(event) =>
+            set({
+              escalateAfterSeconds: event.target.checked
+                ? Math.max(1, Math.floor(draft.timeoutSeconds / 2))
+                : null,
+            })
+          }
+        />
+        Escalate without a verdict: admins may decide too
+      </label>
+      {isOn && (
+        <div className="gate-numbers">
+          <NumberField
+            label="Escalate after, in seconds"
+            value={draft.escalateAfterSeconds ?? 0}
+            fault={faultOf('escalateAfterSeconds')}
+            onChange={(escalateAfterSeconds) => set({ escalateAfterSeconds })}
+          />
+        </div>
+      )}
+    </>
+  )
+}
+
+interface NumberProps {
+  label: string
+  value: number
+  fault: string | undefined
+  onChange(value: number): void
+}
+
+function NumberField({ label, value, fault, onChange }: NumberProps) {
+  return (
+    <label>
+      <span>{label}</span>
+      <input
+        type="number"
+        value={Number.isNaN(value) ? '' : value}
+        aria-invalid={fault ? true : undefined}
+        onChange={(event) => onChange(event.target.valueAsNumber)}
+      />
+      {fault && <small className="tone-bad">{fault}</small>}
+    </label>
+  )
+}

@@ -1,0 +1,62 @@
+/** JSON for reading: an object as rows of name and value, anything as its text. */
+import { useState } from 'react'
+import { isObject, ordered, orderedNames } from './ordered.ts'
+import { Foreign, LongText } from './text.tsx'
+
+type Schema = Record<string, unknown>
+
+const descriptionOf = (schema: Schema | null | undefined, name: string): string | null => {
+  const properties = schema?.['properties']
+  const one = isObject(properties) ? properties[name] : null
+  return isObject(one) && typeof one['description'] === 'string' ? one['description'] : null
+}
+
+/** The arguments of a call as rows, with a switch to their JSON. */
+export function Arguments({ value, schema }: { value: Record<string, unknown>; schema?: Schema | null }) {
+  const [asJson, setAsJson] = useState(false)
+  const names = orderedNames(value, schema)
+  if (names.length === 0) return <p className="mute">No arguments.</p>
+  return (
+    <div className="arguments">
+      {asJson ? (
+        <JsonText value={ordered(value, schema)} />
+      ) : (
+        <dl>
+          {names.map((name) => (
+            <div key={name}>
+              <dt title={descriptionOf(schema, name) ?? undefined}>
+                <Foreign text={name} max={100} />
+              </dt>
+              <dd>
+                <Value value={value[name]} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      <button type="button" className="quiet" aria-pressed={asJson} onClick={() => setAsJson(!asJson)}>
+        {asJson ? 'As a list' : 'As JSON'}
+      </button>
+    </div>
+  )
+}
+
+/** One value: text as text, what is inside of objects and lists as JSON. */
+export function Value({ value }: { value: unknown }) {
+  if (value === undefined) return <span className="mute">nothing</span>
+  if (value === '[masked]')
+    return (
+      <span className="masked" title="The value is hidden; the tool gets the real one.">
+        hidden
+      </span>
+    )
+  if (typeof value === 'string')
+    return value === '' ? <span className="mute">empty text</span> : <LongText text={value} />
+  if (typeof value === 'object' && value !== null) return <JsonText value={value} />
+  return <span className="mono">{String(value)}</span>
+}
+
+/** A value as indented JSON. */
+export function JsonText({ value }: { value: unknown }) {
+  return <LongText mono text={JSON.stringify(value, null, 2) ?? 'null'} />
+}

@@ -1,0 +1,80 @@
+/** The keyboard: one listener, and whoever is on screen says which keys it answers. */
+import { useEffect, useRef } from 'react'
+import { createStore } from '../api/store.ts'
+
+type Handlers = Record<string, (event: KeyboardEvent) => void>
+
+/** Whether keys without Ctrl or ⌘ act; people who speak to their computer switch them off. */
+export const singleKeys = createStore(true)
+
+const stack: { current: Handlers }[] = []
+/** Stands in the stack for an open dialog: what was mounted before it hears no keys. */
+const barrier: { current: Handlers } = { current: {} }
+let prefix = ''
+let prefixTimer: number | undefined
+
+/** Time for the second key of a sequence such as `g i`, in milliseconds. */
+const sequenceMs = 1_000
+
+const fields = new Set(['INPUT', 'TEXTAREA', 'SELECT'])
+
+/** Whether the key goes into a field. The path reaches into shadow roots, where the editor is. */
+function isTyping(event: KeyboardEvent): boolean {
+  return event
+    .composedPath()
+    .some((node) => node instanceof HTMLElement && (fields.has(node.tagName) || node.isContentEditable))
+}
+
+/** The name of a key: `mod+Enter`, `j`, `?`. `mod` is Ctrl, or ⌘. */
+function nameOf(event: KeyboardEvent): string {
+  const mod = event.ctrlKey || event.metaKey ? 'mod+' : ''
+  return mod + event.key
+}
+
+function onKey(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.altKey || event.isComposing) return
+  const name = nameOf(event)
+  const isPlain = !name.startsWith('mod+')
+  if (isPlain && name !== 'Escape' && (isTyping(event) || !singleKeys.get())) return
+  const full = prefix ? `${prefix} ${name}` : name
+  clearTimeout(prefixTimer)
+  prefix = ''
+  const hearing = stack.slice(stack.lastIndexOf(barrier) + 1)
+  for (const { current } of hearing.toReversed()) {
+    const handler = current[full]
+    if (!handler) continue
+    event.preventDefault()
+    return handler(event)
+  }
+  if (
+    isPlain &&
+    hearing.some(({ current }) => Object.keys(current).some((key) => key.startsWith(`${full} `)))
+  ) {
+    prefix = full
+    prefixTimer = window.setTimeout(() => (prefix = ''), sequenceMs)
+  }
+}
+
+window.addEventListener('keydown', onKey)
+
+/** Answers keys while the component is on screen; what was mounted last is asked first. A sequence is `g i`. */
+export function useKeys(handlers: Handlers): void {
+  const latest = useRef(handlers)
+  useEffect(() => {
+    latest.current = handlers
+  })
+  useEffect(() => {
+    stack.push(latest)
+    return () => void stack.splice(stack.indexOf(latest), 1)
+  }, [])
+}
+
+/** Keeps keys from everything behind a dialog while the component is on screen. */
+export function useKeyBarrier(): void {
+  useEffect(() => {
+    stack.push(barrier)
+    return () => void stack.splice(stack.lastIndexOf(barrier), 1)
+  }, [])
+}
+
+export const isMac = /Mac|iPhone|iPad/.test(navigator.platform)

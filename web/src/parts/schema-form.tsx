@@ -1,0 +1,116 @@
+/**
+ * A form for a JSON Schema, with a switch to JSON. It tells what a value lacks as a hint; the server decides. Values of
+ * presets and defaults are filled in at the beginning by `startForm`.
+ */
+import './schema-form.css'
+import { useMemo, useState } from 'react'
+import { isDeepSame } from './deep-same.ts'
+import { JsonEditor } from './json-editor.tsx'
+import { FormContext, keyOf, type Form } from './schema-form-context.ts'
+import { SchemaField } from './schema-form-field.tsx'
+import { makeHints, type Hint } from './schema-form-hints.ts'
+import type { Schema } from './schema-form-resolve.ts'
+import { initialValue } from './schema-form-values.ts'
+
+export interface FormState {
+  value: unknown
+  /** Why the text of the editor is no value; null when it is one. The value is the one before it. */
+  fault: string | null
+}
+
+/** The state of a new form. */
+export const startForm = (schema: Schema): FormState => ({ value: initialValue(schema, schema), fault: null })
+
+const valueAt = (value: unknown, path: readonly string[]): unknown =>
+  path.reduce<unknown>((at, name) => (at as Record<string, unknown> | null | undefined)?.[name], value)
+
+const noIssues: readonly Hint[] = []
+
+interface Props {
+  schema: Schema
+  state: FormState
+  onChange(state: FormState): void
+  /** What the form is for: `Arguments`. */
+  label: string
+  /** Faults that the server found, by their path within the value. */
+  issues?: readonly Hint[]
+  /** Shows every hint, also those of fields where nobody has been: after an attempt to send. */
+  showsAll?: boolean
+}
+
+export function SchemaForm({ schema, state, onChange, label, issues = noIssues, showsAll = false }: Props) {
+  const [asJson, setAsJson] = useState(false)
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set())
+  // A fault that the server found is told until its place is another.
+  const [told, setTold] = useState({ issues, value: state.value })
+  if (told.issues !== issues) setTold({ issues, value: state.value })
+  const hintsOf = useMemo(() => makeHints(schema), [schema])
+  const form: Form = useMemo(() => {
+    const hints = hintsOf(state.value ?? null)
+    return {
+      root: schema,
+      label,
+      messagesAt(path) {
+        const key = keyOf(path)
+        const isAsTold = isDeepSame(valueAt(told.value, path), valueAt(state.value, path))
+        const own = isAsTold ? told.issues.filter((one) => keyOf(one.path) === key) : []
+        if (own.length > 0) return own
+        return showsAll || touched.has(key) ? hints.filter((one) => keyOf(one.path) === key) : []
+      },
+      touch: (path) => setTouched((before) => new Set([...before, keyOf(path)])),
+      renderField: (props) => <SchemaField key={keyOf(props.path)} {...props} />,
+    }
+  }, [schema, label, told, showsAll, touched, hintsOf, state.value])
+  const change = (text: string) => {
+    try {
+      onChange({ value: text.trim() === '' ? undefined : JSON.parse(text), fault: null })
+    } catch (error) {
+      onChange({ value: state.value, fault: error instanceof Error ? error.message : String(error) })
+    }
+  }
+  return (
+    <div className="schema-form" role="group" aria-label={label}>
+      <div className="form-switch">
+        <button
+          type="button"
+          className="quiet"
+          aria-pressed={asJson}
+          disabled={asJson && state.fault !== null}
+          onClick={() => setAsJson(!asJson)}
+        >
+          {asJson ? 'As a form' : 'As JSON'}
+        </button>
+      </div>
+      <FormContext value={form}>
+        {asJson ? (
+          <>
+            <JsonEditor
+              initial={state.value === undefined ? '' : JSON.stringify(state.value, null, 2)}
+              label={`${label} as JSON`}
+              onChange={change}
+            />
+            {state.fault && (
+              <p className="tone-bad small" role="alert">
+                {state.fault}
+              </p>
+            )}
+            {issues.map(({ path, message }) => (
+              <p key={`${keyOf(path)} ${message}`} className="tone-bad small" role="alert">
+                <span className="mono">{path.join('.')}</span> {message}
+              </p>
+            ))}
+          </>
+        ) : (
+          <SchemaField
+            schema={schema}
+            name={null}
+            path={[]}
+            value={state.value}
+            isRequired
+            onChange={(value) => onChange({ value, fault: null })}
+          />
+        )}
+      </FormContext>
+    </div>
+  )
+}

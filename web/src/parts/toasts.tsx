@@ -1,0 +1,54 @@
+/** Short news at the edge of the page: what became of what this person did. */
+import { useEffect } from 'react'
+import { Link } from 'wouter'
+import { createStore, useStore } from '../api/store.ts'
+
+interface Toast {
+  id: number
+  tone: 'good' | 'bad' | 'plain'
+  text: string
+  /** Where to look at it; null when there is nothing to see. */
+  href: string | null
+}
+
+const toasts = createStore<readonly Toast[]>([])
+let next = 0
+
+/** How long a toast stands, in milliseconds. */
+const standsMs = 8_000
+
+export function toast(
+  text: string,
+  { tone = 'plain', href = null }: Partial<Omit<Toast, 'id' | 'text'>> = {},
+): void {
+  toasts.set([...toasts.get().slice(-3), { id: next++, tone, text, href }])
+}
+
+const drop = (id: number) => toasts.set(toasts.get().filter((one) => one.id !== id))
+
+export function Toasts() {
+  const all = useStore(toasts)
+  return (
+    <output className="toasts" aria-live="polite">
+      {all.map((one) => (
+        <ToastLine key={one.id} {...one} />
+      ))}
+    </output>
+  )
+}
+
+function ToastLine({ id, tone, text, href }: Toast) {
+  useEffect(() => {
+    const timer = setTimeout(() => drop(id), standsMs)
+    return () => clearTimeout(timer)
+  }, [id])
+  return (
+    <div className={`toast tone-${tone}`}>
+      <span>{text}</span>
+      {href && <Link href={href}>Show</Link>}
+      <button type="button" className="quiet" aria-label="Dismiss" onClick={() => drop(id)}>
+        ×
+      </button>
+    </div>
+  )
+}

@@ -1,0 +1,268 @@
+/** An agent while it is edited: fields as texts, and the inputs of createAgent and updateAgent that they mean. Pure. */
+import type { Issue } from '../../api/outcome.ts'
+import { changedNames } from '../../parts/rebase.ts'
+import type { AgentDetail, CreateInput, UpdateInput } from './documents.ts'
+
+type Rule = NonNullable<CreateInput['stepRules']>[number]
+export const choices = ['AUTO', 'REQUIRED', 'NONE', 'TOOL'] as const
+
+export interface AgentDraft {
+  name: string
+  model: string
+  instructions: string
+  toolIds: readonly string[]
+  agentIds: readonly string[]
+  /** Null: all of its tools and agents. */
+  activeToolIds: readonly string[] | null
+  toolChoice: (typeof choices)[number]
+  toolChoiceTool: string
+  stepRules: readonly Rule[]
+  stopConditions: string
+  maxSteps: string
+  finalAnswerOnLimit: boolean
+  parallelToolCalls: boolean
+  temperature: string
+  maxOutputTokens: string
+  maxContextMessages: string
+  tokensPerGeneration: string
+  tokensPerDay: string
+  timeoutMs: string
+  clientTimeoutMs: string
+  onClientTimeout: 'CONTINUE' | 'EXPIRE'
+  outputSchema: string
+  mcpEnabled: boolean
+  errorProfile: 'AUTO' | 'SEED' | 'SPEC'
+}
+
+export const newDraft: AgentDraft = {
+  name: '',
+  model: '',
+  instructions: '',
+  toolIds: [],
+  agentIds: [],
+  activeToolIds: null,
+  toolChoice: 'AUTO',
+  toolChoiceTool: '',
+  stepRules: [],
+  stopConditions: '',
+  maxSteps: '20',
+  finalAnswerOnLimit: true,
+  parallelToolCalls: true,
+  temperature: '',
+  maxOutputTokens: '',
+  maxContextMessages: '',
+  tokensPerGeneration: '',
+  tokensPerDay: '',
+  timeoutMs: '86400000',
+  clientTimeoutMs: '600000',
+  onClientTimeout: 'CONTINUE',
+  outputSchema: '',
+  mcpEnabled: false,
+  errorProfile: 'AUTO',
+}
+
+/** How the fields are called on screen. */
+export const draftNames: Record<keyof AgentDraft, string> = {
+  name: 'Name',
+  model: 'Model',
+  instructions: 'Instructions',
+  toolIds: 'Tools',
+  agentIds: 'Agents that it may call',
+  activeToolIds: 'What its model sees',
+  toolChoice: 'Tool choice',
+  toolChoiceTool: 'Tool that it must call',
+  stepRules: 'Rules by step',
+  stopConditions: 'Stops after a call of',
+  maxSteps: 'Steps at most',
+  finalAnswerOnLimit: 'One last answer without tools when the steps are used up',
+  parallelToolCalls: 'Calls of one step run at the same time',
+  temperature: 'Temperature',
+  maxOutputTokens: 'Output tokens of one response at most',
+  maxContextMessages: 'Messages of the history at most',
+  tokensPerGeneration: 'Tokens of one run at most',
+  tokensPerDay: 'Tokens in 24 hours at most',
+  timeoutMs: 'Time limit of a run, in milliseconds',
+  clientTimeoutMs: 'Wait for a client, in milliseconds',
+  onClientTimeout: 'When the client is too late',
+  outputSchema: 'Schema of the answer',
+  mcpEnabled: 'Serve it to MCP clients',
+  errorProfile: 'Error codes for MCP clients',
+}
+
+const textOf = (value: number | null): string => (value === null ? '' : String(value))
+
+/** The draft of an agent as it is. */
+export function draftOfAgent(agent: AgentDetail): AgentDraft {
+  const { toolChoice, budget, mcp } = agent
+  return {
+    name: agent.name,
+    model: agent.model ?? '',
+    instructions: agent.instructions ?? '',
+    toolIds: agent.toolIds,
+    agentIds: agent.agentIds,
+    activeToolIds: agent.activeToolIds,
+    toolChoice: toolChoice.mode ?? 'TOOL',
+    toolChoiceTool: toolChoice.tool ?? '',
+    stepRules: agent.stepRules.map(ruleOf),
+    stopConditions: agent.stopConditions.map(({ hasToolCall }) => hasToolCall).join('\n'),
+    maxSteps: String(agent.maxSteps),
+    finalAnswerOnLimit: agent.finalAnswerOnLimit,
+    parallelToolCalls: agent.parallelToolCalls,
+    temperature: textOf(agent.temperature),
+    maxOutputTokens: textOf(agent.maxOutputTokens),
+    maxContextMessages: textOf(agent.maxContextMessages),
+    tokensPerGeneration: textOf(budget.tokensPerGeneration),
+    tokensPerDay: textOf(budget.tokensPerDay),
+    timeoutMs: String(agent.timeoutMs),
+    clientTimeoutMs: String(agent.clientTimeoutMs),
+    onClientTimeout: agent.onClientTimeout,
+    outputSchema: agent.outputSchema ? JSON.stringify(agent.outputSchema, null, 2) : '',
+    mcpEnabled: mcp.enabled,
+    errorProfile: mcp.errorProfile,
+  }
+}
+
+function ruleOf({
+  step,
+  fromStep,
+  toStep,
+  activeToolIds,
+  toolChoice,
+}: AgentDetail['stepRules'][number]): Rule {
+  return {
+    ...(step === null ? {} : { step }),
+    ...(fromStep === null ? {} : { fromStep }),
+    ...(toStep === null ? {} : { toStep }),
+    ...(toolChoice
+      ? { toolChoice: toolChoice.tool ? { tool: toolChoice.tool } : { mode: toolChoice.mode! } }
+      : {}),
+    ...(activeToolIds ? { activeToolIds: [...activeToolIds] } : {}),
+  }
+}
+
+/** What each member of the input is made of. */
+const madeOf: Record<string, readonly (keyof AgentDraft)[]> = {
+  toolChoice: ['toolChoice', 'toolChoiceTool'],
+  budget: ['tokensPerGeneration', 'tokensPerDay'],
+  mcp: ['mcpEnabled', 'errorProfile'],
+}
+
+export type Written<Input> = { input: Input } | { issues: Issue[] }
+
+/** The input of createAgent. */
+export function createInputOf(draft: AgentDraft): Written<Omit<CreateInput, 'projectId'>> {
+  const issues: Issue[] = []
+  const all = inputOf(draft, issues)
+  if (issues.length > 0) return { issues }
+  const given = Object.entries(all).filter(([, value]) => value !== null)
+  return { input: Object.fromEntries(given) as unknown as CreateInput }
+}
+
+/** The input of updateAgent with what was changed, and nothing else; null when nothing was. */
+export function updateInputOf(
+  agent: AgentDetail,
+  base: AgentDraft,
+  draft: AgentDraft,
+): Written<UpdateInput> | null {
+  const changed = new Set<string>(changedNames(base, draft))
+  if (changed.size === 0) return null
+  const issues: Issue[] = []
+  const all = inputOf(draft, issues)
+  if (issues.length > 0) return { issues }
+  const own = Object.entries(all).filter(([name]) => (madeOf[name] ?? [name]).some((one) => changed.has(one)))
+  return {
+    input: { id: agent.id, expectedVersion: agent.version, ...Object.fromEntries(own) } as UpdateInput,
+  }
+}
+
+function inputOf(draft: AgentDraft, issues: Issue[]): Record<string, unknown> {
+  const number = (name: keyof AgentDraft) => numberFrom(draft[name] as string, name, issues)
+  const stops = draft.stopConditions
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  return {
+    name: draft.name.trim(),
+    model: draft.model.trim() || null,
+    instructions: draft.instructions.trim() === '' ? null : draft.instructions,
+    toolIds: draft.toolIds,
+    agentIds: draft.agentIds,
+    activeToolIds: draft.activeToolIds,
+    toolChoice:
+      draft.toolChoice === 'TOOL' ? { tool: draft.toolChoiceTool.trim() } : { mode: draft.toolChoice },
+    stepRules: draft.stepRules,
+    stopConditions: stops.map((hasToolCall) => ({ hasToolCall })),
+    maxSteps: number('maxSteps'),
+    finalAnswerOnLimit: draft.finalAnswerOnLimit,
+    parallelToolCalls: draft.parallelToolCalls,
+    temperature: number('temperature'),
+    maxOutputTokens: number('maxOutputTokens'),
+    maxContextMessages: number('maxContextMessages'),
+    budget: { tokensPerGeneration: number('tokensPerGeneration'), tokensPerDay: number('tokensPerDay') },
+    timeoutMs: number('timeoutMs'),
+    clientTimeoutMs: number('clientTimeoutMs'),
+    onClientTimeout: draft.onClientTimeout,
+    outputSchema: schemaFrom(draft.outputSchema, issues),
+    mcp: { enabled: draft.mcpEnabled, errorProfile: draft.errorProfile },
+  }
+}
+
+function numberFrom(text: string, name: string, issues: Issue[]): number | null {
+  if (text.trim() === '') return null
+  const value = Number(text)
+  if (!Number.isFinite(value)) issues.push({ path: ['input', name], message: 'must be a number' })
+  return value
+}
+
+function schemaFrom(text: string, issues: Issue[]): unknown {
+  if (text.trim() === '') return null
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    issues.push({ path: ['input', 'outputSchema'], message: `is not JSON: ${message}` })
+    return null
+  }
+}
+
+/** The schema of a form for rules by step: it offers the tools and agents that the agent has. */
+export function rulesSchema(options: readonly { id: string; name: string }[]): Record<string, unknown> {
+  const ids = options.map(({ id, name }) => ({ const: id, title: name }))
+  const step = { type: 'integer', minimum: 1, maximum: 100 }
+  return {
+    type: 'array',
+    maxItems: 50,
+    items: {
+      type: 'object',
+      properties: {
+        step: { ...step, description: 'One step, from 1; or a range:' },
+        fromStep: step,
+        toStep: step,
+        toolChoice: {
+          oneOf: [
+            {
+              title: 'a mode',
+              type: 'object',
+              properties: { mode: { enum: ['AUTO', 'REQUIRED', 'NONE'] } },
+              required: ['mode'],
+              additionalProperties: false,
+            },
+            {
+              title: 'one tool',
+              type: 'object',
+              properties: { tool: { type: 'string', maxLength: 64, description: 'Its runtime name.' } },
+              required: ['tool'],
+              additionalProperties: false,
+            },
+          ],
+        },
+        activeToolIds: {
+          type: 'array',
+          description: 'What the model sees in these steps; an empty list: nothing.',
+          items: ids.length > 1 ? { oneOf: ids } : { enum: ids.map((one) => one.const) },
+        },
+      },
+      additionalProperties: false,
+    },
+  }
+}

@@ -1,0 +1,35 @@
+/** How MCP clients reach an agent. */
+import { Link } from 'wouter'
+import { CopyId } from '../../parts/copy-id.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import type { AgentDetail } from './documents.ts'
+import { mcpConfig } from './mcp-config.ts'
+
+export function Connect({ agent }: { agent: AgentDetail }) {
+  const url = `${location.origin}/mcp/${agent.id}`
+  return (
+    <section className="stack connect" aria-label="MCP clients">
+      {!agent.mcp.enabled && (
+        <p className="tone-warn">
+          It is not served to MCP clients now: switch that on in its{' '}
+          <Link href={`/agents/${agent.id}`}>definition</Link>.
+        </p>
+      )}
+      <p>
+        <span className="label">Address</span>
+        <CopyId id={url} label="address" />
+      </p>
+      <h2>For clients with mcpServers</h2>
+      <CopyText text={mcpConfig(agent.name, url)} label="snippet" />
+      <p className="mute">
+        Put an API key of this project in place of gh_…; one that is bound to this agent may do nothing else.{' '}
+        <Link href="/operations/keys">Create a key</Link>
+      </p>
+      <h2>To look at it from a shell</h2>
+      <CopyText
+        label="command"
+        text={`curl -s ${url} \\\n  -H 'X-Agent-API-Key: gh_…' \\\n  -H 'content-type: application/json' \\\n  -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'`}
+      />
+    </section>
+  )
+}

@@ -1,0 +1,126 @@
+/** Deciding about several questions: one verdict after the other, each with an outcome of its own. */
+import { useRef, useState } from 'react'
+import { ask, messageOf } from '../../api/client.ts'
+import { Dialog } from '../../parts/dialog.tsx'
+import { Icon } from '../../parts/icons.tsx'
+import { Foreign } from '../../parts/text.tsx'
+import { decideMutation, type Question } from './documents.ts'
+
+type Verdict = 'APPROVE' | 'REJECT'
+
+export function Batch({ questions, onDone }: { questions: readonly Question[]; onDone(): void }) {
+  const [asked, setAsked] = useState<{ verdict: Verdict; questions: readonly Question[] } | null>(null)
+  return (
+    <>
+      {questions.length > 0 && (
+        <div className="batch">
+          <span>{questions.length} chosen</span>
+          <button type="button" onClick={() => setAsked({ verdict: 'APPROVE', questions })}>
+            Approve …
+          </button>
+          <button type="button" onClick={() => setAsked({ verdict: 'REJECT', questions })}>
+            Reject …
+          </button>
+          <button type="button" className="quiet spread" onClick={onDone}>
+            Choose none
+          </button>
+        </div>
+      )}
+      {asked && (
+        <BatchDialog
+          {...asked}
+          onClose={(isDone) => {
+            setAsked(null)
+            if (isDone) onDone()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+interface DialogProps {
+  verdict: Verdict
+  questions: readonly Question[]
+  onClose(isDone: boolean): void
+}
+
+function BatchDialog({ verdict, questions, onClose }: DialogProps) {
+  const [outcomes, setOutcomes] = useState<ReadonlyMap<string, string>>(new Map())
+  const [isRunning, setRunning] = useState(false)
+  const stopped = useRef(false)
+  const isDone = outcomes.size === questions.length
+  const word = verdict === 'APPROVE' ? 'Approve' : 'Reject'
+  const run = async () => {
+    setRunning(true)
+    for (const question of questions) {
+      if (stopped.current) break
+      const outcome = await decideOne(question, verdict)
+      setOutcomes((before) => new Map([...before, [question.id, outcome]]))
+    }
+    setRunning(false)
+  }
+  const close = () => {
+    stopped.current = true
+    onClose(outcomes.size > 0)
+  }
+  return (
+    <Dialog
+      title={`${word} ${questions.length} ${questions.length === 1 ? 'call' : 'calls'}?`}
+      onClose={close}
+    >
+      <ul className="batch-list">
+        {questions.map((question) => (
+          <li key={question.id}>
+            <span>
+              <Foreign text={question.toolName} max={80} />
+              {question.tool?.annotations.destructiveHint && (
+                <span className="tone-bad">
+                  {' '}
+                  <Icon name="warn" /> destructive
+                </span>
+              )}
+              <span className="small mute">
+                {' '}
+                <Foreign text={question.agent?.name ?? 'direct call'} max={60} />
+              </span>
+              <span className="mono small batch-arguments">
+                <Foreign text={JSON.stringify(question.arguments)} max={300} />
+              </span>
+            </span>
+            <span role="status">{outcomes.get(question.id)}</span>
+          </li>
+        ))}
+      </ul>
+      <div className="verdict-buttons">
+        {isDone ? (
+          <button type="button" className="primary" onClick={close}>
+            Close
+          </button>
+        ) : (
+          <button
+            type="button"
+            className={verdict === 'APPROVE' ? 'approve' : 'danger'}
+            disabled={isRunning}
+            onClick={() => void run()}
+          >
+            {isRunning ? 'Sending …' : `${word} ${questions.length}`}
+          </button>
+        )}
+      </div>
+    </Dialog>
+  )
+}
+
+async function decideOne(question: Question, verdict: Verdict): Promise<string> {
+  try {
+    const { decideApproval } = await ask(decideMutation, {
+      input: { approvalId: question.id, verdict, expectedDigest: question.digest },
+    })
+    if (decideApproval.__typename !== 'DecideApprovalPayload') return decideApproval.message
+    const { status } = decideApproval.approval
+    return status === 'PENDING' ? 'your vote counts, more are needed' : status.toLowerCase()
+  } catch (error) {
+    return messageOf(error)
+  }
+}

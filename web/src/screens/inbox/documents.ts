@@ -1,0 +1,203 @@
+/** What the inbox reads and does. */
+import { graphql, type FragmentOf, type ResultOf } from '../../api/document.ts'
+
+const question = graphql(`
+  fragment Question on Approval {
+    id
+    status
+    toolName
+    arguments
+    originalArguments
+    digest
+    createdAt
+    expiresAt
+    escalatedAt
+    settledAt
+    voidReason
+    requestedBy
+    question {
+      title
+      inputSchema
+    }
+    viewerCanDecide {
+      may
+      why
+    }
+    requirement {
+      quorum
+      approvers
+      excludeRequester
+    }
+    votes {
+      verdict
+      by
+      byName
+      at
+      reason
+      note
+    }
+    agent {
+      id
+      name
+    }
+    tool {
+      id
+      title
+      version
+      inputSchema
+      presetParameters
+      annotations {
+        destructiveHint
+      }
+    }
+    toolVersion
+    generation {
+      id
+      threadId
+    }
+    toolCall {
+      id
+      status
+      stepIndex
+      isError
+      errorCode
+    }
+  }
+`)
+
+export const pendingQuery = graphql(
+  `
+    query Pending($projectId: ID, $after: String) {
+      approvals(projectId: $projectId, status: PENDING, orderBy: EXPIRES_AT, first: 100, after: $after) {
+        nodes {
+          ...Question
+        }
+        pageInfo {
+          endCursor
+          hasNextPage
+        }
+      }
+    }
+  `,
+  [question],
+)
+
+export const questionQuery = graphql(
+  `
+    query QuestionById($id: ID!) {
+      approval(id: $id) {
+        ...Question
+      }
+    }
+  `,
+  [question],
+)
+
+/** What the model wrote in the step that asks. */
+export const saidQuery = graphql(`
+  query Said($id: ID!, $after: Int!) {
+    generation(id: $id) {
+      id
+      steps(after: $after, first: 1) {
+        text
+        model {
+          name
+        }
+      }
+    }
+  }
+`)
+
+export const decideMutation = graphql(
+  `
+    mutation Decide($input: DecideApprovalInput!) {
+      decideApproval(input: $input) {
+        __typename
+        ... on DecideApprovalPayload {
+          approval {
+            ...Question
+          }
+        }
+        ... on Error {
+          code
+          message
+        }
+        ... on ValidationError {
+          issues {
+            path
+            message
+          }
+        }
+      }
+    }
+  `,
+  [question],
+)
+
+export const decidedQuery = graphql(
+  `
+    query Decided($projectId: ID, $status: ApprovalStatus, $after: String) {
+      approvals(projectId: $projectId, status: $status, first: 50, after: $after) {
+        nodes {
+          ...Question
+        }
+        pageInfo {
+          endCursor
+          hasNextPage
+        }
+      }
+    }
+  `,
+  [question],
+)
+
+export const grantsQuery = graphql(`
+  query Grants($projectId: ID, $after: String) {
+    grants(projectId: $projectId, active: true, first: 50, after: $after) {
+      nodes {
+        id
+        toolName
+        scope
+        uses
+        maxUses
+        expiresAt
+        createdAt
+        grantedBy
+        agentId
+        threadId
+        requestedBy
+        approval {
+          id
+        }
+      }
+      pageInfo {
+        endCursor
+        hasNextPage
+      }
+    }
+  }
+`)
+
+export const revokeMutation = graphql(`
+  mutation RevokeGrant($input: RevokeGrantInput!) {
+    revokeGrant(input: $input) {
+      __typename
+      ... on Error {
+        message
+      }
+    }
+  }
+`)
+
+export type Question = FragmentOf<typeof question>
+export type DecideResult = ResultOf<typeof decideMutation>['decideApproval']
+
+/** Events after which a question may look different. */
+export const questionTypes = [
+  'APPROVAL_REQUESTED',
+  'APPROVAL_VOTED',
+  'APPROVAL_DECIDED',
+  'APPROVAL_EXPIRED',
+  'APPROVAL_ESCALATED',
+  'APPROVAL_VOIDED',
+] as const

@@ -1,0 +1,92 @@
+/** Letting later calls pass as well: for whom, for which arguments, how many and how long. */
+import type { VariablesOf } from '../../api/document.ts'
+import type { decideMutation, Question } from './documents.ts'
+
+type GrantInput = NonNullable<VariablesOf<typeof decideMutation>['input']['grant']>
+
+export interface GrantChoice {
+  isOn: boolean
+  holder: 'AGENT' | 'CALLER' | 'THREAD'
+  scope: 'EXACT' | 'TOOL'
+  maxUses: number
+  hours: number
+}
+
+export const noGrant: GrantChoice = { isOn: false, holder: 'THREAD', scope: 'EXACT', maxUses: 10, hours: 1 }
+
+/** The grant as the mutation takes it; null when none is wanted. */
+export function grantInput({ isOn, holder, scope, maxUses, hours }: GrantChoice): GrantInput | null {
+  return isOn ? { holder, scope, maxUses, expiresInSeconds: Math.round(hours * 3600) } : null
+}
+
+interface Props {
+  question: Question
+  value: GrantChoice
+  onChange(value: GrantChoice): void
+}
+
+export function GrantFields({ question, value, onChange }: Props) {
+  const set = (part: Partial<GrantChoice>) => onChange({ ...value, ...part })
+  const hasThread = question.generation !== null
+  const holder = hasThread || value.holder === 'CALLER' ? value.holder : 'CALLER'
+  return (
+    <fieldset className="grant">
+      <legend className="sr-only">Later calls</legend>
+      <label className="row">
+        <input
+          type="checkbox"
+          checked={value.isOn}
+          onChange={(event) => set({ isOn: event.target.checked, holder })}
+        />
+        Let later calls pass as well
+      </label>
+      {value.isOn && (
+        <div className="grant-fields">
+          <label>
+            <span>Calls of</span>
+            <select
+              value={holder}
+              onChange={(event) => set({ holder: event.target.value as GrantChoice['holder'] })}
+            >
+              {hasThread && <option value="THREAD">this thread</option>}
+              {question.agent && <option value="AGENT">this agent, in all its runs</option>}
+              <option value="CALLER">the same key or person</option>
+            </select>
+          </label>
+          <label>
+            <span>With</span>
+            <select
+              value={value.scope}
+              onChange={(event) => set({ scope: event.target.value as GrantChoice['scope'] })}
+            >
+              <option value="EXACT">exactly these arguments</option>
+              <option value="TOOL">any arguments</option>
+            </select>
+          </label>
+          <label>
+            <span>At most, calls</span>
+            <input
+              type="number"
+              min={1}
+              max={1000}
+              value={value.maxUses}
+              onChange={(event) =>
+                set({ maxUses: Math.min(1000, Math.max(1, event.target.valueAsNumber || 1)) })
+              }
+            />
+          </label>
+          <label>
+            <span>For</span>
+            <select value={value.hours} onChange={(event) => set({ hours: Number(event.target.value) })}>
+              <option value={0.25}>15 minutes</option>
+              <option value={1}>1 hour</option>
+              <option value={8}>8 hours</option>
+              <option value={24}>1 day</option>
+              <option value={168}>7 days</option>
+            </select>
+          </label>
+        </div>
+      )}
+    </fieldset>
+  )
+}

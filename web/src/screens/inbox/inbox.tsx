@@ -1,0 +1,165 @@
+/** The inbox: what waits for a person, the soonest deadline first, with the chosen question beside the list. */
+import './inbox.css'
+import { useCallback, useEffect, useRef, useState } from 'react'
+import { Link, useLocation, useSearch } from 'wouter'
+import { useQuery } from '../../api/query.ts'
+import { Icon } from '../../parts/icons.tsx'
+import { useKeys } from '../../parts/keys.ts'
+import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
+import { Batch } from './batch.tsx'
+import { Decided } from './decided.tsx'
+import { questionQuery, questionTypes, type Question } from './documents.ts'
+import { Grants } from './grants.tsx'
+import { QuestionPane } from './question.tsx'
+import { QuestionList } from './question-list.tsx'
+import { nextRow } from './rows.ts'
+import { useQuestions, type Questions } from './use-questions.ts'
+
+const views = [
+  { view: 'waiting', name: 'Waiting', href: '/approvals' },
+  { view: 'decided', name: 'Decided', href: '/approvals?view=decided' },
+  { view: 'grants', name: 'Grants', href: '/approvals?view=grants' },
+] as const
+
+export function Inbox({ id }: { id: string | null }) {
+  const search = useSearch()
+  const view = new URLSearchParams(search).get('view') ?? 'waiting'
+  return (
+    <>
+      <header className={id ? 'screen-head has-chosen' : 'screen-head'}>
+        <h1>Inbox</h1>
+        <nav className="segments" aria-label="Views">
+          {views.map(({ view: name, name: label, href }) => (
+            <Link key={name} href={href} aria-current={name === view ? 'page' : undefined} className="button">
+              {label}
+            </Link>
+          ))}
+        </nav>
+      </header>
+      {view === 'decided' && !id ? <Decided /> : view === 'grants' && !id ? <Grants /> : <Waiting id={id} />}
+    </>
+  )
+}
+
+/** Wide enough for list and question side by side. */
+const wide = window.matchMedia('(min-width: 1100px)')
+
+function Waiting({ id }: { id: string | null }) {
+  const [, go] = useLocation()
+  const questions = useQuestions(id, id !== null)
+  const [marked, setMarked] = useState<ReadonlySet<string>>(new Set())
+  const open = useCallback((next: string | null) => go(next ? `/approvals/${next}` : '/approvals'), [go])
+  useFirst(id, questions, go)
+  const toggle = (one: string) =>
+    setMarked((before) =>
+      before.has(one) ? new Set([...before].filter((other) => other !== one)) : new Set([...before, one]),
+    )
+  useListKeys(id, questions, open, toggle)
+
+  if (questions.error && questions.rows.size === 0)
+    return <Failure error={questions.error} retry={questions.reload} />
+  if (questions.isLoading) return <Skeleton lines={8} />
+  const chosen = [...marked].flatMap((one) => (questions.isOpen(one) ? (questions.rows.get(one) ?? []) : []))
+  return (
+    <div className={id ? 'inbox has-chosen' : 'inbox'}>
+      <div className="inbox-list">
+        <Batch questions={chosen} onDone={() => setMarked(new Set())} />
+        {questions.ids.length === 0 ? (
+          <Empty title="Nothing waits for you">
+            When an agent wants to do something that needs a person, the question stands here at once.
+          </Empty>
+        ) : (
+          <QuestionList questions={questions} chosen={id} marked={marked} onMark={toggle} />
+        )}
+      </div>
+      <div className="inbox-detail">
+        {id ? (
+          <Chosen key={id} id={id} questions={questions} open={open} />
+        ) : (
+          questions.ids.length > 0 && <Empty title="Choose a question" />
+        )}
+      </div>
+    </div>
+  )
+}
+
+/** Opens the first question when the inbox is entered on a wide screen. Later nothing is chosen by itself. */
+function useFirst(
+  id: string | null,
+  { ids, isLoading }: Questions,
+  go: (to: string, options: { replace: boolean }) => void,
+) {
+  const isEntered = useRef(false)
+  useEffect(() => {
+    if (isLoading || isEntered.current) return
+    isEntered.current = true
+    if (id === null && ids[0] && wide.matches) go(`/approvals/${ids[0]}`, { replace: true })
+  }, [id, ids, isLoading, go])
+}
+
+function useListKeys(
+  id: string | null,
+  { ids }: Questions,
+  open: (id: string | null) => void,
+  toggle: (id: string) => void,
+): void {
+  const move = (by: number) => {
+    const at = id === null ? -1 : ids.indexOf(id)
+    const next = ids[Math.min(ids.length - 1, Math.max(0, at + by))]
+    if (next) open(next)
+  }
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    x: () => id && toggle(id),
+    c: () => void (id && navigator.clipboard.writeText(id).catch(() => {})),
+    Escape: () => {
+      const field = document.activeElement
+      if (
+        field instanceof HTMLElement &&
+        field !== document.body &&
+        field.matches('input:not([type=checkbox]), textarea, select, .editor')
+      )
+        field.blur()
+      else open(null)
+    },
+  })
+}
+
+interface ChosenProps {
+  id: string
+  questions: Questions
+  open(id: string | null): void
+}
+
+/** The chosen question, from the list or, when it is not in it, read by its id. */
+function Chosen({ id, questions, open }: ChosenProps) {
+  const own = useQuery(questionQuery, { id }, { hears: questionTypes })
+  const question = own.data ? own.data.approval : (questions.rows.get(id) ?? undefined)
+  const reload = () => {
+    own.reload()
+    questions.reload()
+  }
+  const decided = (after: Question) => {
+    if (after.status === 'PENDING') return reload()
+    const isOpen = (other: string) => questions.isOpen(other) && other !== id
+    questions.reload()
+    open(wide.matches ? nextRow(questions.ids, id, isOpen) : null)
+  }
+  if (own.error && !question) return <Failure error={own.error} retry={own.reload} />
+  if (question === null)
+    return (
+      <Empty title="This question does not exist any more">
+        <Link href="/approvals">Back to the inbox</Link>
+      </Empty>
+    )
+  if (!question) return <Skeleton lines={6} />
+  const back = (
+    <button type="button" className="quiet back" aria-label="Back to the list" onClick={() => open(null)}>
+      <Icon name="back" />
+    </button>
+  )
+  return <QuestionPane question={question} onDecided={decided} reload={reload} back={back} />
+}

@@ -1,0 +1,99 @@
+/** The rows of the inbox. */
+import { Link } from 'wouter'
+import { Icon } from '../../parts/icons.tsx'
+import { Countdown } from '../../parts/moments.tsx'
+import { ordered } from '../../parts/ordered.ts'
+import { Foreign } from '../../parts/text.tsx'
+import type { Question } from './documents.ts'
+import type { Questions } from './use-questions.ts'
+
+interface Props {
+  questions: Questions
+  chosen: string | null
+  marked: ReadonlySet<string>
+  onMark(id: string): void
+}
+
+export function QuestionList({ questions, chosen, marked, onMark }: Props) {
+  return (
+    <>
+      {questions.waiting > 0 && (
+        <button type="button" className="more" onClick={questions.showWaiting}>
+          {questions.waiting} new
+        </button>
+      )}
+      <ul className="rows" aria-label="Questions that wait">
+        {questions.ids.map((id) => {
+          const question = questions.rows.get(id)
+          return (
+            question && (
+              <Row
+                key={id}
+                question={question}
+                isOpen={questions.isOpen(id)}
+                isChosen={id === chosen}
+                isMarked={marked.has(id)}
+                onMark={() => onMark(id)}
+              />
+            )
+          )
+        })}
+      </ul>
+      {questions.hasMore && (
+        <button type="button" className="more" onClick={questions.showMore}>
+          Show 100 more
+        </button>
+      )}
+    </>
+  )
+}
+
+interface RowProps {
+  question: Question
+  isOpen: boolean
+  isChosen: boolean
+  isMarked: boolean
+  onMark(): void
+}
+
+function Row({ question, isOpen, isChosen, isMarked, onMark }: RowProps) {
+  const { id, tool, toolName, agent, expiresAt } = question
+  return (
+    <li className="question-row" data-chosen={isChosen || undefined}>
+      <label className="mark-box">
+        <input type="checkbox" checked={isMarked} onChange={onMark} />
+        <span className="sr-only">Choose {toolName}</span>
+      </label>
+      <Link href={`/approvals/${id}`} aria-current={isChosen ? 'true' : undefined}>
+        <span className="question-name cut">
+          <Foreign text={question.question?.title ?? toolName} max={120} />
+          {tool?.annotations.destructiveHint && (
+            <span className="tone-bad" title="destructive">
+              <Icon name="warn" />
+              <span className="sr-only">destructive</span>
+            </span>
+          )}
+        </span>
+        <span className="question-left small">{isOpen ? <Countdown until={expiresAt} /> : 'settled'}</span>
+        <span className="question-gist small mute cut">
+          <Foreign text={gist(question)} max={160} />
+        </span>
+        <span className="question-agent small mute cut">
+          {agent ? <Foreign text={agent.name} max={60} /> : 'direct call'}
+        </span>
+      </Link>
+    </li>
+  )
+}
+
+/** The arguments in one line, without what is hidden. */
+function gist({ arguments: values, question }: Question): string {
+  return Object.entries(ordered(values, question?.inputSchema))
+    .filter(([, value]) => value !== '[masked]')
+    .slice(0, 6)
+    .map(([name, value]) => {
+      const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+      return `${name}: ${text.slice(0, 80)}`
+    })
+    .join(', ')
+}

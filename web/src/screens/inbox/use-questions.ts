@@ -1,0 +1,61 @@
+/** The pending questions, live, in an order that does not move under the pointer. */
+import { useMemo, useState } from 'react'
+import { usePages } from '../../api/pages.ts'
+import { pendingQuery, questionTypes, type Question } from './documents.ts'
+import { placeRows } from './rows.ts'
+
+export interface Questions {
+  /** The questions by id; the chosen one stays when it does not wait any more. */
+  rows: ReadonlyMap<string, Question>
+  /** Whether the question still waits. */
+  isOpen(id: string): boolean
+  /** The ids in the order of the list. */
+  ids: readonly string[]
+  /** How many new ones wait to be shown. */
+  waiting: number
+  hasMore: boolean
+  /** Why the newest read failed; null when it did not. */
+  error: unknown
+  isLoading: boolean
+  showWaiting(): void
+  showMore(): void
+  reload(): void
+}
+
+interface Shown {
+  nodes: readonly Question[] | null
+  /** The chosen question as it was when it still waited. */
+  kept: Question | null
+  ids: readonly string[]
+  waiting: number
+}
+
+/** `isHeld`: something is chosen or being written, so new rows must not push others. */
+export function useQuestions(chosen: string | null, isHeld: boolean): Questions {
+  const { nodes, ...pages } = usePages(pendingQuery, {}, (data) => data.approvals, { hears: questionTypes })
+  const [shown, setShown] = useState<Shown>({ nodes: null, kept: null, ids: [], waiting: 0 })
+  // The list is placed while rendering, from the rows that were read and what stood there before.
+  let current = shown
+  // What was kept leaves with the choice, also when nothing has been read since.
+  const isLeft = shown.kept !== null && shown.kept.id !== chosen
+  if (!pages.isLoading && (shown.nodes !== nodes || isLeft)) {
+    const before = [...(shown.nodes ?? []), ...(shown.kept ? [shown.kept] : [])]
+    const kept = before.find(({ id }) => id === chosen) ?? null
+    current = { nodes, kept, ...placeRows(shown.ids, nodes, chosen, isHeld) }
+    setShown(current)
+  }
+  const { kept } = current
+  const rows = useMemo(
+    () => new Map([...(kept ? [kept] : []), ...nodes].map((node) => [node.id, node])),
+    [nodes, kept],
+  )
+  const open = useMemo(() => new Set(nodes.map(({ id }) => id)), [nodes])
+  return {
+    ...pages,
+    rows,
+    isOpen: (id) => open.has(id),
+    ids: current.ids,
+    waiting: current.waiting,
+    showWaiting: () => setShown({ nodes, kept, ...placeRows([], nodes, null, false) }),
+  }
+}

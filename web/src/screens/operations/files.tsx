@@ -1,0 +1,94 @@
+/** Files that were uploaded for agents and tools. */
+import { graphql } from '../../api/document.ts'
+import { refusalOf } from '../../api/outcome.ts'
+import { usePages } from '../../api/pages.ts'
+import { useMutation } from '../../api/query.ts'
+import { Confirm } from '../../parts/confirm.tsx'
+import { bytesText } from '../../parts/content-blocks.ts'
+import { CopyId } from '../../parts/copy-id.tsx'
+import { Listing } from '../../parts/listing.tsx'
+import { Ago } from '../../parts/moments.tsx'
+import { Foreign } from '../../parts/text.tsx'
+import { toast } from '../../parts/toasts.tsx'
+
+const filesQuery = graphql(`
+  query Files($projectId: ID, $after: String) {
+    files(projectId: $projectId, first: 50, after: $after) {
+      nodes {
+        id
+        filename
+        contentType
+        size
+        status
+        createdAt
+        downloadUrl
+      }
+      pageInfo {
+        endCursor
+        hasNextPage
+      }
+    }
+  }
+`)
+
+const deleteMutation = graphql(`
+  mutation DeleteFile($input: DeleteFileInput!) {
+    deleteFile(input: $input) {
+      __typename
+      ... on Error {
+        message
+      }
+    }
+  }
+`)
+
+export function Files() {
+  const pages = usePages(filesQuery, {}, (data) => data.files)
+  const { mutate, isRunning } = useMutation(deleteMutation)
+  const remove = async (fileId: string, name: string) => {
+    const refused = refusalOf((await mutate({ input: { fileId } }))?.deleteFile)
+    toast(refused ? refused.message : `${name} is deleted.`, { tone: refused ? 'bad' : 'plain' })
+    pages.reload()
+  }
+  return (
+    <Listing
+      pages={pages}
+      label="Files"
+      columns={['Name', 'Type', 'Size', 'Uploaded', 'Id', '']}
+      empty={{ title: 'No files', text: 'Attachments of messages and calls stand here.' }}
+      renderRow={(file) => (
+        <tr key={file.id}>
+          <td>
+            {file.downloadUrl ? (
+              <a href={file.downloadUrl} rel="noreferrer" download>
+                <Foreign text={file.filename} max={100} />
+              </a>
+            ) : (
+              <Foreign text={file.filename} max={100} />
+            )}
+          </td>
+          <td>
+            <Foreign text={file.contentType} max={60} />
+          </td>
+          <td>{file.size === null ? <span className="mute">no bytes yet</span> : bytesText(file.size)}</td>
+          <td>
+            <Ago at={file.createdAt} />
+          </td>
+          <td>
+            <CopyId id={file.id} />
+          </td>
+          <td className="actions">
+            <Confirm
+              word="Delete"
+              question={`Delete ${file.filename}?`}
+              isBusy={isRunning}
+              onConfirm={() => void remove(file.id, file.filename)}
+            >
+              <p>Its links end, and models that refer to it learn that it was deleted.</p>
+            </Confirm>
+          </td>
+        </tr>
+      )}
+    />
+  )
+}

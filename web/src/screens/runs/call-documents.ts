@@ -1,0 +1,124 @@
+/** What the pane of one call reads and does. */
+import { graphql, type ResultOf } from '../../api/document.ts'
+
+export const callQuery = graphql(`
+  query Call($id: ID!) {
+    toolCall(id: $id) {
+      id
+      name
+      action
+      status
+      stepIndex
+      source
+      createdAt
+      startedAt
+      settledAt
+      deadlineAt
+      isError
+      errorCode
+      arguments
+      rawArguments
+      editedArguments
+      content
+      structuredContent
+      requestedBy
+      toolVersion
+      resolution
+      resolvedBy
+      resolvedAt
+      attempts {
+        attempt
+        startedAt
+        endedAt
+        outcome
+        errorCode
+        idempotencyKey
+      }
+      approval {
+        id
+        status
+        expiresAt
+        settledAt
+        decision {
+          byName
+          reason
+        }
+      }
+      grant {
+        id
+      }
+      attachments {
+        id
+        filename
+      }
+      tool {
+        id
+        name
+        inputSchema
+        outputSchema
+      }
+      askedAgent {
+        id
+        name
+      }
+      child {
+        id
+        status
+      }
+      generation {
+        id
+      }
+    }
+  }
+`)
+
+export const submitMutation = graphql(`
+  mutation SubmitOutputs($input: SubmitToolOutputsInput!) {
+    submitToolOutputs(input: $input) {
+      __typename
+      ... on SubmitToolOutputsPayload {
+        outcomes {
+          status
+          error {
+            code
+            message
+          }
+        }
+      }
+      ... on Error {
+        message
+      }
+      ... on ValidationError {
+        issues {
+          path
+          message
+        }
+      }
+    }
+  }
+`)
+
+export const resolveMutation = graphql(`
+  mutation ResolveCall($input: ResolveUnknownCallInput!) {
+    resolveUnknownCall(input: $input) {
+      __typename
+      ... on ResolveUnknownCallPayload {
+        toolCall {
+          id
+          status
+        }
+      }
+      ... on Error {
+        message
+      }
+      ... on ValidationError {
+        issues {
+          path
+          message
+        }
+      }
+    }
+  }
+`)
+
+export type Call = NonNullable<ResultOf<typeof callQuery>['toolCall']>

@@ -1,0 +1,184 @@
+/** One call: what was asked of which tool, what became of it, each attempt, and what a person can do about it. */
+import { useEffect, useRef } from 'react'
+import { Link } from 'wouter'
+import { useQuery } from '../../api/query.ts'
+import { Badge } from '../../parts/badge.tsx'
+import { CopyId } from '../../parts/copy-id.tsx'
+import { Arguments } from '../../parts/json-view.tsx'
+import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
+import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
+import { Foreign, LongText } from '../../parts/text.tsx'
+import { Attempts } from './attempts.tsx'
+import { Fact } from './fact.tsx'
+import { ResolveCall } from './resolve-call.tsx'
+import { Result } from './result.tsx'
+import { callQuery, type Call } from './call-documents.ts'
+import type { CallRow } from './run-documents.ts'
+import type { Run } from './run-feed.ts'
+import { SubmitOutput } from './submit-output.tsx'
+import type { RunsOnScreen } from './use-runs.tsx'
+
+interface Props {
+  id: string
+  run: Run
+  runs: RunsOnScreen
+}
+
+export function CallPane({ id, run, runs }: Props) {
+  const read = useQuery(callQuery, { id }, { hears: ['UNKNOWN_CALL_RESOLVED'] })
+  const call = read.data?.toolCall
+  const row = rowIn([run, ...runs.children.values()], id)
+  useReloadOnChange(row, read.reload)
+  // A call of a child run that was opened by its link: its run is followed as if it had been opened by hand.
+  const owner = call?.generation?.id
+  const { open, opened } = runs
+  useEffect(() => {
+    if (owner !== undefined && owner !== run.id && !opened.has(owner)) open(owner)
+  }, [owner, run.id, opened, open])
+  if (read.error !== null && !call) return <Failure error={read.error} retry={read.reload} />
+  if (call === null) return <Empty title="There is no such call" />
+  if (!call) return <Skeleton lines={8} />
+  return <OneCall call={call} reload={read.reload} />
+}
+
+function rowIn(runs: readonly Run[], id: string): CallRow | undefined {
+  for (const { toolCalls } of runs) {
+    const row = toolCalls.find((call) => call.id === id)
+    if (row) return row
+  }
+  return undefined
+}
+
+/** Reads the call again when its row in the run has become another. */
+function useReloadOnChange(row: CallRow | undefined, reload: () => void): void {
+  const state = row && `${row.status} ${row.attempts.length} ${row.approval?.id} ${row.child?.status}`
+  const before = useRef(state)
+  useEffect(() => {
+    if (before.current !== undefined && before.current !== state) reload()
+    before.current = state
+  }, [state, reload])
+}
+
+function OneCall({ call, reload }: { call: Call; reload(): void }) {
+  const { name, status, approval, child, askedAgent, editedArguments, rawArguments } = call
+  return (
+    <>
+      <div className="row">
+        <h2 className="run-pane-title mono">
+          <Foreign text={name} max={120} />
+        </h2>
+        <span role="status">
+          <Badge status={status} />
+        </span>
+      </div>
+      {approval && <Question approval={approval} />}
+      {status === 'AWAITING_CLIENT' && call.generation && (
+        <SubmitOutput call={call} generationId={call.generation.id} onDone={reload} />
+      )}
+      {status === 'UNKNOWN' && <ResolveCall call={call} onDone={reload} />}
+      {child && (
+        <p className="run-note">
+          {askedAgent ? <Foreign text={askedAgent.name} max={80} /> : 'An agent'} answers this call in a child
+          run: <Link href={`/runs/${child.id}`}>open it</Link> <Badge status={child.status} />
+        </p>
+      )}
+      <section aria-label="Arguments">
+        <h3>Arguments</h3>
+        {call.arguments ? (
+          <Arguments value={call.arguments} schema={call.tool?.inputSchema ?? null} />
+        ) : rawArguments !== null ? (
+          <>
+            <p className="mute">The model did not write valid arguments:</p>
+            <LongText mono text={rawArguments} />
+          </>
+        ) : (
+          <p className="mute">No arguments.</p>
+        )}
+        {editedArguments.length > 0 && (
+          <p className="small mute">
+            Changed by an approver: <Foreign text={editedArguments.join(', ')} max={400} />
+          </p>
+        )}
+        {call.attachments.length > 0 && (
+          <p className="small mute">
+            Files: <Foreign text={call.attachments.map(({ filename }) => filename).join(', ')} max={400} />
+          </p>
+        )}
+      </section>
+      <Result call={call} />
+      <Attempts call={call} />
+      <Facts call={call} />
+    </>
+  )
+}
+
+function Question({ approval }: { approval: NonNullable<Call['approval']> }) {
+  const { id, status, expiresAt, settledAt, decision } = approval
+  return (
+    <div className="run-note">
+      <p>
+        <Badge status={status} />{' '}
+        {status === 'PENDING' ? (
+          <>
+            for a person, <Countdown until={expiresAt} /> left
+          </>
+        ) : (
+          <>
+            {decision && (
+              <>
+                by <Foreign text={decision.byName} max={80} />{' '}
+              </>
+            )}
+            {settledAt !== null && <Ago at={settledAt} />}
+          </>
+        )}
+      </p>
+      {decision?.reason && (
+        <p>
+          <Foreign text={decision.reason} max={2000} />
+        </p>
+      )}
+      <Link href={`/approvals/${id}`}>{status === 'PENDING' ? 'Decide about it' : 'Show the question'}</Link>
+    </div>
+  )
+}
+
+const sources: Record<string, string> = {
+  GENERATION: 'its run',
+  DIRECT: 'a direct call',
+  BRIDGE: 'an MCP client',
+}
+
+function Facts({ call }: { call: Call }) {
+  return (
+    <dl className="run-facts">
+      {call.tool && (
+        <Fact name="Tool">
+          <Link href={`/tools/${call.tool.id}`}>
+            <Foreign text={call.tool.name} max={80} />
+          </Link>
+          {call.toolVersion !== null && <span className="mute"> version {call.toolVersion}</span>}
+        </Fact>
+      )}
+      {call.stepIndex !== null && <Fact name="Step">{call.stepIndex}</Fact>}
+      {call.source !== 'GENERATION' && <Fact name="From">{sources[call.source]}</Fact>}
+      <Fact name="Asked for">
+        <Moment at={call.createdAt} />
+      </Fact>
+      {call.settledAt !== null && (
+        <Fact name="Settled">
+          <Moment at={call.settledAt} />
+        </Fact>
+      )}
+      {call.resolution !== null && call.resolvedAt !== null && (
+        <Fact name="Resolved">
+          as {call.resolution.toLowerCase().replaceAll('_', ' ')}, <Ago at={call.resolvedAt} />
+        </Fact>
+      )}
+      {call.grant && <Fact name="Passed the gate">by a grant</Fact>}
+      <Fact name="Id">
+        <CopyId id={call.id} />
+      </Fact>
+    </dl>
+  )
+}

@@ -1,0 +1,30 @@
+/** What of a run is looked at; it is in the address, so that a link shows the same. Pure. */
+export const views = [
+  { view: 'timeline', name: 'Timeline' },
+  { view: 'conversation', name: 'Conversation' },
+  { view: 'events', name: 'Events' },
+] as const
+export type View = (typeof views)[number]['view']
+
+/** The call or step that is chosen. */
+export interface Choice {
+  kind: 'call' | 'step'
+  id: string
+}
+
+/** The address of a run with a view and a choice. */
+export function runHref(id: string, view: View, choice: Choice | null): string {
+  const given = new URLSearchParams()
+  if (view !== 'timeline') given.set('view', view)
+  if (choice) given.set(choice.kind, choice.id)
+  const text = given.toString()
+  return `/runs/${id}${text === '' ? '' : `?${text}`}`
+}
+
+/** The view and the choice in the query of an address. */
+export function placeOf(search: string): { view: View; choice: Choice | null } {
+  const given = new URLSearchParams(search)
+  const view = views.find((one) => one.view === given.get('view'))?.view ?? 'timeline'
+  const [call, step] = [given.get('call'), given.get('step')]
+  return { view, choice: call ? { kind: 'call', id: call } : step ? { kind: 'step', id: step } : null }
+}

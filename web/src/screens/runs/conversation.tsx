@@ -1,0 +1,105 @@
+/** What the model said, and what it asked for, in order; the text on its way at the end. */
+import { Fragment } from 'react'
+import { useStore, type Store } from '../../api/store.ts'
+import { Badge } from '../../parts/badge.tsx'
+import { Ago } from '../../parts/moments.tsx'
+import { Empty } from '../../parts/states.tsx'
+import { Foreign, marked } from '../../parts/text.tsx'
+import { ModelName } from './model-name.tsx'
+import { isEnded } from './rows.ts'
+import type { CallRow } from './run-documents.ts'
+import type { Run } from './run-feed.ts'
+import type { Choice } from './choice.ts'
+import { StepText } from './step-pane.tsx'
+import type { Writing } from './writing.ts'
+
+interface Props {
+  run: Run
+  writing: Store<Writing | null>
+  onChoose(choice: Choice): void
+}
+
+export function Conversation({ run, writing, onChoose }: Props) {
+  const callsOf = new Map<number, CallRow[]>()
+  for (const call of run.toolCalls) {
+    const index = call.stepIndex ?? 0
+    callsOf.set(index, [...(callsOf.get(index) ?? []), call])
+  }
+  return (
+    <ol className="run-talk" aria-label="Conversation">
+      {run.steps.map((step) => (
+        <li key={step.id}>
+          <p className="run-talk-head small mute">
+            <button
+              type="button"
+              className="quiet"
+              onClick={() => onChoose({ kind: 'step', id: step.id })}
+              aria-label={`Show step ${step.index}`}
+            >
+              Step {step.index}
+            </button>
+            <span>
+              <ModelName model={step.model} />
+            </span>
+            <Ago at={step.createdAt} />
+          </p>
+          <StepText step={step} />
+          <ul className="run-calls">
+            {(callsOf.get(step.index) ?? []).map((call) => (
+              <li key={call.id}>
+                <button
+                  type="button"
+                  className="quiet mono"
+                  onClick={() => onChoose({ kind: 'call', id: call.id })}
+                >
+                  <Foreign text={call.name} max={80} />
+                </button>
+                <Badge status={call.status} />
+              </li>
+            ))}
+          </ul>
+        </li>
+      ))}
+      <OnItsWay run={run} writing={writing} />
+    </ol>
+  )
+}
+
+/** The text that is being written; it goes when its step is there. */
+function OnItsWay({ run, writing }: Pick<Props, 'run' | 'writing'>) {
+  const now = useStore(writing)
+  const last = run.steps.at(-1)?.index ?? 0
+  const isShown = now !== null && now.stepIndex > last && !isEnded(run.status)
+  if (!isShown) {
+    if (run.steps.length > 0) return null
+    return (
+      <li>
+        <Empty
+          title={isEnded(run.status) ? 'The model said nothing' : 'The model has not said anything yet'}
+        />
+      </li>
+    )
+  }
+  return (
+    <li className="run-writing">
+      <p className="run-talk-head small mute">
+        <span>Step {now.stepIndex}</span>
+        <Badge status="RUNNING" word="is being written" />
+        {now.attempt > 1 && <span>attempt {now.attempt}</span>}
+      </p>
+      <p className="long">
+        {now.isPart && (
+          <Fragment>
+            <span className="mute">You came in the middle; all of it stands here when it is done. </span>
+            {' … '}
+          </Fragment>
+        )}
+        <bdi>{marked(now.text.slice(-largest))}</bdi>
+        <span className="run-caret" aria-hidden="true" />
+      </p>
+    </li>
+  )
+}
+
+/** The most text on its way that is drawn, in characters. */
+const largest = 20_000

@@ -1,0 +1,147 @@
+/** What the screens of runs read and do. */
+import { graphql, type FragmentOf } from '../../api/document.ts'
+
+const runRow = graphql(`
+  fragment RunRow on Generation {
+    id
+    status
+    stopReason
+    createdAt
+    startedAt
+    finishedAt
+    stepCount
+    depth
+    agent {
+      id
+      name
+    }
+    model {
+      name
+      isAi
+    }
+    error {
+      code
+    }
+    totalUsage {
+      totalTokens
+    }
+    requiredAction {
+      toolCalls {
+        id
+        name
+      }
+      approvals {
+        id
+        toolName
+      }
+    }
+  }
+`)
+
+export const runsQuery = graphql(
+  `
+    query Runs($projectId: ID, $status: GenerationStatus, $agentId: ID, $threadId: ID, $after: String) {
+      generations(
+        projectId: $projectId
+        status: $status
+        agentId: $agentId
+        threadId: $threadId
+        first: 50
+        after: $after
+      ) {
+        nodes {
+          ...RunRow
+        }
+        pageInfo {
+          endCursor
+          hasNextPage
+        }
+      }
+    }
+  `,
+  [runRow],
+)
+
+/** Only the ids, to find the neighbours of a run that was opened without the list. */
+export const runIdsQuery = graphql(`
+  query RunIds($projectId: ID) {
+    generations(projectId: $projectId, first: 100) {
+      nodes {
+        id
+      }
+    }
+  }
+`)
+
+export const agentNamesQuery = graphql(`
+  query AgentNames($projectId: ID, $after: String) {
+    agents(projectId: $projectId, first: 100, after: $after) {
+      nodes {
+        id
+        name
+      }
+      pageInfo {
+        endCursor
+        hasNextPage
+      }
+    }
+  }
+`)
+
+export const startMutation = graphql(`
+  mutation StartRun($input: StartGenerationInput!) {
+    startGeneration(input: $input) {
+      __typename
+      ... on StartGenerationPayload {
+        generation {
+          id
+        }
+      }
+      ... on Error {
+        code
+        message
+      }
+      ... on ValidationError {
+        issues {
+          path
+          message
+        }
+      }
+    }
+  }
+`)
+
+export const cancelMutation = graphql(`
+  mutation CancelRun($input: CancelGenerationInput!) {
+    cancelGeneration(input: $input) {
+      __typename
+      ... on CancelGenerationPayload {
+        generation {
+          id
+          status
+        }
+      }
+      ... on Error {
+        message
+      }
+    }
+  }
+`)
+
+export type RunRow = FragmentOf<typeof runRow>
+
+/** Events after which a row of the list may look different. */
+export const runTypes = [
+  'GENERATION_QUEUED',
+  'GENERATION_STARTED',
+  'GENERATION_RESUMED',
+  'GENERATION_COMPLETED',
+  'GENERATION_FAILED',
+  'GENERATION_CANCELLED',
+  'GENERATION_EXPIRED',
+  'REQUIRES_ACTION',
+  'APPROVAL_REQUESTED',
+  'APPROVAL_DECIDED',
+  'APPROVAL_EXPIRED',
+  'APPROVAL_VOIDED',
+] as const

@@ -1,0 +1,64 @@
+/** A field for the output of a call, as text or as JSON. */
+import { useState } from 'react'
+import { JsonEditor } from '../../parts/json-editor.tsx'
+import { Boundary } from '../../parts/states.tsx'
+
+export interface Output {
+  isJson: boolean
+  text: string
+}
+
+export const noOutput: Output = { isJson: false, text: '' }
+
+/** What is sent, or why it cannot be. */
+export function readOutput({ isJson, text }: Output): { value: unknown } | { broken: string } {
+  if (!isJson) return { value: text }
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch (error) {
+    return { broken: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+interface Props {
+  output: Output
+  label: string
+  onChange(output: Output): void
+}
+
+export function OutputField({ output, label, onChange }: Props) {
+  // The editor keeps its own text: it begins with what stood in the other field.
+  const [initial, setInitial] = useState(output.text)
+  const show = (isJson: boolean) => {
+    setInitial(output.text)
+    onChange({ ...output, isJson })
+  }
+  const plain = (
+    <textarea
+      rows={4}
+      className={output.isJson ? 'mono' : undefined}
+      aria-label={label}
+      value={output.text}
+      onChange={(event) => onChange({ ...output, text: event.target.value })}
+    />
+  )
+  return (
+    <div className="run-output">
+      <div className="segments" role="group" aria-label={`${label} is`}>
+        <button type="button" aria-pressed={!output.isJson} onClick={() => show(false)}>
+          Text
+        </button>
+        <button type="button" aria-pressed={output.isJson} onClick={() => show(true)}>
+          JSON
+        </button>
+      </div>
+      {output.isJson ? (
+        <Boundary renderFallback={() => plain}>
+          <JsonEditor initial={initial} label={label} onChange={(text) => onChange({ ...output, text })} />
+        </Boundary>
+      ) : (
+        plain
+      )}
+    </div>
+  )
+}

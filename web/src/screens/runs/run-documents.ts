@@ -1,0 +1,164 @@
+/** What the screen of one run reads and does. */
+import { graphql, type FragmentOf } from '../../api/document.ts'
+
+const runFacts = graphql(`
+  fragment RunFacts on Generation {
+    id
+    status
+    stopReason
+    truncated
+    stepCount
+    threadId
+    depth
+    requestedBy
+    createdAt
+    startedAt
+    finishedAt
+    deadlineAt
+    cancelRequestedAt
+    cancelReason
+    error {
+      code
+      message
+    }
+    output {
+      object
+    }
+    model {
+      name
+      isAi
+    }
+    agent {
+      id
+      name
+    }
+    usage {
+      inputTokens
+      outputTokens
+    }
+    totalUsage {
+      totalTokens
+    }
+    parent {
+      id
+      agent {
+        name
+      }
+    }
+    root {
+      id
+      agent {
+        name
+      }
+    }
+    requiredAction {
+      toolCalls {
+        id
+        name
+      }
+      approvals {
+        id
+        toolName
+      }
+    }
+  }
+`)
+
+const stepRow = graphql(`
+  fragment StepRow on Step {
+    id
+    index
+    attempt
+    createdAt
+    finishReason
+    text
+    reasoning
+    notice
+    elided
+    model {
+      name
+      isAi
+    }
+    usage {
+      inputTokens
+      outputTokens
+    }
+  }
+`)
+
+const callRow = graphql(`
+  fragment CallRow on ToolCall {
+    id
+    name
+    action
+    status
+    stepIndex
+    createdAt
+    startedAt
+    settledAt
+    deadlineAt
+    errorCode
+    approval {
+      id
+      createdAt
+      settledAt
+    }
+    attempts {
+      attempt
+      startedAt
+      endedAt
+      outcome
+      errorCode
+    }
+    child {
+      id
+      status
+      stepCount
+      agent {
+        name
+      }
+    }
+  }
+`)
+
+/** The run, and of its steps and calls those that came after what is known, with the open ones as they are now. */
+export const runQuery = graphql(
+  `
+    query Run($id: ID!, $afterStep: Int, $afterCall: ID, $open: [ID!]!) {
+      generation(id: $id) {
+        ...RunFacts
+        steps(after: $afterStep) {
+          ...StepRow
+        }
+        toolCalls(after: $afterCall, first: 200) {
+          ...CallRow
+        }
+      }
+      nodes(ids: $open) {
+        __typename
+        ... on ToolCall {
+          ...CallRow
+        }
+      }
+    }
+  `,
+  [runFacts, stepRow, callRow],
+)
+
+export const stepQuery = graphql(
+  `
+    query StepById($ids: [ID!]!) {
+      nodes(ids: $ids) {
+        __typename
+        ... on Step {
+          ...StepRow
+        }
+      }
+    }
+  `,
+  [stepRow],
+)
+
+export type RunFacts = FragmentOf<typeof runFacts>
+export type StepRow = FragmentOf<typeof stepRow>
+export type CallRow = FragmentOf<typeof callRow>

@@ -1,0 +1,141 @@
+/** What there is to know about a run as a whole. */
+import { Link } from 'wouter'
+import { wordsOf } from '../../parts/badge.tsx'
+import { CopyId } from '../../parts/copy-id.tsx'
+import { durationText } from '../../parts/durations.ts'
+import { JsonText } from '../../parts/json-view.tsx'
+import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
+import { Foreign, LongText } from '../../parts/text.tsx'
+import { Fact } from './fact.tsx'
+import { ModelName } from './model-name.tsx'
+import { hrefOf, isEnded } from './rows.ts'
+import type { Run } from './run-feed.ts'
+
+const number = (value: number) => value.toLocaleString('en')
+
+export function RunFactsPane({ run }: { run: Run }) {
+  return (
+    <>
+      <End run={run} />
+      <Facts run={run} />
+    </>
+  )
+}
+
+/** How the run ended, where that needs words. */
+function End({
+  run: { status, error, stopReason, truncated, output, cancelReason, finishedAt, startedAt },
+}: {
+  run: Run
+}) {
+  return (
+    <>
+      {error && (
+        <section className="run-error" aria-label="Why it failed">
+          <h2 className="mono">{error.code}</h2>
+          <LongText text={error.message} />
+        </section>
+      )}
+      {status === 'COMPLETED' && truncated && stopReason && (
+        <p className="run-note">
+          A limit ended it before the model was done: <strong>{wordsOf(stopReason)}</strong>.
+        </p>
+      )}
+      {status === 'EXPIRED' && <p className="run-note">It reached its deadline.</p>}
+      {cancelReason !== null && (
+        <p className="run-note">
+          Cancelled: <Foreign text={cancelReason} max={1000} />
+        </p>
+      )}
+      {finishedAt !== null && startedAt === null && (
+        <p className="run-note">It ended before a worker began with it.</p>
+      )}
+      {output?.object != null && (
+        <section aria-label="Structured output">
+          <h2>Output</h2>
+          <JsonText value={output.object} />
+        </section>
+      )}
+    </>
+  )
+}
+
+function Facts({ run }: { run: Run }) {
+  const { id, agent, model, usage, totalUsage, deadlineAt, threadId, stopReason, status } = run
+  const own = usage.inputTokens + usage.outputTokens
+  return (
+    <section aria-label="Facts">
+      <h2>About the run</h2>
+      <dl className="run-facts">
+        <Fact name="Agent">
+          {agent ? (
+            <Link href={`/agents/${agent.id}`}>
+              <Foreign text={agent.name} max={80} />
+            </Link>
+          ) : (
+            <span className="mute">deleted, or hidden from you</span>
+          )}
+        </Fact>
+        <Fact name="Model">
+          {model ? <ModelName model={model} /> : <span className="mute">none yet</span>}
+        </Fact>
+        <Fact name="Started">
+          <Ago at={run.createdAt} />
+        </Fact>
+        {run.startedAt !== null && run.finishedAt !== null && (
+          <Fact name="Took">{durationText(Date.parse(run.finishedAt) - Date.parse(run.startedAt))}</Fact>
+        )}
+        {stopReason !== null && <Fact name="Ended by">{stopWords[stopReason] ?? wordsOf(stopReason)}</Fact>}
+        <Fact name="Steps">{run.stepCount}</Fact>
+        <Fact name="Tokens">
+          {number(usage.inputTokens)} in, {number(usage.outputTokens)} out
+        </Fact>
+        {totalUsage.totalTokens > own && (
+          <Fact name="With child runs">{number(totalUsage.totalTokens)} tokens</Fact>
+        )}
+        {!isEnded(status) && (
+          <Fact name="Deadline">
+            <Countdown until={deadlineAt} />
+          </Fact>
+        )}
+        {run.finishedAt !== null && (
+          <Fact name="Ended">
+            <Moment at={run.finishedAt} />
+          </Fact>
+        )}
+        {run.parent && (
+          <Fact name="Parent">
+            <Link href={`/runs/${run.parent.id}`}>
+              <Foreign text={run.parent.agent?.name ?? run.parent.id} max={80} />
+            </Link>
+          </Fact>
+        )}
+        {run.root && run.root.id !== run.parent?.id && (
+          <Fact name="Root">
+            <Link href={`/runs/${run.root.id}`}>
+              <Foreign text={run.root.agent?.name ?? run.root.id} max={80} />
+            </Link>
+          </Fact>
+        )}
+        <Fact name="Thread">
+          <Link href={hrefOf({ status: null, agentId: null, threadId })}>its runs</Link>
+        </Fact>
+        <Fact name="Asked for by">
+          <CopyId id={run.requestedBy} />
+        </Fact>
+        <Fact name="Id">
+          <CopyId id={id} />
+        </Fact>
+      </dl>
+    </section>
+  )
+}
+
+const stopWords: Record<string, string> = {
+  END_TURN: 'the model, which was done',
+  MAX_STEPS: 'its most steps',
+  STOP_CONDITION: 'a stop condition',
+  BUDGET: 'its budget of tokens',
+  LENGTH: 'the length of a response',
+  CONTENT_FILTER: 'a content filter',
+}

@@ -1,0 +1,139 @@
+/** The table of the runs. */
+import { memo } from 'react'
+import { Link } from 'wouter'
+import { useNow } from '../../api/clock.ts'
+import { Badge } from '../../parts/badge.tsx'
+import { durationText } from '../../parts/durations.ts'
+import { Ago } from '../../parts/moments.tsx'
+import { Foreign } from '../../parts/text.tsx'
+import type { RunRow } from './documents.ts'
+import { ModelName } from './model-name.tsx'
+import { isEnded } from './rows.ts'
+import type { RunList } from './use-run-list.ts'
+
+interface Props {
+  list: RunList
+  chosen: string | null
+  onCancel(id: string): void
+}
+
+export function RunTable({ list, chosen, onCancel }: Props) {
+  return (
+    <table className="runs">
+      <caption className="sr-only">Runs, the newest first</caption>
+      <thead>
+        <tr>
+          <th scope="col">Status</th>
+          <th scope="col">Agent</th>
+          <th scope="col" className="runs-wide">
+            Waits for
+          </th>
+          <th scope="col" className="runs-wide runs-wider">
+            Model
+          </th>
+          <th scope="col" className="runs-number runs-wide">
+            Steps
+          </th>
+          <th scope="col" className="runs-number runs-wide">
+            Tokens
+          </th>
+          <th scope="col" className="runs-number runs-wide">
+            Took
+          </th>
+          <th scope="col" className="runs-number runs-age">
+            Age
+          </th>
+          <th scope="col" className="runs-wide">
+            <span className="sr-only">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {list.ids.map((id) => {
+          const run = list.rows.get(id)
+          return run && <Row key={id} run={run} isChosen={id === chosen} onCancel={onCancel} />
+        })}
+      </tbody>
+    </table>
+  )
+}
+
+const number = (value: number) => value.toLocaleString('en')
+
+interface RowProps {
+  run: RunRow
+  isChosen: boolean
+  onCancel(id: string): void
+}
+
+const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
+  const { id, status, agent, model, stepCount, totalUsage, createdAt, depth } = run
+  return (
+    <tr data-chosen={isChosen || undefined}>
+      <td>
+        <Badge status={status} />
+      </td>
+      <td className="runs-agent">
+        <Link href={`/runs/${id}`}>{agent ? <Foreign text={agent.name} max={60} /> : 'deleted agent'}</Link>
+        {depth > 0 && <span className="small mute runs-child"> child run</span>}
+      </td>
+      <td className="runs-wide runs-cut">
+        <WaitsFor run={run} />
+      </td>
+      <td className="runs-wide runs-wider runs-cut runs-model">
+        {model ? <ModelName model={model} /> : <None />}
+      </td>
+      <td className="runs-number runs-wide">{stepCount}</td>
+      <td className="runs-number runs-wide">{number(totalUsage.totalTokens)}</td>
+      <td className="runs-number runs-wide">
+        <Took run={run} />
+      </td>
+      <td className="runs-number runs-age">
+        <Ago at={createdAt} />
+      </td>
+      <td className="runs-wide runs-actions">
+        {!isEnded(status) && (
+          <button type="button" className="quiet" onClick={() => onCancel(id)}>
+            Cancel
+          </button>
+        )}
+      </td>
+    </tr>
+  )
+})
+
+const None = () => (
+  <span className="mute">
+    <span aria-hidden="true">–</span>
+    <span className="sr-only">none</span>
+  </span>
+)
+
+/** The names of what the run waits for; why it failed where it did. */
+function WaitsFor({ run: { requiredAction, error } }: { run: RunRow }) {
+  if (error) return <span className="mono tone-bad">{error.code}</span>
+  if (!requiredAction) return <None />
+  const names = [
+    ...requiredAction.approvals.map(({ toolName }) => toolName),
+    ...requiredAction.toolCalls.map(({ name }) => name),
+  ]
+  const [first] = names
+  if (first === undefined) return <None />
+  return (
+    <>
+      <Foreign text={first} max={60} />
+      {names.length > 1 && <span className="mute"> and {names.length - 1} more</span>}
+    </>
+  )
+}
+
+function Took({ run: { startedAt, finishedAt } }: { run: RunRow }) {
+  if (!startedAt) return <None />
+  if (!finishedAt) return <Running since={startedAt} />
+  return durationText(Date.parse(finishedAt) - Date.parse(startedAt))
+}
+
+/** How long something has been going on. */
+function Running({ since }: { since: string }) {
+  return durationText(Math.max(0, Math.floor((useNow() - Date.parse(since)) / 1000) * 1000))
+}

@@ -1,0 +1,143 @@
+/** The runs of the project, the newest first, live, with a filter that the address keeps. */
+import './runs.css'
+import { useEffect, useRef, useState } from 'react'
+import { useLocation, useSearch } from 'wouter'
+import { Icon } from '../../parts/icons.tsx'
+import { KeyHint } from '../../parts/key-hint.tsx'
+import { useKeys } from '../../parts/keys.ts'
+import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
+import { CancelRun } from './cancel-run.tsx'
+import { filterOf, hrefOf } from './rows.ts'
+import { RunFilters } from './run-filters.tsx'
+import { RunTable } from './run-table.tsx'
+import { StartRun } from './start-run.tsx'
+import { useRunList, type RunList } from './use-run-list.ts'
+
+export function Runs() {
+  const search = useSearch()
+  const [, go] = useLocation()
+  const filter = filterOf(search)
+  const href = hrefOf(filter)
+  const [chosen, setChosen] = useState<string | null>(null)
+  const [isStarting, setStarting] = useState(false)
+  const [ending, setEnding] = useState<string | null>(null)
+  const list = useRunList(filter, href, chosen !== null || isStarting || ending !== null)
+  const filters = useRef<HTMLSelectElement>(null)
+  useListKeys(list, chosen, setChosen, () => filters.current?.focus())
+  return (
+    <>
+      <header className="screen-head">
+        <h1>Runs</h1>
+        <RunFilters filter={filter} field={filters} onChange={(next) => go(hrefOf(next))} />
+        <button type="button" className="primary spread" onClick={() => setStarting(true)}>
+          <Icon name="play" /> Start a run
+        </button>
+      </header>
+      <Body
+        list={list}
+        isFiltered={href !== '/runs'}
+        chosen={chosen}
+        onCancel={setEnding}
+        onStart={() => setStarting(true)}
+        onAll={() => go('/runs')}
+      />
+      {isStarting && (
+        <StartRun agentId={filter.agentId} threadId={filter.threadId} onClose={() => setStarting(false)} />
+      )}
+      {ending !== null && (
+        <CancelRun
+          id={ending}
+          onClose={() => {
+            setEnding(null)
+            list.reload()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+interface BodyProps {
+  list: RunList
+  isFiltered: boolean
+  chosen: string | null
+  onCancel(id: string): void
+  onStart(): void
+  onAll(): void
+}
+
+function Body({ list, isFiltered, chosen, onCancel, onStart, onAll }: BodyProps) {
+  if (list.error && list.rows.size === 0) return <Failure error={list.error} retry={list.reload} />
+  if (list.isLoading) return <Skeleton lines={10} />
+  if (list.ids.length === 0)
+    return isFiltered ? (
+      <Empty title="No run is like this">
+        <button type="button" onClick={onAll}>
+          Show all runs
+        </button>
+      </Empty>
+    ) : (
+      <Empty title="Nothing has run yet">
+        A run is one job of an agent: what it thought, which tools it called, and who allowed it.{' '}
+        <button type="button" onClick={onStart}>
+          Start a run
+        </button>
+      </Empty>
+    )
+  return (
+    <>
+      {list.error !== null && <Failure error={list.error} retry={list.reload} />}
+      {list.waiting > 0 && (
+        <button type="button" className="runs-more" onClick={list.showWaiting}>
+          {list.waiting} new
+        </button>
+      )}
+      <RunTable list={list} chosen={chosen} onCancel={onCancel} />
+      {list.hasMore && (
+        <button type="button" className="runs-more" onClick={list.showMore}>
+          Show 50 more
+        </button>
+      )}
+      <p className="small mute runs-keys">
+        <KeyHint keys="j" /> <KeyHint keys="k" /> move · <KeyHint keys="Enter" /> open · <KeyHint keys="/" />{' '}
+        filter
+      </p>
+    </>
+  )
+}
+
+function useListKeys(
+  { ids }: RunList,
+  chosen: string | null,
+  choose: (id: string | null) => void,
+  filter: () => void,
+): void {
+  const [, go] = useLocation()
+  const move = (by: number) => {
+    const at = chosen === null ? -1 : ids.indexOf(chosen)
+    const next = ids[Math.min(ids.length - 1, Math.max(0, at + by))]
+    if (next) choose(next)
+  }
+  // Whoever moves by keys sees the row that they are on.
+  useEffect(() => {
+    if (chosen !== null) document.querySelector('tr[data-chosen]')?.scrollIntoView({ block: 'nearest' })
+  }, [chosen])
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    '/': filter,
+    c: () => void (chosen && navigator.clipboard.writeText(chosen).catch(() => {})),
+    Enter: (event) => {
+      const { target } = event
+      if (target instanceof HTMLElement && target.matches('a, button')) target.click()
+      else if (chosen) go(`/runs/${chosen}`)
+    },
+    Escape: () => {
+      const field = document.activeElement
+      if (field instanceof HTMLElement && field.matches('input, textarea, select')) field.blur()
+      else choose(null)
+    },
+  })
+}

@@ -1,0 +1,103 @@
+/** One step: what the model wrote, and the calls that it asked for. */
+import { useQuery } from '../../api/query.ts'
+import { Badge } from '../../parts/badge.tsx'
+import { CopyId } from '../../parts/copy-id.tsx'
+import { Moment } from '../../parts/moments.tsx'
+import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
+import { Foreign, LongText } from '../../parts/text.tsx'
+import { Fact } from './fact.tsx'
+import { ModelName } from './model-name.tsx'
+import { stepQuery, type StepRow } from './run-documents.ts'
+import type { Run } from './run-feed.ts'
+import type { Choice } from './choice.ts'
+
+interface Props {
+  id: string
+  /** The runs on screen; the step may be one of theirs. */
+  runs: readonly Run[]
+  onChoose(choice: Choice): void
+}
+
+/** The step from the runs on screen, or, when none of them has it, read by its id. */
+export function StepPane({ id, runs, onChoose }: Props) {
+  const run = runs.find(({ steps }) => steps.some((step) => step.id === id))
+  const known = run?.steps.find((step) => step.id === id)
+  const read = useQuery(stepQuery, { ids: [id] }, { skip: known !== undefined })
+  const node = read.data?.nodes[0]
+  const step = known ?? (node?.__typename === 'Step' ? node : undefined)
+  if (read.error !== null && !step) return <Failure error={read.error} retry={read.reload} />
+  if (read.data && !step) return <Empty title="There is no such step" />
+  if (!step) return <Skeleton lines={6} />
+  const calls = run?.toolCalls.filter(({ stepIndex }) => stepIndex === step.index) ?? []
+  return (
+    <>
+      <h2 className="run-pane-title">Step {step.index}</h2>
+      <StepText step={step} />
+      {calls.length > 0 && (
+        <section aria-label="Calls">
+          <h3>Calls</h3>
+          <ul className="run-calls">
+            {calls.map((call) => (
+              <li key={call.id}>
+                <button
+                  type="button"
+                  className="quiet"
+                  onClick={() => onChoose({ kind: 'call', id: call.id })}
+                >
+                  <Foreign text={call.name} max={80} />
+                </button>
+                <Badge status={call.status} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      <dl className="run-facts">
+        <Fact name="Model">
+          <ModelName model={step.model} />
+        </Fact>
+        <Fact name="Tokens">
+          {step.usage.inputTokens.toLocaleString('en')} in, {step.usage.outputTokens.toLocaleString('en')} out
+        </Fact>
+        <Fact name="Ended by">{step.finishReason}</Fact>
+        {step.attempt > 1 && <Fact name="Attempt">{step.attempt}</Fact>}
+        <Fact name="Written">
+          <Moment at={step.createdAt} />
+        </Fact>
+        <Fact name="Id">
+          <CopyId id={step.id} />
+        </Fact>
+      </dl>
+    </>
+  )
+}
+
+/** Reasoning, text and what Gatehouse said to the model. */
+export function StepText({ step: { text, reasoning, notice, elided } }: { step: StepRow }) {
+  return (
+    <>
+      {notice !== null && (
+        <div className="run-note">
+          <p className="small mute">Gatehouse told the model</p>
+          <LongText text={notice} />
+        </div>
+      )}
+      {elided !== null && (
+        <p className="run-note">
+          The model did not get the whole history:{' '}
+          {Object.entries(elided)
+            .map(([what, count]) => `${String(count)} ${what}`)
+            .join(', ')}{' '}
+          left out.
+        </p>
+      )}
+      {reasoning !== '' && (
+        <details className="run-reasoning">
+          <summary>Reasoning</summary>
+          <LongText text={reasoning} />
+        </details>
+      )}
+      {text !== '' && <LongText text={text} />}
+    </>
+  )
+}

@@ -1,0 +1,83 @@
+/** Answering a client call by hand. */
+import { useState } from 'react'
+import { useMutation } from '../../api/query.ts'
+import { Countdown } from '../../parts/moments.tsx'
+import { Failure } from '../../parts/states.tsx'
+import { toast } from '../../parts/toasts.tsx'
+import { OutputField, readOutput, type Output } from './output-field.tsx'
+import { submitMutation, type Call } from './call-documents.ts'
+
+interface Props {
+  call: Call
+  generationId: string
+  onDone(): void
+}
+
+export function SubmitOutput({ call, generationId, onDone }: Props) {
+  const [output, setOutput] = useState<Output>(() => ({ isJson: call.tool?.outputSchema != null, text: '' }))
+  const [isError, setError] = useState(false)
+  const [refusal, setRefusal] = useState<string | null>(null)
+  const { mutate, isRunning, error } = useMutation(submitMutation)
+  const read = readOutput(output)
+  const isBroken = 'broken' in read
+
+  const submit = async () => {
+    if (isBroken || isRunning) return
+    setRefusal(null)
+    const one = { toolCallId: call.id, output: read.value, isError }
+    const result = (await mutate({ input: { generationId, outputs: [one] } }))?.submitToolOutputs
+    // Without an answer nobody knows whether it was taken: the call itself says it.
+    if (!result) return onDone()
+    if (result.__typename !== 'SubmitToolOutputsPayload') {
+      const issues = result.__typename === 'ValidationError' ? result.issues : []
+      setRefusal([result.message, ...issues.map(({ message }) => message)].join(' '))
+      return onDone()
+    }
+    const [outcome] = result.outcomes
+    if (outcome?.error) setRefusal(outcome.error.message)
+    else toast(`Answered ${call.name}.`, { tone: 'good' })
+    onDone()
+  }
+  return (
+    <form
+      className="run-form"
+      aria-label="Answer the call"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void submit()
+      }}
+    >
+      <p>
+        A client should run this and send its output. You can answer in its place
+        {call.deadlineAt !== null && (
+          <>
+            {' '}
+            (<Countdown until={call.deadlineAt} /> left)
+          </>
+        )}
+        .
+      </p>
+      <OutputField output={output} label="Output" onChange={setOutput} />
+      <label className="row run-check">
+        <input type="checkbox" checked={isError} onChange={(event) => setError(event.target.checked)} />
+        It failed; the output is its error
+      </label>
+      {output.isJson && isBroken && output.text.trim() !== '' && (
+        <p className="tone-bad" role="alert">
+          {read.broken}
+        </p>
+      )}
+      {refusal && (
+        <p className="tone-bad" role="alert">
+          {refusal}
+        </p>
+      )}
+      {error !== null && <Failure error={error} />}
+      <div>
+        <button type="submit" className="primary" disabled={isBroken || isRunning}>
+          {isRunning ? 'Sending …' : 'Send the output'}
+        </button>
+      </div>
+    </form>
+  )
+}

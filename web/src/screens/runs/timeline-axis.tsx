@@ -1,0 +1,107 @@
+/** The time above the bars, the gaps of folded pauses, and the brush that zooms. */
+import { useRef, useState, type PointerEvent } from 'react'
+import { useNow } from '../../api/clock.ts'
+import { durationText } from '../../parts/durations.ts'
+import { KeyHint } from '../../parts/key-hint.tsx'
+import { brushed, inView, ticksOf, whole, type Scale, type Segment, type View } from './scale.ts'
+
+interface Props {
+  scale: Scale
+  view: View
+  onZoom(view: View): void
+}
+
+/** Ticks on a plot of usual width. */
+const mostTicks = 6
+
+export function TimelineAxis({ scale, view, onZoom }: Props) {
+  const [brush, setBrush] = useState<{ a: number; b: number } | null>(null)
+  const plot = useRef<HTMLDivElement>(null)
+  const place = (event: PointerEvent) => {
+    const box = plot.current!.getBoundingClientRect()
+    return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width))
+  }
+  const isZoomed = view !== whole
+  const zoomBy = (factor: number) => {
+    const middle = (view.from + view.to) / 2
+    const half = ((view.to - view.from) * factor) / 2
+    const from = Math.max(0, middle - half)
+    const to = Math.min(1, middle + half)
+    onZoom(to - from >= 1 ? whole : { from, to })
+  }
+  return (
+    <div className="timeline-head">
+      <div className="timeline-tools" role="group" aria-label="Zoom">
+        <button type="button" className="quiet" aria-label="Zoom in" onClick={() => zoomBy(0.5)}>
+          +
+        </button>
+        <button
+          type="button"
+          className="quiet"
+          aria-label="Zoom out"
+          disabled={!isZoomed}
+          onClick={() => zoomBy(2)}
+        >
+          −
+        </button>
+        <button type="button" className="quiet" disabled={!isZoomed} onClick={() => onZoom(whole)}>
+          All <KeyHint keys="0" />
+        </button>
+      </div>
+      <div
+        ref={plot}
+        className="timeline-plot"
+        title="Draw over a stretch to zoom into it"
+        onPointerDown={(event) => {
+          if (event.button !== 0) return
+          event.currentTarget.setPointerCapture(event.pointerId)
+          setBrush({ a: place(event), b: place(event) })
+        }}
+        onPointerMove={(event) => brush && setBrush({ a: brush.a, b: place(event) })}
+        onPointerUp={(event) => {
+          if (brush) onZoom(brushed(view, brush.a, place(event)))
+          setBrush(null)
+        }}
+        onPointerCancel={() => setBrush(null)}
+      >
+        {ticksOf(scale, view, mostTicks).map(({ x, after }) => (
+          <span key={after} className="timeline-tick" style={{ insetInlineStart: `${x * 100}%` }}>
+            <span>{after === 0 ? '0' : durationText(after)}</span>
+          </span>
+        ))}
+        {scale.segments
+          .filter(({ isFolded }) => isFolded)
+          .map((gap) => (
+            <Gap key={gap.from} gap={gap} view={view} />
+          ))}
+        {brush && (
+          <span
+            className="timeline-brush"
+            style={{
+              insetInlineStart: `${Math.min(brush.a, brush.b) * 100}%`,
+              width: `${Math.abs(brush.b - brush.a) * 100}%`,
+            }}
+          />
+        )}
+      </div>
+    </div>
+  )
+}
+
+/** A pause in which nothing worked, drawn narrow, with its length. */
+function Gap({ gap, view }: { gap: Segment; view: View }) {
+  const now = useNow()
+  const [x0, x1] = [inView(view, gap.x0), inView(view, gap.x1)]
+  if (x1 < 0 || x0 > 1) return null
+  // The gap of a run that waits ends later than now.
+  const length = Math.min(gap.to, Math.max(now, gap.from)) - gap.from
+  const style = {
+    insetInlineStart: `${Math.max(0, x0) * 100}%`,
+    width: `${(Math.min(1, x1) - Math.max(0, x0)) * 100}%`,
+  }
+  return (
+    <span className="timeline-gap" style={style} title={`A pause of ${durationText(length)}, folded`}>
+      <span>{durationText(length)}</span>
+    </span>
+  )
+}

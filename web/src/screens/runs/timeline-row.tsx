@@ -1,0 +1,155 @@
+/** One row of the timeline: what it is, its status, how long it took, and its bars. */
+import { Badge } from '../../parts/badge.tsx'
+import { durationText } from '../../parts/durations.ts'
+import { Icon } from '../../parts/icons.tsx'
+import { Foreign } from '../../parts/text.tsx'
+import { spanOf, type Bar, type BarKind, type TimelineRow } from './bars.ts'
+import type { Choice } from './choice.ts'
+import { choiceOf } from './row-choice.ts'
+import { inView, placeOf, type Scale, type View } from './scale.ts'
+
+interface Props {
+  row: TimelineRow
+  scale: Scale
+  view: View
+  isChosen: boolean
+  now: number
+  onChoose(choice: Choice | null): void
+  onToggle(childId: string): void
+  onMore(more: { runId: string }): void
+}
+
+export function RowCells({ row, scale, view, isChosen, now, onChoose, onToggle, onMore }: Props) {
+  if (row.more)
+    return (
+      <tr>
+        <td colSpan={3} className={`timeline-what depth-${Math.min(row.depth, 9)}`}>
+          <button type="button" className="quiet" onClick={() => onMore(row.more!)}>
+            Show more, {row.more.left.toLocaleString('en')} left
+          </button>
+        </td>
+      </tr>
+    )
+  if (row.kind === 'reading')
+    return (
+      <tr>
+        <td colSpan={3} className={`timeline-what depth-${Math.min(row.depth, 9)} mute`}>
+          Reading the child run …
+        </td>
+      </tr>
+    )
+  return (
+    <tr data-chosen={isChosen || undefined} data-kind={row.kind}>
+      <th scope="row" className={`timeline-what depth-${Math.min(row.depth, 9)}`}>
+        <span className="timeline-name">
+          {row.childId !== null && (
+            <button
+              type="button"
+              className="quiet timeline-toggle"
+              aria-expanded={row.isOpen}
+              aria-label={`${row.isOpen ? 'Close' : 'Open'} the child run of ${row.name}`}
+              onClick={() => onToggle(row.childId!)}
+            >
+              <Icon name="chevron" />
+            </button>
+          )}
+          {row.id === null && row.kind !== 'run' ? (
+            <span>{row.name}</span>
+          ) : (
+            <button
+              type="button"
+              className="timeline-choose"
+              aria-current={isChosen ? 'true' : undefined}
+              onClick={() => onChoose(choiceOf(row))}
+            >
+              <Foreign text={row.name} max={80} />
+            </button>
+          )}
+        </span>
+      </th>
+      <td className="timeline-status">{row.status !== null && <Badge status={row.status} />}</td>
+      <td className="timeline-time">
+        <span className="sr-only">{textOf(row, now)}</span>
+        <Bars row={row} scale={scale} view={view} now={now} />
+      </td>
+    </tr>
+  )
+}
+
+const words: Record<BarKind, string> = {
+  queue: 'in the queue',
+  model: 'model',
+  work: 'tool',
+  child: 'child run',
+  human: 'person',
+  client: 'client',
+  frame: 'whole run',
+}
+
+/** The bars in words. */
+function textOf({ bars }: TimelineRow, now: number): string {
+  return bars
+    .map(({ kind, from, to, isFailed }) =>
+      [
+        words[kind],
+        durationText((to ?? now) - from),
+        ...(isFailed ? ['failed'] : []),
+        ...(to === null ? ['so far'] : []),
+      ].join(' '),
+    )
+    .join(', ')
+}
+
+const percent = (x: number) => `${(Math.min(1, Math.max(0, x)) * 100).toFixed(3)}%`
+
+function Bars({ row, scale, view, now }: Pick<Props, 'row' | 'scale' | 'view' | 'now'>) {
+  const drawn = row.bars.map((bar) => ({
+    bar,
+    x0: inView(view, placeOf(scale, bar.from)),
+    x1: inView(view, placeOf(scale, bar.to ?? now)),
+  }))
+  const visible = drawn.filter(({ x0, x1 }) => x1 >= 0 && x0 <= 1)
+  const span = spanOf(row, now)
+  return (
+    <svg className="timeline-bars" height="20" aria-hidden="true" focusable="false">
+      {visible.map(({ bar, x0, x1 }) => (
+        <OneBar key={`${bar.kind} ${bar.from}`} bar={bar} x0={x0} x1={x1} />
+      ))}
+      {span !== null && visible.length > 0 && (
+        <Label text={durationText(span)} x1={Math.max(...visible.map(({ x1 }) => x1))} />
+      )}
+    </svg>
+  )
+}
+
+function OneBar({ bar, x0, x1 }: { bar: Bar; x0: number; x1: number }) {
+  const left = Math.max(0, x0)
+  const width = Math.max(0, Math.min(1, x1) - left)
+  const isFrame = bar.kind === 'frame'
+  return (
+    <g className={bar.isFailed ? 'bar-failed' : undefined}>
+      <rect
+        className={`bar bar-${bar.kind}`}
+        x={percent(left)}
+        width={percent(width)}
+        y={isFrame ? 8 : 4}
+        height={isFrame ? 4 : 12}
+        rx={isFrame ? 1 : 2}
+      />
+      {bar.isFailed && !isFrame && x1 <= 1 && (
+        <svg x={percent(x1)} y="5" width="10" height="10" overflow="visible">
+          <path className="bar-cross" d="M-8 1l6 8M-2 1l-6 8" />
+        </svg>
+      )}
+    </g>
+  )
+}
+
+/** The length of a row, behind its last bar: the plot leaves room for it. */
+function Label({ text, x1 }: { text: string; x1: number }) {
+  return (
+    <text className="timeline-label" x={percent(x1)} dx="6" y="14">
+      {text}
+    </text>
+  )
+}

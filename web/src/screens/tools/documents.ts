@@ -1,0 +1,263 @@
+/** What the screens of tools read and do. */
+import { graphql, type FragmentOf, type VariablesOf } from '../../api/document.ts'
+import { faults } from '../../api/faults.ts'
+
+const gate = graphql(`
+  fragment Gate on GatePolicy {
+    mode
+    when
+    source
+    timeoutSeconds
+    quorum
+    excludeRequester
+    approvers
+    escalateAfterSeconds
+  }
+`)
+
+const toolRow = graphql(
+  `
+    fragment ToolRow on Tool {
+      __typename
+      id
+      name
+      title
+      description
+      agentsOnly
+      version
+      updatedAt
+      gate {
+        ...Gate
+      }
+      annotations {
+        destructiveHint
+        readOnlyHint
+      }
+      ... on HttpTool {
+        method
+        url
+      }
+      ... on McpTool {
+        url
+        upstream {
+          status
+        }
+        gates {
+          action
+        }
+      }
+    }
+  `,
+  [gate],
+)
+
+export const toolsQuery = graphql(
+  `
+    query Tools($projectId: ID, $kind: ToolKind, $after: String) {
+      tools(projectId: $projectId, kind: $kind, first: 100, after: $after) {
+        nodes {
+          ...ToolRow
+        }
+        pageInfo {
+          endCursor
+          hasNextPage
+        }
+      }
+    }
+  `,
+  [toolRow],
+)
+
+const action = graphql(
+  `
+    fragment Action on ToolAction {
+      action
+      runtimeName
+      title
+      description
+      inputSchema
+      annotations {
+        destructiveHint
+      }
+      gate {
+        ...Gate
+      }
+    }
+  `,
+  [gate],
+)
+
+const toolDetail = graphql(
+  `
+    fragment ToolDetail on Tool {
+      __typename
+      id
+      name
+      title
+      description
+      inputSchema
+      fullInputSchema
+      outputSchema
+      presetParameters
+      agentsOnly
+      idempotent
+      timeoutMs
+      version
+      createdAt
+      updatedAt
+      task {
+        mode
+        inputPhase
+      }
+      annotations {
+        title
+        readOnlyHint
+        destructiveHint
+        idempotentHint
+        openWorldHint
+      }
+      gate {
+        ...Gate
+      }
+      ... on HttpTool {
+        method
+        url
+        headers
+      }
+      ... on McpTool {
+        url
+        headers
+        allow
+        deny
+        trustHints
+        relay {
+          resources
+          prompts
+        }
+        auth {
+          kind
+          clientId
+          secretName
+          issuer
+          scopes
+          allowedScopes
+          algorithm
+        }
+        gates {
+          action
+          gate {
+            ...Gate
+          }
+        }
+        actions {
+          ...Action
+        }
+        upstream {
+          status
+        }
+      }
+      ... on PlatformTool {
+        actions {
+          ...Action
+        }
+      }
+    }
+  `,
+  [gate, action],
+)
+
+export const toolQuery = graphql(
+  `
+    query ToolById($id: ID!) {
+      tool(id: $id) {
+        ...ToolDetail
+      }
+    }
+  `,
+  [toolDetail],
+)
+
+export const createToolMutation = graphql(
+  `
+    mutation CreateTool($input: CreateToolInput!) {
+      createTool(input: $input) {
+        __typename
+        ... on CreateToolPayload {
+          tool {
+            ...ToolDetail
+          }
+        }
+        ...Faults
+      }
+    }
+  `,
+  [toolDetail, faults],
+)
+
+export const updateToolMutation = graphql(
+  `
+    mutation UpdateTool($input: UpdateToolInput!) {
+      updateTool(input: $input) {
+        __typename
+        ... on UpdateToolPayload {
+          tool {
+            ...ToolDetail
+          }
+        }
+        ...Faults
+      }
+    }
+  `,
+  [toolDetail, faults],
+)
+
+export const deleteToolMutation = graphql(
+  `
+    mutation DeleteTool($input: DeleteToolInput!) {
+      deleteTool(input: $input) {
+        __typename
+        ...Faults
+      }
+    }
+  `,
+  [faults],
+)
+
+export const platformActionsQuery = graphql(`
+  query PlatformActions {
+    platformActions {
+      name
+      description
+      annotations {
+        destructiveHint
+        readOnlyHint
+      }
+    }
+  }
+`)
+
+export type ToolRow = FragmentOf<typeof toolRow>
+export type ToolDetail = FragmentOf<typeof toolDetail>
+export type Action = FragmentOf<typeof action>
+export type Gate = FragmentOf<typeof gate>
+export type CreateInput = VariablesOf<typeof createToolMutation>['input']
+export type UpdateInput = VariablesOf<typeof updateToolMutation>['input']
+
+/** Events after which tools may look different. */
+export const toolTypes = [
+  'TOOL_CREATED',
+  'TOOL_UPDATED',
+  'TOOL_DELETED',
+  'GATE_CHANGED',
+  'UPSTREAM_CHANGED',
+  'UPSTREAM_STATUS',
+] as const
+
+/** The kinds of tools by the name of their type. */
+export const kinds = {
+  HttpTool: 'http',
+  ClientTool: 'client',
+  McpTool: 'mcp',
+  PlatformTool: 'platform',
+} as const
+export type Kind = (typeof kinds)[keyof typeof kinds]

@@ -1,0 +1,83 @@
+/** Changes of gates that one person proposed and another must confirm. */
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { refusalOf } from '../../api/outcome.ts'
+import { usePages } from '../../api/pages.ts'
+import { useMutation, useQuery } from '../../api/query.ts'
+import { Refusal } from '../../parts/fields.tsx'
+import { JsonText } from '../../parts/json-view.tsx'
+import { Ago, Countdown } from '../../parts/moments.tsx'
+import { Foreign } from '../../parts/text.tsx'
+import { toast } from '../../parts/toasts.tsx'
+import { CopyId } from '../../parts/copy-id.tsx'
+import { decideChangeMutation, gateChangesQuery, rulesQuery, type GateChange } from './gate-documents.ts'
+
+const changeTypes = ['GATE_CHANGE_PROPOSED', 'GATE_CHANGE_DECIDED', 'GATE_CHANGED'] as const
+
+/** The pending changes, of one tool or of all; nothing when there are none or they may not be read. */
+export function PendingGateChanges({ targetId }: { targetId?: string }) {
+  const pages = usePages(gateChangesQuery, {}, (data) => data.gateChanges, { hears: changeTypes })
+  const { data } = useQuery(rulesQuery, {})
+  const shown = pages.nodes.filter((one) => targetId === undefined || one.targetId === targetId)
+  if (shown.length === 0) return null
+  return (
+    <section className="pending-changes" aria-label="Changes of gates that wait for a second person">
+      <h2>Waits for a second person</h2>
+      <ul>
+        {shown.map((change) => (
+          <li key={change.id}>
+            <Change change={change} isOwn={change.proposedBy === data?.viewer.id} onDone={pages.reload} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Change({ change, isOwn, onDone }: { change: GateChange; isOwn: boolean; onDone(): void }) {
+  const { mutate, isRunning, error } = useMutation(decideChangeMutation)
+  const [result, setResult] = useState<object | null>(null)
+  const refused = refusalOf(result, error)
+  const decide = async (verdict: 'APPROVE' | 'REJECT') => {
+    const answer = await mutate({ input: { id: change.id, verdict } })
+    setResult(answer?.decideGateChange ?? null)
+    if (answer?.decideGateChange.__typename === 'DecideGateChangePayload')
+      toast(verdict === 'APPROVE' ? 'The gate is changed.' : 'The change is rejected.', { tone: 'good' })
+    onDone()
+  }
+  const { targetId } = change
+  const href = targetId.startsWith('tool_') ? `/tools/${targetId}?tab=gate` : `/agents/${targetId}`
+  return (
+    <article className="stack" aria-label="Proposed change">
+      <p>
+        {isOwn ? 'You' : <CopyId id={change.proposedBy} />} proposed this <Ago at={change.createdAt} /> for{' '}
+        {targetId.startsWith('proj_') ? 'the project' : <Link href={href}>{targetId}</Link>}; it expires in{' '}
+        <Countdown until={change.expiresAt} />.
+      </p>
+      {change.note && (
+        <blockquote>
+          <Foreign text={change.note} max={2000} />
+        </blockquote>
+      )}
+      <JsonText value={change.change} />
+      <Refusal message={refused?.message ?? null} />
+      <div className="row">
+        {isOwn ? (
+          <span className="mute small">Another person must confirm it.</span>
+        ) : (
+          <button
+            type="button"
+            className="approve"
+            disabled={isRunning}
+            onClick={() => void decide('APPROVE')}
+          >
+            Confirm
+          </button>
+        )}
+        <button type="button" className="danger" disabled={isRunning} onClick={() => void decide('REJECT')}>
+          {isOwn ? 'Withdraw' : 'Reject'}
+        </button>
+      </div>
+    </article>
+  )
+}

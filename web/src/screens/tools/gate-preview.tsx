@@ -1,0 +1,42 @@
+/** What a draft of a gate would have done with recorded calls. */
+import { Foreign } from '../../parts/text.tsx'
+import { Ago } from '../../parts/moments.tsx'
+import type { Preview } from './gate-documents.ts'
+import { previewText } from './preview-text.ts'
+
+export function GatePreviewView({ preview, isRunning }: { preview: Preview | null; isRunning: boolean }) {
+  if (!preview)
+    return (
+      <p className="mute small" role="status">
+        {isRunning ? 'Looking at the recorded calls …' : 'A gate is saved after a look at its preview.'}
+      </p>
+    )
+  return (
+    <section className="gate-preview" aria-label="Preview" role="status">
+      <p className="strong">{previewText(preview)}</p>
+      <CallList title="Newly stopped" calls={preview.newlyStoppedCalls} />
+      <CallList title="No longer stopped" calls={preview.newlyPassingCalls} />
+    </section>
+  )
+}
+
+function CallList({ title, calls }: { title: string; calls: Preview['newlyStoppedCalls'] }) {
+  if (calls.length === 0) return null
+  return (
+    <>
+      <h3>{title}</h3>
+      <ul aria-label={title}>
+        {calls.map((call) => (
+          <li key={call.id}>
+            <span className="mono small cut">
+              <Foreign text={JSON.stringify(call.arguments)} max={200} />
+            </span>
+            <span className="small mute nowrap">
+              <Ago at={call.createdAt} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

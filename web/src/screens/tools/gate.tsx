@@ -1,0 +1,80 @@
+/** The gate of a tool: its fields, what it would have done with recorded calls, and saving or proposing it. */
+import { useState } from 'react'
+import { Choice } from '../../parts/fields.tsx'
+import { gateInputOf } from '../../parts/gate-draft.ts'
+import { gateText } from '../../parts/gate-words.tsx'
+import type { Schema } from '../../parts/schema-form-resolve.ts'
+import { isObject } from '../../parts/schema-form-resolve.ts'
+import type { Gate, ToolDetail } from './documents.ts'
+import { PendingGateChanges } from './gate-changes.tsx'
+import { GateEditor } from './gate-editor.tsx'
+
+interface Props {
+  tool: ToolDetail
+  reload(): void
+}
+
+export function GateTab({ tool, reload }: Props) {
+  const [action, setAction] = useState<string | null>(null)
+  const own = tool.__typename === 'McpTool' ? tool.gates.find((one) => one.action === action) : undefined
+  const policy: Gate = own?.gate ?? tool.gate
+  return (
+    <section className="stack" aria-label="Gate">
+      <PendingGateChanges targetId={tool.id} />
+      {tool.__typename === 'McpTool' && tool.actions.length > 0 && (
+        <div className="action-choice">
+          <Choice
+            label="Gate of"
+            value={action ?? ''}
+            options={[
+              { value: '', name: 'all actions without a gate of their own' },
+              ...tool.actions.map((one) => ({
+                value: one.action,
+                name: tool.gates.some((gate) => gate.action === one.action)
+                  ? `${one.action} (has its own)`
+                  : one.action,
+              })),
+            ]}
+            onChange={(value) => setAction(value === '' ? null : value)}
+          />
+        </div>
+      )}
+      <p className="mute">
+        Now: {gateText(policy)}{' '}
+        {action !== null && !own ? 'It is the gate of the whole tool.' : sourceText(policy)}
+      </p>
+      <GateEditor
+        key={action ?? ''}
+        tool={tool}
+        action={action}
+        hasOwn={action === null ? tool.gate.source === 'OPERATOR' : own !== undefined}
+        policy={{
+          ...gateInputOf(policy),
+          when: policy.when,
+          escalateAfterSeconds: policy.escalateAfterSeconds,
+        }}
+        schema={schemaOf(tool, action)}
+        reload={reload}
+      />
+    </section>
+  )
+}
+
+function sourceText({ source }: Gate): string {
+  if (source === 'OPERATOR') return 'An operator set it.'
+  return source === 'DESTRUCTIVE_HINT'
+    ? 'Nobody set a gate; the tool says that it is destructive.'
+    : 'Nobody set a gate.'
+}
+
+/** The arguments that a condition can be about: those of the tool, or of all its actions together. */
+function schemaOf(tool: ToolDetail, action: string | null): Schema | null {
+  if (tool.__typename !== 'McpTool' && tool.__typename !== 'PlatformTool')
+    return tool.fullInputSchema ?? tool.inputSchema
+  const schemas = tool.actions
+    .filter((one) => action === null || one.action === action)
+    .map((one) => one.inputSchema)
+  if (schemas.length === 1) return schemas[0]!
+  const properties = schemas.map((schema) => (isObject(schema['properties']) ? schema['properties'] : {}))
+  return { type: 'object', properties: Object.assign({}, ...properties) as Schema }
+}

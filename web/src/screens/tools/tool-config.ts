@@ -1,0 +1,115 @@
+/** The config of a tool, as the API takes it, from the texts of its fields. Pure. */
+import type { Issue } from '../../api/outcome.ts'
+import { gateInputOf, type Policy } from '../../parts/gate-draft.ts'
+import type { Kind, UpdateInput } from './documents.ts'
+import type { ToolDraft } from './tool-draft.ts'
+
+const linesOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '')
+
+interface ActionGate {
+  action: string
+  gate: Omit<Policy, 'when' | 'escalateAfterSeconds'> & {
+    when?: unknown
+    escalateAfterSeconds?: number | null
+  }
+}
+
+type Config = NonNullable<UpdateInput['config']>
+
+/** The whole config: an update replaces it, so gates of single actions are handed back. */
+export function configOf(
+  kind: Kind,
+  draft: ToolDraft,
+  gates: readonly ActionGate[],
+  issues: Issue[],
+): Config {
+  const schema = (at: Kind) => objectFrom(draft.inputSchema, ['config', at, 'inputSchema'], issues)
+  const headers = (at: Kind) => objectFrom(draft.headers || '{}', ['config', at, 'headers'], issues)
+  switch (kind) {
+    case 'http':
+      return {
+        http: {
+          url: draft.url.trim(),
+          method: draft.method,
+          headers: headers('http'),
+          inputSchema: schema('http'),
+        },
+      } as Config
+    case 'client':
+      return { client: { inputSchema: schema('client') } } as Config
+    case 'platform':
+      return { platform: { actions: [...draft.actions] } } as Config
+    case 'mcp': {
+      const allow = linesOf(draft.allow)
+      const auth = authOf(draft)
+      return {
+        mcp: {
+          url: draft.url.trim(),
+          headers: headers('mcp'),
+          ...(allow.length > 0 ? { allow } : {}),
+          deny: linesOf(draft.deny),
+          trustHints: draft.trustHints,
+          relay: { resources: linesOf(draft.relayResources), prompts: linesOf(draft.relayPrompts) },
+          ...(auth ? { auth } : {}),
+          gates: gates.map(({ action, gate }) => ({ action, gate: gateInputOf(gate) })),
+        },
+      } as Config
+    }
+  }
+}
+
+function authOf(draft: ToolDraft) {
+  const clientId = draft.authClientId.trim()
+  const secret = draft.authSecret.trim()
+  const issuer = draft.authIssuer.trim()
+  const scopes = wordsOf(draft.authScopes)
+  switch (draft.authKind) {
+    case 'NONE':
+      return null
+    case 'AUTHORIZATION_CODE':
+      return {
+        authorizationCode: {
+          scopes,
+          allowedScopes: wordsOf(draft.authAllowedScopes),
+          ...(clientId ? { clientId } : {}),
+          ...(secret ? { clientSecret: secret } : {}),
+          ...(issuer ? { issuer } : {}),
+        },
+      }
+    case 'CLIENT_CREDENTIALS':
+      return { clientCredentials: { clientId, clientSecret: secret, issuer, scopes } }
+    case 'PRIVATE_KEY_JWT':
+      return {
+        privateKeyJwt: {
+          algorithm: draft.authAlgorithm.trim(),
+          clientId,
+          privateKey: secret,
+          issuer,
+          scopes,
+        },
+      }
+  }
+}
+
+/** The JSON object of a text; a fault is added to the issues. */
+export function objectFrom(
+  text: string,
+  path: readonly string[],
+  issues: Issue[],
+): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>
+    issues.push({ path: ['input', ...path], message: 'must be a JSON object' })
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    issues.push({ path: ['input', ...path], message: `is not JSON: ${message}` })
+  }
+  return null
+}

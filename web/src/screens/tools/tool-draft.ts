@@ -1,0 +1,235 @@
+/** A tool while it is edited: fields as texts, and the inputs of createTool and updateTool that they mean. Pure. */
+import type { Issue } from '../../api/outcome.ts'
+import { changedNames } from '../../parts/rebase.ts'
+import { configOf, objectFrom } from './tool-config.ts'
+import { kinds, type CreateInput, type Kind, type ToolDetail, type UpdateInput } from './documents.ts'
+
+type Hint = 'none' | 'yes' | 'no'
+export const methods = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'] as const
+export const authKinds = ['NONE', 'AUTHORIZATION_CODE', 'CLIENT_CREDENTIALS', 'PRIVATE_KEY_JWT'] as const
+
+export interface ToolDraft {
+  name: string
+  title: string
+  description: string
+  agentsOnly: boolean
+  timeoutMs: string
+  idempotent: Hint
+  outputSchema: string
+  annotationTitle: string
+  readOnlyHint: Hint
+  destructiveHint: Hint
+  idempotentHint: Hint
+  openWorldHint: Hint
+  taskMode: 'NEVER' | 'OPTIONAL' | 'REQUIRED'
+  inputPhase: 'BEFORE_TASK' | 'IN_TASK'
+  // From here on: the config of its kind.
+  inputSchema: string
+  method: (typeof methods)[number]
+  url: string
+  headers: string
+  allow: string
+  deny: string
+  trustHints: boolean
+  relayResources: string
+  relayPrompts: string
+  authKind: (typeof authKinds)[number]
+  authClientId: string
+  authSecret: string
+  authIssuer: string
+  authScopes: string
+  authAllowedScopes: string
+  authAlgorithm: string
+  actions: readonly string[]
+}
+
+const emptySchema = JSON.stringify({ type: 'object', properties: {}, required: [] }, null, 2)
+
+export const newDraft: ToolDraft = {
+  name: '',
+  title: '',
+  description: '',
+  agentsOnly: false,
+  timeoutMs: '',
+  idempotent: 'none',
+  outputSchema: '',
+  annotationTitle: '',
+  readOnlyHint: 'none',
+  destructiveHint: 'none',
+  idempotentHint: 'none',
+  openWorldHint: 'none',
+  taskMode: 'OPTIONAL',
+  inputPhase: 'IN_TASK',
+  inputSchema: emptySchema,
+  method: 'POST',
+  url: '',
+  headers: '{}',
+  allow: '',
+  deny: '',
+  trustHints: false,
+  relayResources: '',
+  relayPrompts: '',
+  authKind: 'NONE',
+  authClientId: '',
+  authSecret: '',
+  authIssuer: '',
+  authScopes: '',
+  authAllowedScopes: '',
+  authAlgorithm: 'ES256',
+  actions: [],
+}
+
+/** How the fields are called on screen. */
+export const draftNames: Record<keyof ToolDraft, string> = {
+  name: 'Name',
+  title: 'Title',
+  description: 'Description for the model',
+  agentsOnly: 'Only agents may call it',
+  timeoutMs: 'Time limit of a call',
+  idempotent: 'May be repeated after a crash',
+  outputSchema: 'Schema of the result',
+  annotationTitle: 'Title for MCP clients',
+  readOnlyHint: 'Only reads',
+  destructiveHint: 'Destructive',
+  idempotentHint: 'Repeating has no further effect',
+  openWorldHint: 'Open world',
+  taskMode: 'Tasks over MCP',
+  inputPhase: 'Input requests',
+  inputSchema: 'Schema of the arguments',
+  method: 'Method',
+  url: 'URL',
+  headers: 'Headers',
+  allow: 'Serve only',
+  deny: 'Never serve',
+  trustHints: 'Trust its hints',
+  relayResources: 'Resources for clients',
+  relayPrompts: 'Prompts for clients',
+  authKind: 'Signs in with',
+  authClientId: 'Client id',
+  authSecret: 'Secret',
+  authIssuer: 'Issuer',
+  authScopes: 'Scopes',
+  authAllowedScopes: 'Scopes it may ask for later',
+  authAlgorithm: 'Algorithm',
+  actions: 'Actions',
+}
+
+const configNames = new Set<string>(Object.keys(newDraft).slice(Object.keys(newDraft).indexOf('inputSchema')))
+
+const hintOf = (value: boolean | null): Hint => (value === null ? 'none' : value ? 'yes' : 'no')
+const hintFrom = (hint: Hint): boolean | null => (hint === 'none' ? null : hint === 'yes')
+const json = (value: unknown): string => JSON.stringify(value, null, 2)
+const joined = (values: readonly string[] | null): string => (values ?? []).join('\n')
+export const kindOf = (tool: { __typename: keyof typeof kinds }): Kind => kinds[tool.__typename]
+
+/** The draft of a tool as it is. */
+export function draftOfTool(tool: ToolDetail): ToolDraft {
+  const { annotations, task } = tool
+  const draft: ToolDraft = {
+    ...newDraft,
+    name: tool.name,
+    title: tool.title ?? '',
+    description: tool.description ?? '',
+    agentsOnly: tool.agentsOnly,
+    timeoutMs: tool.timeoutMs === null ? '' : String(tool.timeoutMs),
+    idempotent: hintOf(tool.idempotent),
+    outputSchema: tool.outputSchema ? json(tool.outputSchema) : '',
+    annotationTitle: annotations.title ?? '',
+    readOnlyHint: hintOf(annotations.readOnlyHint),
+    destructiveHint: hintOf(annotations.destructiveHint),
+    idempotentHint: hintOf(annotations.idempotentHint),
+    openWorldHint: hintOf(annotations.openWorldHint),
+    taskMode: task.mode,
+    inputPhase: task.inputPhase,
+  }
+  const inputSchema = json(tool.fullInputSchema ?? tool.inputSchema ?? {})
+  if (tool.__typename === 'HttpTool')
+    return { ...draft, inputSchema, method: tool.method, url: tool.url, headers: json(tool.headers) }
+  if (tool.__typename === 'ClientTool') return { ...draft, inputSchema }
+  if (tool.__typename === 'PlatformTool')
+    return { ...draft, actions: tool.actions.map(({ action }) => action) }
+  return {
+    ...draft,
+    url: tool.url,
+    headers: json(tool.headers),
+    allow: joined(tool.allow),
+    deny: joined(tool.deny),
+    trustHints: tool.trustHints,
+    relayResources: joined(tool.relay.resources),
+    relayPrompts: joined(tool.relay.prompts),
+    authKind: tool.auth?.kind ?? 'NONE',
+    authClientId: tool.auth?.clientId ?? '',
+    authSecret: tool.auth?.secretName ?? '',
+    authIssuer: tool.auth?.issuer ?? '',
+    authScopes: (tool.auth?.scopes ?? []).join(' '),
+    authAllowedScopes: (tool.auth?.allowedScopes ?? []).join(' '),
+    authAlgorithm: tool.auth?.algorithm ?? newDraft.authAlgorithm,
+  }
+}
+
+export type Written<Input> = { input: Input } | { issues: Issue[] }
+
+/** The input of createTool. */
+export function createInputOf(kind: Kind, draft: ToolDraft): Written<Omit<CreateInput, 'projectId'>> {
+  const issues: Issue[] = []
+  const input = {
+    name: draft.name.trim(),
+    ...commonOf(draft, issues),
+    config: configOf(kind, draft, [], issues),
+  }
+  return issues.length > 0 ? { issues } : { input: withoutNull(input) as typeof input }
+}
+
+/** The input of updateTool with what was changed, and nothing else; null when nothing was. */
+export function updateInputOf(
+  tool: ToolDetail,
+  base: ToolDraft,
+  draft: ToolDraft,
+): Written<UpdateInput> | null {
+  const changed = new Set<string>(changedNames(base, draft))
+  if (changed.size === 0) return null
+  const issues: Issue[] = []
+  const own: Record<string, readonly string[]> = {
+    annotations: ['annotationTitle', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'],
+    task: ['taskMode', 'inputPhase'],
+  }
+  const all: Record<string, unknown> = { name: draft.name.trim(), ...commonOf(draft, issues) }
+  const common = Object.entries(all).filter(([name]) => (own[name] ?? [name]).some((one) => changed.has(one)))
+  const gates = tool.__typename === 'McpTool' ? tool.gates : []
+  const config = [...changed].some((name) => configNames.has(name))
+    ? { config: configOf(kindOf(tool), draft, gates, issues) }
+    : {}
+  if (issues.length > 0) return { issues }
+  return { input: { id: tool.id, expectedVersion: tool.version, ...Object.fromEntries(common), ...config } }
+}
+
+function commonOf(draft: ToolDraft, issues: Issue[]) {
+  return {
+    title: draft.title.trim() || null,
+    description: draft.description.trim() || null,
+    agentsOnly: draft.agentsOnly,
+    timeoutMs: wholeFrom(draft.timeoutMs, 'timeoutMs', issues),
+    idempotent: hintFrom(draft.idempotent),
+    outputSchema:
+      draft.outputSchema.trim() === '' ? null : objectFrom(draft.outputSchema, ['outputSchema'], issues),
+    annotations: {
+      title: draft.annotationTitle.trim() || null,
+      readOnlyHint: hintFrom(draft.readOnlyHint),
+      destructiveHint: hintFrom(draft.destructiveHint),
+      idempotentHint: hintFrom(draft.idempotentHint),
+      openWorldHint: hintFrom(draft.openWorldHint),
+    },
+    task: { mode: draft.taskMode, inputPhase: draft.inputPhase },
+  }
+}
+
+function wholeFrom(text: string, name: string, issues: Issue[]): number | null {
+  if (text.trim() === '') return null
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) issues.push({ path: ['input', name], message: 'must be a whole number' })
+  return value
+}
+
+/** A new tool leaves out what it has no value for. */
+const withoutNull = (input: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null))

@@ -1,0 +1,167 @@
+/** The tools of the project, by kind and name, with their gates; and the changes of gates that wait for a second person. */
+import '../../parts/forms.css'
+import './tools.css'
+import { useRef } from 'react'
+import { Link, useLocation, useSearchParams } from 'wouter'
+import { usePages } from '../../api/pages.ts'
+import { Badge } from '../../parts/badge.tsx'
+import { GateBadge } from '../../parts/gate-words.tsx'
+import { Icon } from '../../parts/icons.tsx'
+import { KeyHint } from '../../parts/key-hint.tsx'
+import { useKeys } from '../../parts/keys.ts'
+import { Listing } from '../../parts/listing.tsx'
+import { Ago } from '../../parts/moments.tsx'
+import { Empty } from '../../parts/states.tsx'
+import { Foreign } from '../../parts/text.tsx'
+import { toolsQuery, toolTypes, kinds, type ToolRow } from './documents.ts'
+import { PendingGateChanges } from './gate-changes.tsx'
+
+const filters = [
+  { kind: null, name: 'All' },
+  { kind: 'HTTP', name: 'http' },
+  { kind: 'CLIENT', name: 'client' },
+  { kind: 'MCP', name: 'mcp' },
+  { kind: 'PLATFORM', name: 'platform' },
+] as const
+
+export function Tools() {
+  const [params, setParams] = useSearchParams()
+  const [, go] = useLocation()
+  const kind = filters.find((one) => one.kind === params.get('kind'))?.kind ?? null
+  const text = params.get('q') ?? ''
+  const pages = usePages(toolsQuery, { kind }, (data) => data.tools, { hears: toolTypes })
+  const nodes = pages.nodes.filter((tool) => fits(tool, text))
+  const field = useRef<HTMLInputElement>(null)
+  const set = (name: string, value: string) =>
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before)
+        if (value === '') next.delete(name)
+        else next.set(name, value)
+        return next
+      },
+      { replace: true },
+    )
+  useKeys({ '/': () => field.current?.focus() })
+  return (
+    <>
+      <header className="screen-head">
+        <h1>Tools</h1>
+        <div className="segments" role="group" aria-label="Kind">
+          {filters.map((one) => (
+            <button
+              key={one.name}
+              type="button"
+              aria-pressed={one.kind === kind}
+              onClick={() => set('kind', one.kind ?? '')}
+            >
+              {one.name}
+            </button>
+          ))}
+        </div>
+        <button type="button" className="primary spread" onClick={() => go('/tools/new')}>
+          <Icon name="plus" /> New tool
+        </button>
+      </header>
+      <div className="screen-body">
+        <PendingGateChanges />
+        <div className="filter">
+          <Icon name="search" />
+          <input
+            ref={field}
+            type="search"
+            aria-label="Filter by name"
+            placeholder="Filter by name"
+            value={text}
+            onChange={(event) => set('q', event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key === 'Escape') event.currentTarget.blur()
+            }}
+          />
+          <KeyHint keys="/" />
+        </div>
+        {pages.nodes.length > 0 && nodes.length === 0 ? (
+          <>
+            <Empty title="No tool has this name">
+              {pages.hasMore ? 'Only the newest were looked through.' : 'Clear the filter to see all.'}
+            </Empty>
+            {pages.hasMore && (
+              <button type="button" onClick={pages.showMore}>
+                Look through more
+              </button>
+            )}
+          </>
+        ) : (
+          <div className="tool-list">
+            <Listing
+              pages={{ ...pages, nodes }}
+              label="Tools"
+              columns={['Tool', 'Kind', 'Gate', 'Changed']}
+              empty={{
+                title: 'No tools yet',
+                text: 'A tool is an HTTP endpoint, a foreign MCP server, a function of your program, or an operation of Gatehouse.',
+              }}
+              renderRow={(tool) => <Row key={tool.id} tool={tool} />}
+            />
+          </div>
+        )}
+      </div>
+    </>
+  )
+}
+
+const fits = ({ name, title }: ToolRow, text: string): boolean =>
+  `${name} ${title ?? ''}`.toLowerCase().includes(text.trim().toLowerCase())
+
+function Row({ tool }: { tool: ToolRow }) {
+  const where = tool.__typename === 'HttpTool' || tool.__typename === 'McpTool' ? tool.url : null
+  const own = tool.__typename === 'McpTool' ? tool.gates.length : 0
+  return (
+    <tr>
+      <td>
+        <Link href={`/tools/${tool.id}`}>
+          <Foreign text={tool.title ?? tool.name} max={80} />
+        </Link>
+        {tool.title && (
+          <span className="mono small mute">
+            {' '}
+            <Foreign text={tool.name} max={64} />
+          </span>
+        )}
+        {tool.annotations.destructiveHint && (
+          <span className="badge tone-bad small">
+            <Icon name="warn" /> destructive
+          </span>
+        )}
+        <div className="small mute tool-gist">
+          <Foreign text={tool.description ?? 'No description.'} max={140} />
+        </div>
+      </td>
+      <td>
+        {kinds[tool.__typename]}
+        {where && (
+          <div className="mono small mute tool-where" title={where}>
+            {tool.__typename === 'HttpTool' && `${tool.method} `}
+            <Foreign text={where} max={60} />
+          </div>
+        )}
+        {tool.__typename === 'McpTool' && tool.upstream && tool.upstream.status !== 'CONNECTED' && (
+          <Badge status={tool.upstream.status} />
+        )}
+      </td>
+      <td>
+        <GateBadge gate={tool.gate} />
+        {own > 0 && (
+          <div className="small mute">
+            {own} {own === 1 ? 'action has its' : 'actions have their'} own
+          </div>
+        )}
+        {tool.agentsOnly && <div className="small mute">only agents may call it</div>}
+      </td>
+      <td className="nowrap">
+        <Ago at={tool.updatedAt} />
+        <div className="small mute">version {tool.version}</div>
+      </td>
+    </tr>
+  )
+}

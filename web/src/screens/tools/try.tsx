@@ -1,0 +1,180 @@
+/** Trying a tool: a form for its arguments, what its gate would say, and the result of the call. */
+import { useMemo, useRef, useState } from 'react'
+import { refusalOf, type Issue } from '../../api/outcome.ts'
+import { useMutation } from '../../api/query.ts'
+import { Refusal } from '../../parts/fields.tsx'
+import { requirementText } from '../../parts/gate-words.tsx'
+import { KeyHint } from '../../parts/key-hint.tsx'
+import { useKeys } from '../../parts/keys.ts'
+import { SchemaForm, startForm } from '../../parts/schema-form.tsx'
+import { Empty } from '../../parts/states.tsx'
+import { LongText } from '../../parts/text.tsx'
+import { pressFor, randomKey, type Press } from '../../parts/press.ts'
+import { CallResult } from './call-result.tsx'
+import type { Action, ToolDetail } from './documents.ts'
+import { callToolMutation } from './call-documents.ts'
+import { useEvaluation, type Evaluation } from './use-evaluation.ts'
+
+interface Props {
+  tool: ToolDetail
+  action: Action | null
+}
+
+export function TryTool({ tool, action }: Props) {
+  if (tool.__typename === 'ClientTool')
+    return (
+      <Empty title="Your program runs this tool">
+        A run of an agent pauses until its output is submitted, so it cannot be called from here.
+      </Empty>
+    )
+  if (tool.agentsOnly)
+    return (
+      <Empty title="Only agents may call this tool">
+        Direct calls are refused, so that the gates of its agents apply. Start a run of an agent that has it.
+      </Empty>
+    )
+  return <TryForm key={action?.action ?? ''} tool={tool} action={action} />
+}
+
+const openSchema = { type: 'object' }
+
+function TryForm({ tool, action }: Props) {
+  const schema = action?.inputSchema ?? tool.inputSchema ?? openSchema
+  const [state, setState] = useState(() => startForm(schema))
+  const [showsAll, setShowsAll] = useState(false)
+  const call = useTry()
+  const args = (state.value ?? {}) as Record<string, unknown>
+  const evaluation = useEvaluation({
+    toolId: tool.id,
+    action: action?.action ?? null,
+    args,
+    version: tool.version,
+  })
+  const run = () => {
+    setShowsAll(true)
+    if (state.fault === null) void call.run(tool.id, action?.action ?? null, args)
+  }
+  useKeys({ 'mod+Enter': run })
+  const { issues: found } = call
+  const issues = useMemo(
+    () =>
+      found
+        .filter(({ path }) => path[1] === 'arguments')
+        .map(({ path, message }) => ({ path: path.slice(2), message })),
+    [found],
+  )
+  const others = found.filter(({ path }) => path[1] !== 'arguments')
+  return (
+    <div className="try">
+      <section className="stack" aria-label="Call">
+        {(action?.description ?? tool.description) && (
+          <div className="mute">
+            <LongText text={action?.description ?? tool.description ?? ''} />
+          </div>
+        )}
+        <SchemaForm
+          schema={schema}
+          state={state}
+          onChange={(next) => {
+            setState(next)
+            call.clear()
+          }}
+          label="Arguments"
+          issues={issues}
+          showsAll={showsAll}
+        />
+        {Object.keys(tool.presetParameters).length > 0 && (
+          <p className="small mute">
+            Fixed by presets: <span className="mono">{Object.keys(tool.presetParameters).join(', ')}</span>
+          </p>
+        )}
+        <GateSays evaluation={evaluation} />
+        <div className="row">
+          <button
+            type="button"
+            className="primary"
+            disabled={call.isRunning || state.fault !== null}
+            onClick={run}
+          >
+            {call.isRunning ? 'Calling …' : evaluation?.stops ? 'Ask for approval' : 'Call'}
+            <KeyHint keys="mod+Enter" />
+          </button>
+          {call.isUnanswered && !call.isRunning && (
+            <span className="small mute">Pressing again repeats the same call; it cannot run twice.</span>
+          )}
+        </div>
+        <Refusal message={call.refusal}>
+          {others.map(({ path, message }) => (
+            <p key={`${path.join('.')} ${message}`}>
+              <span className="mono">{path.slice(1).join('.')}</span> {message}
+            </p>
+          ))}
+        </Refusal>
+      </section>
+      <section aria-label="Result" className="try-result">
+        {call.callId ? (
+          <CallResult id={call.callId} />
+        ) : (
+          <Empty title="No call yet">Its result stands here, or the question that it waits for.</Empty>
+        )}
+      </section>
+    </div>
+  )
+}
+
+const noIssues: readonly Issue[] = []
+
+/** Calls with one idempotency key for each press; a retry of a press that was not answered keeps it. */
+function useTry() {
+  const { mutate, isRunning, error } = useMutation(callToolMutation)
+  const [result, setResult] = useState<object | null>(null)
+  const [callId, setCallId] = useState<string | null>(null)
+  const [isUnanswered, setUnanswered] = useState(false)
+  const press = useRef<Press | null>(null)
+  const refused = refusalOf(result, error)
+  const run = async (toolId: string, action: string | null, args: Record<string, unknown>) => {
+    const body = JSON.stringify([toolId, action, args])
+    const own = pressFor(press.current, body, randomKey)
+    press.current = own
+    setResult(null)
+    const answer = await mutate({
+      input: { toolId, arguments: args, idempotencyKey: own.key, ...(action ? { action } : {}) },
+    })
+    setUnanswered(answer === null)
+    if (!answer) return
+    press.current = null
+    setResult(answer.callTool)
+    setCallId(answer.callTool.__typename === 'CallToolPayload' ? answer.callTool.toolCall.id : null)
+  }
+  return {
+    run,
+    isRunning,
+    isUnanswered,
+    callId,
+    refusal:
+      refused && refused.issues.length > 0
+        ? 'Some arguments need another value.'
+        : (refused?.message ?? null),
+    issues: refused?.issues ?? noIssues,
+    clear: () => setResult(null),
+  }
+}
+
+function GateSays({ evaluation }: { evaluation: Evaluation | null }) {
+  return (
+    <output className="gate-says" aria-live="polite">
+      {evaluation === null ? (
+        <span className="mute">The gate …</span>
+      ) : evaluation.stops && evaluation.requirement ? (
+        <span className="tone-human">
+          The gate would stop this call: {requirementText(evaluation.requirement)}
+          {evaluation.requirement.excludeRequester && ', not you'}.
+        </span>
+      ) : evaluation.grant ? (
+        <span>A grant lets this call pass the gate.</span>
+      ) : (
+        <span className="mute">The gate lets this call pass.</span>
+      )}
+    </output>
+  )
+}

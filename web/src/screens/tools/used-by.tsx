@@ -1,0 +1,51 @@
+/** The agents that have a tool. */
+import { Link } from 'wouter'
+import { usePages } from '../../api/pages.ts'
+import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
+import { Foreign } from '../../parts/text.tsx'
+import type { ToolDetail } from './documents.ts'
+import { usersQuery } from './call-documents.ts'
+
+const agentTypes = ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'] as const
+
+export function UsedBy({ tool }: { tool: ToolDetail }) {
+  const pages = usePages(usersQuery, {}, (data) => data.agents, { hears: agentTypes })
+  const users = pages.nodes.filter(({ toolIds }) => toolIds.includes(tool.id))
+  if (pages.error !== null && pages.nodes.length === 0)
+    return <Failure error={pages.error} retry={pages.reload} />
+  if (pages.isLoading) return <Skeleton lines={4} />
+  return (
+    <>
+      {users.length === 0 ? (
+        <Empty title="No agent has this tool">
+          {pages.hasMore ? (
+            `${pages.nodes.length} agents were looked at.`
+          ) : (
+            <Link href="/agents">Choose an agent</Link>
+          )}
+        </Empty>
+      ) : (
+        <ul className="users">
+          {users.map((agent) => (
+            <li key={agent.id}>
+              <Link href={`/agents/${agent.id}`}>
+                <Foreign text={agent.name} max={100} />
+              </Link>
+              <span className="mute small">
+                {agent.model ?? 'default model'}
+                {agent.activeToolIds && !agent.activeToolIds.includes(tool.id) && ', hidden from its model'}
+                {agent.gate && agent.gate.mode !== 'NEVER' && ', with a gate of its own'}
+                {agent.mcp.enabled && ', served to MCP clients'}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {pages.hasMore && (
+        <button type="button" onClick={pages.showMore}>
+          Look through more agents
+        </button>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,156 @@
+/** What the doctor of upstreams reads and does. */
+import { graphql, type FragmentOf } from '../../api/document.ts'
+
+const upstreamTool = graphql(`
+  fragment UpstreamRow on McpTool {
+    __typename
+    id
+    name
+    title
+    url
+    version
+    auth {
+      kind
+      issuer
+    }
+    upstream {
+      status
+      era
+      transport
+      serverName
+      serverVersion
+      lastSeenAt
+      refreshedAt
+      instructions
+      notes
+      promptCount
+      resourceCount
+      error {
+        code
+        message
+      }
+      tools {
+        name
+        title
+        description
+        hash
+      }
+    }
+  }
+`)
+
+export const upstreamsQuery = graphql(`
+  query Upstreams($projectId: ID, $after: String) {
+    tools(projectId: $projectId, kind: MCP, first: 20, after: $after) {
+      nodes {
+        __typename
+        ... on McpTool {
+          id
+          name
+          title
+          url
+          upstream {
+            status
+            serverName
+            serverVersion
+            lastSeenAt
+            error {
+              code
+              message
+            }
+          }
+        }
+      }
+      pageInfo {
+        endCursor
+        hasNextPage
+      }
+    }
+  }
+`)
+
+export const upstreamQuery = graphql(
+  `
+    query UpstreamById($id: ID!) {
+      tool(id: $id) {
+        __typename
+        ...UpstreamRow
+      }
+    }
+  `,
+  [upstreamTool],
+)
+
+/** What the server has changed lately, the newest last. */
+export const refreshMutation = graphql(`
+  mutation RefreshUpstream($input: RefreshUpstreamInput!) {
+    refreshUpstream(input: $input) {
+      __typename
+      ... on Error {
+        message
+      }
+    }
+  }
+`)
+
+export const connectMutation = graphql(`
+  mutation ConnectUpstream($input: ConnectUpstreamInput!) {
+    connectUpstream(input: $input) {
+      __typename
+      ... on ConnectUpstreamPayload {
+        url
+      }
+      ... on Error {
+        message
+      }
+    }
+  }
+`)
+
+export const disconnectMutation = graphql(`
+  mutation DisconnectUpstream($input: DisconnectUpstreamInput!) {
+    disconnectUpstream(input: $input) {
+      __typename
+      ... on Error {
+        message
+      }
+    }
+  }
+`)
+
+export const testMutation = graphql(`
+  mutation TestUpstream($input: TestUpstreamInput!) {
+    testUpstream(input: $input) {
+      __typename
+      ... on TestUpstreamPayload {
+        ok
+        status
+        era
+        transport
+        tools
+        error {
+          code
+          message
+        }
+      }
+      ... on Error {
+        message
+      }
+      ... on ValidationError {
+        issues {
+          path
+          message
+        }
+      }
+    }
+  }
+`)
+
+export type UpstreamRow = FragmentOf<typeof upstreamTool>
+export const upstreamTypes = [
+  'UPSTREAM_CHANGED',
+  'UPSTREAM_STATUS',
+  'TOOL_CREATED',
+  'TOOL_UPDATED',
+  'TOOL_DELETED',
+] as const

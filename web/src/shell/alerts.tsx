@@ -1,0 +1,102 @@
+/** Notifications of the browser for questions that come while nobody looks: off until somebody switches them on. */
+import { useEffect, useRef, useState } from 'react'
+import { useLocation } from 'wouter'
+import { ask } from '../api/client.ts'
+import { graphql } from '../api/document.ts'
+import { useFeed } from '../api/feed.ts'
+import { createStore, useStore } from '../api/store.ts'
+import { Icon } from '../parts/icons.tsx'
+import { toast } from '../parts/toasts.tsx'
+
+const isOn = createStore(false)
+
+const questionQuery = graphql(`
+  query AlertQuestion($id: ID!) {
+    approval(id: $id) {
+      id
+      status
+      toolName
+      agent {
+        name
+      }
+    }
+  }
+`)
+
+/** Tabs tell each other which questions have been announced. */
+const channel = typeof BroadcastChannel === 'undefined' ? null : new BroadcastChannel('gatehouse-alerts')
+
+/** Shows a notification; false where this browser has none for pages, as on Android. */
+function notify(title: string, body: string, tag: string, onClick: () => void): boolean {
+  try {
+    const shown = new Notification(title, { body, tag })
+    shown.addEventListener('click', () => {
+      window.focus()
+      onClick()
+      shown.close()
+    })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const isLookedAt = () => document.visibilityState === 'visible' && document.hasFocus()
+
+export function AlertsButton() {
+  const on = useStore(isOn)
+  const [isPossible] = useState(() => 'Notification' in window)
+  useAlerts(on)
+  if (!isPossible) return null
+  const change = async () => {
+    if (on) return isOn.set(false)
+    const answer = await Notification.requestPermission()
+    if (answer !== 'granted')
+      return toast('Your browser does not allow notifications from this page.', { tone: 'bad' })
+    isOn.set(notify('Gatehouse', 'You will hear of new questions while this page is open.', 'test', () => {}))
+  }
+  return (
+    <button
+      type="button"
+      className="quiet"
+      aria-pressed={on}
+      aria-label="Notifications"
+      title={on ? 'Notifications are on' : 'Notifications are off'}
+      onClick={() => void change()}
+    >
+      <Icon name="bell" />
+    </button>
+  )
+}
+
+function useAlerts(on: boolean): void {
+  const [, go] = useLocation()
+  const announced = useRef(new Set<string>())
+  useEffect(() => {
+    const hear = ({ data }: MessageEvent) => announced.current.add(String(data))
+    channel?.addEventListener('message', hear)
+    return () => channel?.removeEventListener('message', hear)
+  }, [])
+  useFeed(['APPROVAL_REQUESTED', 'APPROVAL_ESCALATED'], (event) => {
+    if (!on || !event || isLookedAt() || !('approval' in event) || !event.approval) return
+    const { id } = event.approval
+    const tag = `${event.type} ${id}`
+    if (announced.current.has(tag)) return
+    announced.current.add(tag)
+    channel?.postMessage(tag)
+    void announce(id, event.type === 'APPROVAL_ESCALATED', () => go(`/approvals/${id}`))
+  })
+}
+
+/** Names the tool and the agent, and never the arguments: a notification stands on a locked screen. */
+async function announce(id: string, isEscalated: boolean, open: () => void): Promise<void> {
+  const { approval } = await ask(questionQuery, { id }).catch(() => ({ approval: null }))
+  if (approval?.status !== 'PENDING') return
+  const who = approval.agent?.name ?? 'A direct call'
+  notify(
+    isEscalated ? 'Still waiting for approval' : 'Waits for approval',
+    `${who}: ${approval.toolName}`,
+    id,
+    open,
+  )
+}

@@ -1,0 +1,24 @@
+/** Says that the page is not up to date, from when on, and that it is coming back by itself. */
+import { useEffect, useState } from 'react'
+import { connection } from '../api/socket.ts'
+import { useStore } from '../api/store.ts'
+
+/** A connection that is back within this time was no loss worth a word, in milliseconds. */
+const quietMs = 2_000
+
+export function ConnectionNotice() {
+  const { state, since } = useStore(connection)
+  // The loss that has lasted long enough to be told, by when it began.
+  const [told, setTold] = useState(0)
+  useEffect(() => {
+    if (state === 'connected') return
+    const timer = setTimeout(() => setTold(since), quietMs)
+    return () => clearTimeout(timer)
+  }, [state, since])
+  if (state === 'connected' || told !== since) return null
+  return (
+    <div className="notice warn" role="status">
+      Connecting again … What you see is from {new Date(since).toLocaleTimeString('en-GB')}; nothing is lost.
+    </div>
+  )
+}

@@ -1,0 +1,147 @@
+/** The frame around every screen: where one can go, who is signed in, and whether the page is up to date. */
+import './shell.css'
+import { useState, type ReactNode } from 'react'
+import { Link, useLocation } from 'wouter'
+import { graphql } from '../api/document.ts'
+import { useQuery } from '../api/query.ts'
+import { chooseProject, signOut, useProject } from '../api/session.ts'
+import { Icon, type IconName } from '../parts/icons.tsx'
+import { useKeys } from '../parts/keys.ts'
+import { ConnectionNotice } from './connection-notice.tsx'
+import { Mark } from './door.tsx'
+import { Help } from './help.tsx'
+import { AlertsButton } from './alerts.tsx'
+import { ThemeButton } from './theme.tsx'
+import { countText, usePending } from './summary.ts'
+
+const places: { href: string; name: string; icon: IconName; key: string }[] = [
+  { href: '/approvals', name: 'Inbox', icon: 'inbox', key: 'i' },
+  { href: '/runs', name: 'Runs', icon: 'runs', key: 'r' },
+  { href: '/agents', name: 'Agents', icon: 'agents', key: 'a' },
+  { href: '/tools', name: 'Tools', icon: 'tools', key: 't' },
+  { href: '/upstreams', name: 'Upstreams', icon: 'upstreams', key: 'u' },
+  { href: '/operations', name: 'Operations', icon: 'operations', key: 'o' },
+]
+
+const viewerQuery = graphql(`
+  query Viewer($projectId: ID!) {
+    viewer {
+      name
+      modelNotice
+    }
+    project(id: $projectId) {
+      id
+      name
+    }
+    projects(first: 50) {
+      nodes {
+        id
+        name
+      }
+    }
+  }
+`)
+
+export function Shell({ name, children }: { name: string; children: ReactNode }) {
+  const [location, go] = useLocation()
+  const [isHelpOpen, setHelpOpen] = useState(false)
+  const { data } = useQuery(viewerQuery, {}, { hears: ['PROJECT_UPDATED'] })
+  const pending = usePending()
+  const here = places.find(({ href }) => location.startsWith(href))
+  useKeys({
+    '?': () => setHelpOpen(true),
+    ...Object.fromEntries(places.map(({ key, href }) => [`g ${key}`, () => go(href)])),
+  })
+  return (
+    <div className="shell">
+      <title>{`${pending ? `(${countText(pending)}) ` : ''}${here?.name ?? 'Gatehouse'} · Gatehouse`}</title>
+      <a className="skip" href="#content">
+        Skip to the content
+      </a>
+      <header className="rail">
+        <div className="rail-head">
+          <Mark />
+          <Projects projects={data?.projects.nodes ?? []} name={data?.project?.name ?? 'Gatehouse'} />
+        </div>
+        <nav aria-label="Main">
+          {places.map(({ href, name: label, icon }) => (
+            <Link key={href} href={href} aria-current={here?.href === href ? 'page' : undefined}>
+              <Icon name={icon} />
+              <span>{label}</span>
+              {href === '/approvals' && pending !== null && pending > 0 && (
+                <span className="count" aria-label={`${countText(pending)} waiting`}>
+                  {countText(pending)}
+                </span>
+              )}
+            </Link>
+          ))}
+        </nav>
+        <div className="rail-foot">
+          <p className="cut mute small" title={name}>
+            {data?.viewer.name ?? name}
+          </p>
+          <div className="row">
+            <AlertsButton />
+            <ThemeButton />
+            <button
+              type="button"
+              className="quiet"
+              aria-label="Keys"
+              title="Keys (?)"
+              onClick={() => setHelpOpen(true)}
+            >
+              ?
+            </button>
+            <button
+              type="button"
+              className="quiet"
+              aria-label="Sign out"
+              title="Sign out"
+              onClick={() => void signOut()}
+            >
+              <Icon name="leave" />
+            </button>
+          </div>
+        </div>
+      </header>
+      <main id="content" tabIndex={-1}>
+        <ConnectionNotice />
+        {data?.viewer.modelNotice && <ModelNotice text={data.viewer.modelNotice} />}
+        {children}
+      </main>
+      {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
+    </div>
+  )
+}
+
+function ModelNotice({ text }: { text: string }) {
+  const [isShown, setShown] = useState(true)
+  if (!isShown) return null
+  return (
+    <div className="notice" role="note">
+      <span>{text}</span>
+      <button type="button" className="quiet" onClick={() => setShown(false)}>
+        Hide
+      </button>
+    </div>
+  )
+}
+
+/** The project in use; a choice for those who may see several. */
+function Projects({ projects, name }: { projects: readonly { id: string; name: string }[]; name: string }) {
+  const current = useProject()
+  if (projects.length < 2) return <span className="cut strong">{name}</span>
+  return (
+    <select
+      aria-label="Project"
+      value={current ?? ''}
+      onChange={(event) => chooseProject(event.target.value)}
+    >
+      {projects.map((project) => (
+        <option key={project.id} value={project.id}>
+          {project.name}
+        </option>
+      ))}
+    </select>
+  )
+}
