@@ -20,6 +20,7 @@ const alone = [
   'test/domain/generations/step/stream-timeout.test.ts',
   'test/domain/tools/**/*.test.ts',
   'test/domain/upstream/{oauth,replicas}.test.ts',
+  'test/web/upstream-login.test.ts',
   'test/journeys/{many-waiters,rotate-key,upstreams}.test.ts',
 ]
 

@@ -213,18 +213,20 @@ async function handle(
     else if (routes.files?.serves(path)) await routes.files.serve(request, response)
     else if (routes.sessions?.serves(path)) await routes.sessions.serve(request, response)
     else if (path === '/metrics' && routes.metrics) await routes.metrics(request, response)
+    else if (routes.oauth?.serves(path)) await withoutKey(routes, routes.oauth, request, response)
+    // Last: it responds with its page to whatever browsers open.
     else if (routes.web?.serves(request, path)) routes.web.serve(request, response, path)
-    else await withoutKey(routes, path, request, response)
+    else await withoutKey(routes, null, request, response)
   } catch {
     if (response.headersSent) response.destroy()
     else send(response, 500, { error: 'Unexpected error.' })
   }
 }
 
-/** Routes without authentication, within the rate limit of the address. */
+/** Routes without authentication, within the rate limit of the address. Null: there is nothing at the path. */
 async function withoutKey(
   routes: Routes,
-  path: string,
+  route: FileRoutes | null,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -235,7 +237,7 @@ async function withoutKey(
       error: 'Too many requests without a key from this address. Try again later.',
     })
   }
-  if (routes.oauth?.serves(path)) await routes.oauth.serve(request, response)
+  if (route) await route.serve(request, response)
   else send(response, 404, { error: 'Not found. The API is at /graphql, MCP at /mcp.' })
 }
 
