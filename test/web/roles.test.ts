@@ -1,0 +1,111 @@
+/** The dashboard for people who may do little, and for those who see it in the colours of their system. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasChromium, openChromium, visit } from '../support/chromium.ts'
+import { openShop, type Shop } from '../support/web-story.ts'
+
+const screens = [
+  '/approvals',
+  '/approvals/decided',
+  '/runs',
+  '/agents',
+  '/tools',
+  '/upstreams',
+  '/operations/unknown',
+  '/operations/keys',
+  '/operations/secrets',
+  '/operations/providers',
+  '/operations/files',
+  '/operations/webhooks',
+  '/operations/sessions',
+  '/operations/audit',
+]
+
+describe.skipIf(!hasChromium)('people with few rights', { timeout: 120_000 }, () => {
+  let browser: Browser
+  let shop: Shop
+  let asked: { approvalId: string; generationId: string }
+
+  beforeAll(async () => {
+    browser = await openChromium()
+    shop = await openShop()
+    asked = await shop.ask('R-1')
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await shop?.close()
+  })
+
+  /** A key of these actions alone. */
+  const keyOf = async (name: string, action: string[]) => {
+    const policy = {
+      statement: [{ effect: 'Allow', action: [...action, 'sessions:Start'], resource: ['*'] }],
+    }
+    const made = await shop.h.mutate('createApiKey', { name, policy }, 'secret')
+    return made['secret'] as string
+  }
+
+  test('a viewer reads a question and the reason why no button decides it; no screen is faulty', async () => {
+    const { secret } = await shop.person('Vera', 'VIEWER')
+    const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`, { key: secret })
+    const { page } = tab
+    await page.getByText('R-1').first().waitFor()
+    await page.getByText('may not', { exact: false }).first().waitFor()
+    expect(await page.getByRole('button', { name: /^(Approve|Reject)/ }).count()).toBe(0)
+    // Keys decide no more than buttons.
+    await page.keyboard.press('Control+Enter')
+    await page.keyboard.press('Control+Backspace')
+    await tab.check()
+    for (const screen of screens) {
+      await page.goto(shop.h.url + screen)
+      await page.locator('main h1, main h2').first().waitFor()
+      await page.locator('.skeleton').waitFor({ state: 'detached' })
+      expect(tab.faults, screen).toEqual([])
+    }
+    expect(await shop.approval(asked.approvalId)).toMatchObject({ status: 'PENDING', votes: [] })
+    await tab.close()
+  })
+
+  test('who may only see approvals gets the inbox, and a sentence on every other screen', async () => {
+    const key = await keyOf('only approvals', ['approvals:*'])
+    const tab = await visit(browser, shop.h, '/approvals', { key })
+    const { page } = tab
+    // Without the right to follow events the page reads from time to time.
+    await page.getByText('R-1').first().waitFor()
+    // Everybody sees the sessions of their own.
+    for (const screen of screens.filter((one) => !/^.(approvals|operations.sessions)/.test(one))) {
+      await page.goto(shop.h.url + screen)
+      await expect.poll(() => page.locator('main').innerText(), { message: screen }).toMatch(/may not/)
+      expect(tab.faults, screen).toEqual([])
+    }
+    await tab.check()
+    await tab.close()
+  })
+
+  test('with forced colours every button has an edge, and states are told by shape and word', async () => {
+    const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)
+    const { page } = tab
+    await page.emulateMedia({ forcedColors: 'active' })
+    const approve = page.getByRole('button', { name: /^Approve/ })
+    await approve.waitFor()
+    const edges = await page.locator('main button:visible').evaluateAll((buttons) =>
+      buttons
+        .filter((button) => {
+          const { getComputedStyle } = globalThis as unknown as {
+            getComputedStyle(element: unknown): { borderTopStyle: string; borderTopWidth: string }
+          }
+          const style = getComputedStyle(button)
+          return style.borderTopStyle === 'none' || style.borderTopWidth === '0px'
+        })
+        .map((button) => button.textContent),
+    )
+    expect(edges).toEqual([])
+    await page.goto(`${shop.h.url}/runs/${asked.generationId}`)
+    await page.locator('.screen-head [role=status]').getByText('waits for approval').waitFor()
+    await page.emulateMedia({ forcedColors: 'active' })
+    const bars = page.locator('.timeline svg rect, .timeline .bar')
+    await bars.first().waitFor()
+    await tab.check()
+    await tab.close()
+  })
+})
