@@ -85,4 +85,36 @@ describe.skipIf(!hasChromium)('what a page could miss', { timeout: 120_000 }, ()
     expect(await isMarked(page)).toBe(true)
     await tab.close()
   })
+
+  test('after hours of sleep, with every connection dead, the page goes on without a reload', async () => {
+    const tab = await visit(browser, shop.h, '/operations/keys', { expected: /WebSocket|ERR_/ })
+    const { page, context } = tab
+    let isAsleep = false
+    const open = new Set<{ close(options: { code: number }): Promise<void> }>()
+    await context.routeWebSocket('**/graphql', (ws) => {
+      if (isAsleep) return void ws.close({ code: 1012 })
+      open.add(ws)
+      const server = ws.connectToServer()
+      ws.onMessage((message) => server.send(message))
+      server.onMessage((message) => ws.send(message))
+    })
+    await page.clock.install()
+    await page.goto(`${shop.h.url}/approvals`)
+    await page.getByText('gap-5').first().waitFor()
+    await mark(page)
+    isAsleep = true
+    for (const ws of open) await ws.close({ code: 1012 })
+    await page.getByText('Connecting again').waitFor()
+    await ask('while-asleep')
+    await page.clock.fastForward('05:00:00')
+    isAsleep = false
+    await page.getByText('while-asleep').first().waitFor()
+    await page.getByText('Connecting again').waitFor({ state: 'detached' })
+    expect(await isMarked(page)).toBe(true)
+    await page.getByText('while-asleep').first().click()
+    await page.locator('.danger:enabled').click()
+    await page.getByText('Rejected send_refund').waitFor()
+    expect(tab.faults).toEqual([])
+    await tab.close()
+  })
 })

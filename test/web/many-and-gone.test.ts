@@ -12,7 +12,7 @@ import { adminKey } from '../support/harness.ts'
 import { startReplica, type Replica } from '../support/replica.ts'
 import { openShop } from '../support/web-story.ts'
 
-describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 120_000 }, () => {
+describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 240_000 }, () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await openChromium()
@@ -75,7 +75,19 @@ describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 120_000 }, (
       const tab = await visit(browser, { url }, '/approvals', { expected: /ERR_|WebSocket|Failed to load/ })
       const { page } = tab
       await page.getByText('A-1', { exact: false }).first().waitFor()
-      await page.evaluate(() => void ((globalThis as { stays?: boolean }).stays = true))
+      const { data } = await ask(
+        url,
+        adminKey,
+        '{ approvals(status: PENDING, first: 1) { nodes { id generation { id } } } }',
+      )
+      const waiting = data['approvals'].nodes[0] as { id: string; generation: { id: string } }
+      const run = await visit(browser, { url }, `/runs/${waiting.generation.id}`, {
+        expected: /ERR_|WebSocket|Failed to load/,
+      })
+      const status = run.page.locator('.screen-head [role=status]')
+      await status.getByText('waits for approval').waitFor()
+      for (const one of [page, run.page])
+        await one.evaluate(() => void ((globalThis as { stays?: boolean }).stays = true))
       await first.kill()
       await page.getByText('Connecting again').waitFor()
       await start()
@@ -85,8 +97,14 @@ describe.skipIf(!hasChromium)('a busy and a broken day', { timeout: 120_000 }, (
         .or(page.locator('.count', { hasText: '4' }))
         .waitFor()
       await page.getByText('Connecting again').waitFor({ state: 'detached' })
-      expect(await page.evaluate(() => (globalThis as { stays?: boolean }).stays)).toBe(true)
-      expect(tab.faults).toEqual([])
+      // The open run is followed again from its cursor: the verdict of somebody else and its end are shown.
+      const verdict = { approvalId: waiting.id, verdict: 'REJECT', reason: 'not after a crash' }
+      await mutate(url, adminKey, 'decideApproval', verdict, 'approval { id }')
+      await status.getByText('completed').waitFor()
+      for (const one of [page, run.page])
+        expect(await one.evaluate(() => (globalThis as { stays?: boolean }).stays)).toBe(true)
+      expect([...tab.faults, ...run.faults]).toEqual([])
+      await run.close()
       await tab.close()
     } finally {
       await (server as Replica | null)?.kill()
