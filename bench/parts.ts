@@ -6,6 +6,7 @@ import { measureGuards } from './guards.ts'
 import { measureIdle } from './idle.ts'
 import { measureInboxes } from './inbox.ts'
 import { measureLimit } from './limit.ts'
+import { measurePage } from './page.ts'
 import { measureQuery } from './query.ts'
 import { measureScale } from './scale.ts'
 import { measureStatements } from './statements.ts'
@@ -27,4 +28,5 @@ export const parts: Record<string, () => Promise<void>> = {
   inbox: measureInboxes,
   scale: measureScale,
   webhooks: measureWebhooks,
+  page: measurePage,
 }
