@@ -1,22 +1,37 @@
-/** Measures lists, look-ups and the start with a million events and 100,000 waiting generations, against an empty database. */
+/**
+ * Measures lists, look-ups, the start, units and the feed with a million generations (100,000 of them waiting) and ten
+ * million events, against an empty database.
+ */
 import postgres from 'postgres'
 import { report } from './report.ts'
-import { openServer, type BenchServer } from './server.ts'
-import { percentile, timed } from './statistics.ts'
+import { cpuDuring, openServer, type BenchServer } from './server.ts'
+import { inLanes, percentile, timed } from './statistics.ts'
+import { unitsOn, type Units } from './unit.ts'
 
-const generations = 100_000
+const generations = 1_000_000
+const waiting = 100_000
 const eventsEach = 10
+/** Generations that one statement inserts, with their events. */
+const batch = 50_000
 
+/** Old rows, as a server of a long life has them: numbered events, and statistics that the planner knows. */
 async function fill(databaseUrl: string): Promise<void> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
-  await sql`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input, requested_by,
-      last_seq, deadline_at, wake_at, created_at, started_at)
-    select 'gen_' || lpad(g::text, 24, '0'), (select id from projects limit 1), 'agt_none', 1, 'thr_' || g, 'WAITING', '{}', '[]', 'key_none',
-      ${eventsEach}, now() + interval '1 day', now() + interval '1 day', now() - g * interval '1 millisecond', now()
-    from generate_series(1, ${generations}) g`
-  await sql`insert into events (project_id, generation_id, seq, type, data, commit_order)
-    select (select id from projects limit 1), 'gen_' || lpad(g::text, 24, '0'), n, 'MESSAGE_COMMITTED', '{"stepIndex":1}', g
-    from generate_series(1, ${generations}) g, generate_series(1, ${eventsEach}) n`
+  const [{ newest }] = (await sql`select coalesce(max(position), 0)::int as newest from events`) as any
+  for (let first = 1; first <= generations; first += batch) {
+    const numbers = sql`generate_series(${first}::int, ${first + batch - 1}::int) g`
+    await sql`insert into generations (id, project_id, agent_id, agent_version, thread_id, status, settings, input, requested_by,
+        last_seq, deadline_at, wake_at, created_at, started_at, finished_at)
+      select 'gen_' || lpad(g::text, 24, '0'), (select id from projects limit 1), 'agt_none', 1, 'thr_' || g,
+        case when g <= ${waiting} then 'WAITING' else 'COMPLETED' end, '{}', '[]', 'key_none',
+        ${eventsEach}, now() + interval '1 day', case when g <= ${waiting} then now() + interval '1 day' end,
+        now() - g * interval '1 millisecond', now(), case when g > ${waiting} then now() end
+      from ${numbers}`
+    await sql`insert into events (project_id, generation_id, seq, type, data, commit_order, position)
+      select (select id from projects limit 1), 'gen_' || lpad(g::text, 24, '0'), n, 'MESSAGE_COMMITTED', '{"stepIndex":1}',
+        1, ${newest} + (g - 1) * ${eventsEach} + n
+      from ${numbers}, generate_series(1, ${eventsEach}) n`
+  }
   await sql`analyze`
   await sql.end()
 }
@@ -40,7 +55,9 @@ async function startTime(databaseUrl: string): Promise<number> {
   return took
 }
 
-async function measure(server: BenchServer, id: string): Promise<Record<string, number>> {
+async function measure(server: BenchServer, units: Units, id: string): Promise<Record<string, number>> {
+  // First, so that even the empty database has enough rows for a page.
+  const cost = await costOf(units, server)
   const first = await server.gql('{ generations(first: 50) { pageInfo { endCursor } } }')
   const after = first['generations'].pageInfo.endCursor
   const second = 'query($a: String) { generations(first: 50, after: $a) { nodes { id } } }'
@@ -51,20 +68,37 @@ async function measure(server: BenchServer, id: string): Promise<Record<string, 
     'node by id ms': await timeOf(server, 'query($id: ID!) { node(id: $id) { id } }', { id }),
     'events of one ms': await timeOf(server, events, { id }),
     'start ms': await startTime(server.databaseUrl!),
+    ...cost,
   }
+}
+
+/** Units with a subscriber to the feed, one by one and 16 at once, and the CPU time of the server for each. */
+async function costOf(units: Units, server: BenchServer): Promise<Record<string, number>> {
+  await inLanes(100, 16, units.one)
+  const alone = (await inLanes(100, 1, units.one)) * 10
+  let seconds = 0
+  const cpu = await cpuDuring(server, async () => {
+    seconds = await inLanes(600, 16, units.one)
+  })
+  return { 'unit ms': alone, 'unit at 16 ms': (seconds * 1000) / 600, 'CPU of it ms': cpu / 600 }
 }
 
 export async function measureScale(): Promise<void> {
   const server = await openServer('postgres')
   const id = `gen_${'7'.padStart(24, '0')}`
-  const empty = await measure(server, id)
+  const units = await unitsOn(server)
+  const empty = await measure(server, units, id)
   await fill(server.databaseUrl!)
-  const full = await measure(server, id)
+  const full = await measure(server, units, id)
+  await units.close()
   await server.close()
   const ratio = Object.fromEntries(Object.entries(full).map(([name, value]) => [name, value / empty[name]!]))
   report('scale', 'Flat with size: medians', [
     { case: 'empty', figures: empty },
-    { case: `${generations} waiting, ${generations * eventsEach} events`, figures: full },
+    {
+      case: `${generations} generations, ${waiting} waiting, ${generations * eventsEach} events`,
+      figures: full,
+    },
     { case: 'ratio', figures: ratio },
   ])
 }
