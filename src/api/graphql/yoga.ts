@@ -9,6 +9,7 @@ import type { Log } from '../../core/log.ts'
 import { newestPosition } from '../../domain/events/index.ts'
 import type { GraphQLContext, ServerContext } from './context.ts'
 import { documentFault, maskError } from './errors.ts'
+import { sharedStreams } from './event-streams.ts'
 import { costReport, quotaHeaders } from './operation-cost.ts'
 import { guardPlugin, operationGuard } from './operation-guard.ts'
 import { pageHeaders, renderPage } from './page.ts'
@@ -69,6 +70,7 @@ export function makeYoga(options: YogaOptions) {
       documentFaults(),
       guardPlugin(operationGuard(log, options.production)),
       inOrderOfSelection(),
+      sharedStreams(log),
       boundedResponses(log),
       costReport(),
       quotaHeaders(),
