@@ -105,6 +105,21 @@ describe.each(kinds)('a database that was restored into another cluster, on %s',
   })
 })
 
+test('the embedded database keeps few buffers of its own, in a directory and in memory', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-buffers-'))
+  const opened = [
+    await connect({ kind: 'pglite', directory: join(folder, 'data') }),
+    await connect({ kind: 'memory' }),
+  ]
+  try {
+    for (const { db } of opened)
+      expect(await query(db, sql`show shared_buffers`)).toEqual([{ shared_buffers: '32MB' }])
+  } finally {
+    for (const one of opened) await one.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
 describe('the lock of a directory', () => {
   let folder: string
   let directory: string

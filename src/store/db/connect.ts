@@ -30,6 +30,12 @@ export type DatabaseAddress =
   | { kind: 'memory'; dump?: Blob }
 
 /**
+ * A quarter of PostgreSQL's default: the process holds the buffers itself, and the system caches the files beneath them.
+ * The resident memory is a hundred megabytes smaller, at the same speed.
+ */
+const embedded = { startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB'] }
+
+/**
  * Connects. For PGlite on a directory this takes the directory's lock, so that a second process fails with
  * DirectoryInUseError instead of corrupting it. A new directory is initialised in a child process, because that needs
  * over 700 MB of memory at its peak.
@@ -37,11 +43,13 @@ export type DatabaseAddress =
 export async function connect(address: DatabaseAddress): Promise<Connection> {
   if (address.kind === 'postgres') return connectPostgres(address)
   if (address.kind === 'memory')
-    return connectPglite(await PGlite.create(address.dump ? { loadDataDir: address.dump } : {}))
+    return connectPglite(
+      await PGlite.create({ ...embedded, ...(address.dump ? { loadDataDir: address.dump } : {}) }),
+    )
   const unlock = await lockDirectory(address.directory)
   try {
     await initialiseDirectory(address.directory)
-    return connectPglite(await PGlite.create(address.directory), unlock)
+    return connectPglite(await PGlite.create(address.directory, embedded), unlock)
   } catch (error) {
     await unlock()
     throw error
