@@ -26,7 +26,8 @@ export {
   type SetProviderInput,
 } from './providers/provider-records.ts'
 export { readEvents, watchGeneration } from './generation-events.ts'
-export { getGenerations, getSteps, listGenerations } from './read.ts'
+export { listGenerations, type GenerationFilter } from './list.ts'
+export { getGenerations, getSteps } from './read.ts'
 export { startGeneration, type StartGenerationInput } from './start.ts'
 export {
   submitToolOutputs,
