@@ -67,6 +67,7 @@ export {
   messageCommitted,
   requiresAction,
   stepReset,
+  type StepResetReason,
 } from './generation-events.ts'
 export { insertRootCopies, ownerUpdate, rootCopies, updateOwner } from './owner-update.ts'
 export { hintsOf, type OwnerClaim, type UpdatedOwner } from '../../store/work/owner-update.ts'

@@ -3,12 +3,14 @@ import { and, eq, or, sql, type SQL } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { kindOfId } from '../../core/ids.ts'
-import type { Page } from '../../core/page.ts'
-import { createdWithin, isOneOf, listPage, type CreatedRange } from '../../store/db/keyset.ts'
+import type { Page, PlaceInList } from '../../core/page.ts'
+import { createdWithin, isOneOf, listPage, maxPageBytes, type CreatedRange } from '../../store/db/keyset.ts'
+import { selectRowsWithin } from '../../store/db/rows.ts'
 import { generations } from '../../store/db/tables/generations.ts'
 import { assertMay, projectOf, type Ctx } from '../access/index.ts'
 import { agentIdsNamed } from '../agents/index.ts'
 import { generationOf, type Generation, type GenerationStatus, type StoredStatus } from './generation.ts'
+import { treeOf } from './nesting/tree.ts'
 
 /** Which generations of a project are listed: those that match every field that is given. */
 export interface GenerationFilter extends CreatedRange {
@@ -56,6 +58,33 @@ export async function listGenerations(
     filter.text ? await matches(ctx, projectId, filter.text) : undefined,
   )
   return (await listPage(ctx.db, g, projectId, input.page, where)).map(generationOf)
+}
+
+/**
+ * All descendants of a generation in one list: first its child runs, then theirs, each level oldest first, so that a
+ * parent always precedes its children. Action `generations:List`.
+ */
+export async function listDescendants(ctx: Ctx, top: Generation, page: Page): Promise<Generation[]> {
+  await assertMay(ctx, 'generations:List', top.projectId, 'generation/*')
+  // A chain has few levels and a root few descendants (nesting/limits.ts): all of them are found by their parents.
+  const place = sql`(depth, created_at, id)`
+  const value = ({ at, id }: PlaceInList) =>
+    sql`((select depth from generations where id = ${id}), ${new Date(at).toISOString()}::timestamptz, ${id})`
+  const order = page.inverted ? sql`desc` : sql`asc`
+  const rows = await selectRowsWithin(
+    ctx.db,
+    generations,
+    sql`where id in (
+        with recursive ${treeOf(sql`select id as top, id from generations where id = ${top.id}`)}
+        select id from tree where id <> top
+      )
+      and ${page.after ? sql`${place} > ${value(page.after)}` : sql`true`}
+      and ${page.before ? sql`${place} < ${value(page.before)}` : sql`true`}
+      order by depth ${order}, created_at ${order}, id ${order}
+      limit ${page.limit}`,
+    maxPageBytes,
+  )
+  return rows.map(generationOf)
 }
 
 /**

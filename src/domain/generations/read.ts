@@ -2,9 +2,9 @@
 import { sql } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
-import { generations, steps } from '../../store/db/tables/generations.ts'
+import { generations, modelAttempts, steps } from '../../store/db/tables/generations.ts'
 import { eachSeen, reachable, type Ctx } from '../access/index.ts'
-import { generationOf, stepOf, type Generation, type Step } from './generation.ts'
+import { generationOf, stepOf, type FailedAttempt, type Generation, type Step } from './generation.ts'
 
 /** Generations by id, null for what does not exist for the caller. Action `generations:Get` on each. */
 export async function getGenerations(ctx: Ctx, ids: readonly string[]): Promise<(Generation | null)[]> {
@@ -48,4 +48,19 @@ export async function getSteps(ctx: Ctx, ids: readonly string[]): Promise<(Step 
     (step) => `generation/${step.generationId}`,
     (step) => ({ by: by.get(step.generationId) ?? null }),
   )
+}
+
+/** The failed attempts of these generations, oldest first in each. Checks no permission. */
+export async function loadFailedAttemptsOf(
+  db: Database,
+  generationIds: readonly string[],
+): Promise<FailedAttempt[]> {
+  if (generationIds.length === 0) return []
+  const rows = await selectRows(
+    db,
+    modelAttempts,
+    sql`where generation_id in ${[...generationIds]} and error_code is not null
+      order by generation_id, step_index, attempt`,
+  )
+  return rows as FailedAttempt[]
 }

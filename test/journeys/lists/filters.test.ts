@@ -6,7 +6,7 @@ import { openStage, type Stage } from '../../support/stage.ts'
 let stage: Stage
 let own: { secret: string; keyId: string }
 /** Names of what the story made, to ids. */
-const ids: Record<string, string> = {}
+const ids: Record<string, any> = {}
 
 beforeAll(async () => {
   stage = await openStage('PGlite')
