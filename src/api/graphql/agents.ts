@@ -3,6 +3,7 @@ import { createAgent, deleteAgent, listAgents, updateAgent, type Agent } from '.
 import { actionMark, listOf, shown } from './action-mark.ts'
 import { addAgentType, agentGate, agentIds } from './agent-objects.ts'
 import { connectionOf, listCost, page } from './connections.ts'
+import { nameDescription } from './filters.ts'
 import type { GateTypes } from './gates.ts'
 import { mcpDescription, type McpSettingTypes } from './mcp-settings.ts'
 import { addMutation } from './mutation.ts'
@@ -30,11 +31,12 @@ export function addAgents(refs: Refs, inputs: SettingInputs, gates: GateTypes, m
       description: 'The agents of a project, newest first. Permission: agents:List.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        name: t.arg.string({ description: nameDescription('agents') }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
-      resolve: (_root, { projectId, ...args }, { ctx }) =>
-        page(args, (p) => listAgents(ctx, { projectId, page: p })),
+      resolve: (_root, { projectId, name, ...args }, { ctx }) =>
+        page(args, (p) => listAgents(ctx, { projectId, name, page: p })),
     }),
   )
   const payload = (name: string) =>

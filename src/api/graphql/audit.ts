@@ -1,6 +1,9 @@
 /** The audit in GraphQL. */
 import { listAudit } from '../../domain/access/index.ts'
+import { auditOutcomes } from '../../domain/audit/index.ts'
 import { connectionOf, listCost, page } from './connections.ts'
+import { described } from './described.ts'
+import { createdFields } from './filters.ts'
 import type { Refs } from './refs.ts'
 
 export function addAudit(refs: Refs): void {
@@ -35,11 +38,35 @@ export function addAudit(refs: Refs): void {
       description: 'The audit of a project, newest first. Permission: audit:List.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
+        filter: t.arg({ type: filterInput(refs), description: 'Only entries that match all given fields.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
-      resolve: (_root, { projectId, ...args }, { ctx }) =>
-        page(args, (p) => listAudit(ctx, { projectId, page: p })),
+      resolve: (_root, { projectId, filter, ...args }, { ctx }) =>
+        page(args, (p) => listAudit(ctx, { projectId, filter, page: p })),
     }),
   )
+}
+
+function filterInput({ builder }: Refs) {
+  const Outcome = builder.enumType('AuditOutcome', {
+    description: 'The outcome of an audited action.',
+    values: described(auditOutcomes, {
+      ALLOWED: 'The caller was allowed to do the action.',
+      DENIED: 'The caller was refused, and nothing was changed.',
+      EXECUTED: 'A tool was run, or the server acted by itself.',
+    }),
+  })
+  return builder.inputType('AuditFilter', {
+    description: 'Which entries of the audit are listed: those that match all given fields.',
+    fields: (t) => ({
+      action: t.string({ description: 'Only entries of this permission action, such as tools:Update.' }),
+      principalId: t.id({
+        description: 'Only entries of the API key or person with this id, or of the server for "system".',
+      }),
+      resource: t.string({ description: 'Only entries about this resource, such as tool/tool_… of a tool.' }),
+      outcome: t.field({ type: Outcome, description: 'Only entries with this outcome.' }),
+      ...createdFields(t, 'entries'),
+    }),
+  })
 }

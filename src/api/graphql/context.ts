@@ -25,8 +25,10 @@ import {
   getGenerations,
   getSteps,
   loadAskedUnder,
+  loadFailedAttemptsOf,
   showStepsOf,
   loadTotalUsage,
+  type FailedAttempt,
   type Generation,
   type Models,
   type Step,
@@ -64,6 +66,8 @@ export interface Loaders {
   collidingNames: DataLoader<Agent, string[], string>
   /** By approval, which the resolver that loaded it has authorised: why the caller may not decide it; null: it may. */
   whyNotDecide: DataLoader<Approval, string | null, string>
+  /** Failed attempts at model responses, by the id of a generation, which the resolver that loaded it has authorised. */
+  failedAttemptsOf: DataLoader<string, FailedAttempt[]>
   /** The pending approvals of a generation. */
   approvalsOf: DataLoader<string, Approval[]>
   /** Open calls that wait for a client or an approver, in the child runs of a generation. */
@@ -177,6 +181,7 @@ function makeLoaders(ctx: Ctx): Loaders {
     stepsOf: grouped((ids) => showStepsOf(ctx.db, ids)),
     openCallsOf: grouped((ids) => loadOpenCallsOf(ctx.db, ids)),
     callsOf: grouped((ids) => showCallsOf(ctx.db, ids)),
+    failedAttemptsOf: grouped((ids) => loadFailedAttemptsOf(ctx.db, ids)),
     approvalsOf: grouped((ids) => loadPendingOf(ctx.db, ids)),
     askedUnder: new DataLoader(async (ids) => {
       const found = await loadAskedUnder(ctx.db, ids)

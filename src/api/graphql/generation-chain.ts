@@ -1,5 +1,5 @@
 /** Parents, roots and child runs of generations in GraphQL, and the open calls of a generation with its child runs. */
-import { listGenerations, type Generation } from '../../domain/generations/index.ts'
+import { listDescendants, listGenerations, type Generation } from '../../domain/generations/index.ts'
 import { isOpen, type ToolCall } from '../../domain/tool-calls/index.ts'
 import { listCost, page, type connectionOf } from './connections.ts'
 import type { GraphQLContext, Loaders } from './context.ts'
@@ -14,7 +14,7 @@ export async function openCalls({ id }: Generation, loaders: Loaders): Promise<T
 
 type Connection = ReturnType<typeof connectionOf<Generation>>
 
-/** Adds parent, root, depth and children to Generation. */
+/** Adds parent, root, depth, children and descendants to Generation. */
 export function addChain(refs: Refs, connection: Connection): void {
   const { builder } = refs
   const of = (pick: (generation: Generation) => string | null, description: string) => ({
@@ -49,6 +49,15 @@ export function addChain(refs: Refs, connection: Connection): void {
         page(args, (p) =>
           listGenerations(ctx, { projectId: generation.projectId, parentId: generation.id, page: p }),
         ),
+    }),
+    descendants: t.field({
+      type: connection,
+      description:
+        'All child runs below this generation in one list: its own, then theirs, each level oldest first, so that ' +
+        'a parent precedes its children. One generation has at most 100.',
+      args: t.arg.connectionArgs(),
+      complexity: listCost,
+      resolve: (generation, args, { ctx }) => page(args, (p) => listDescendants(ctx, generation, p)),
     }),
   }))
 }

@@ -5,12 +5,14 @@ import {
   startGeneration,
   submitToolOutputs,
   type Generation,
+  type GenerationFilter,
   type OutputOutcome,
 } from '../../domain/generations/index.ts'
 import { actionMark, listOf, shown } from './action-mark.ts'
 import { callbackSecretText, secretOf, type CallbackTypes } from './callbacks.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import type { EventTypes } from './events.ts'
+import { createdFields, joined } from './filters.ts'
 import type { FileTypes } from './files.ts'
 import { addChain } from './generation-chain.ts'
 import type { GenerationEnums } from './generation-enums.ts'
@@ -41,6 +43,7 @@ function addQueries(
   connection: ReturnType<typeof connectionOf<Generation>>,
 ): void {
   const { builder } = refs
+  const Filter = filterInput(refs, Status)
   builder.queryField('generation', (t) =>
     t.field({
       ...actionMark(shown.generation),
@@ -64,15 +67,41 @@ function addQueries(
         agentId: t.arg.id({ description: 'Only generations of the agent with this id.' }),
         threadId: t.arg.id({ description: 'Only generations of the thread with this id.' }),
         status: t.arg({ type: Status.status, description: 'Only generations with this status.' }),
+        filter: t.arg({ type: Filter, description: 'Only generations that match all given fields.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
-      resolve: (_root, { projectId, agentId, threadId, status, ...args }, { ctx }) =>
-        page(args, (p) =>
-          listGenerations(ctx, { projectId, agentId, threadId, status: status ?? null, page: p }),
-        ),
+      resolve: (_root, { projectId, agentId, threadId, status, filter, ...args }, { ctx }) =>
+        page(args, (p) => {
+          const statuses = status ? [status] : null
+          const all = joined<GenerationFilter>(filter, { agentId, threadId, statuses })
+          return listGenerations(ctx, { projectId, filter: all, page: p })
+        }),
     }),
   )
+}
+
+function filterInput({ builder }: Refs, Status: GenerationEnums) {
+  return builder.inputType('GenerationFilter', {
+    description: 'Which generations of a project are listed: those that match all given fields.',
+    fields: (t) => ({
+      statuses: t.field({
+        type: [Status.status],
+        description: 'Only generations with one of these statuses. Default: any status.',
+      }),
+      agentId: t.id({ description: 'Only generations of the agent with this id.' }),
+      threadId: t.id({ description: 'Only generations of the thread with this id.' }),
+      requestedBy: t.id({ description: 'Only generations that the principal with this id started.' }),
+      rootOnly: t.boolean({ description: 'Whether child runs are left out. Default: false.' }),
+      text: t.string({
+        description:
+          'Only generations that this text finds, 1 to 200 characters: the whole id of a generation (with the ' +
+          'child runs below it), of a thread or of an agent, or a part of the name of an agent of the project, ' +
+          'upper and lower case alike. Of more than 100 such agents the newest 100 count.',
+      }),
+      ...createdFields(t, 'generations'),
+    }),
+  })
 }
 
 function payloadOf(refs: Refs, name: string) {

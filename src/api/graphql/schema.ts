@@ -5,6 +5,7 @@ import { addApprovals } from './approvals.ts'
 import { meterAnswers } from './answer-size.ts'
 import { addAudit } from './audit.ts'
 import { builder } from './builder.ts'
+import { addEventPages } from './event-pages.ts'
 import { addEvents } from './events.ts'
 import { addFiles } from './files.ts'
 import { addGateChanges } from './gate-changes.ts'
@@ -69,6 +70,7 @@ function build(): GraphQLSchema {
   addApprovals(refs, gates, addGrants(refs))
   const events = addEvents(refs)
   addSubscriptions(refs, events)
+  addEventPages(refs, events)
   addWebhooks(refs, events)
   addGenerations(refs, settings, events, files, callback)
   addGenerationInput(refs)

@@ -1,5 +1,10 @@
 /** The object type of steps, and those of models and token counts. */
-import { textOf, type Generation, type Step } from '../../domain/generations/index.ts'
+import {
+  textOf,
+  type FailedAttempt as FailedAttemptRow,
+  type Generation,
+  type Step,
+} from '../../domain/generations/index.ts'
 import { callPage, callsAfter, firstOf } from './call-pages.ts'
 import { hasPrefix } from './connections.ts'
 import { listMaxima } from './list-bounds.ts'
@@ -11,6 +16,7 @@ export type StepTypes = ReturnType<typeof addSteps>
 export function addSteps(refs: Refs) {
   const { builder } = refs
   addStepType(refs)
+  addFailedAttempts(refs)
   const Model = modelType(refs)
   const Usage = usageType(refs)
   builder.objectField(refs.Step, 'model', (t) =>
@@ -100,7 +106,61 @@ function addStepType(refs: Refs): void {
         description:
           'Counts of the parts of the history that the model did not receive; null when it received all.',
       }),
+      startedAt: t.expose('startedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description:
+          'When the request of the successful attempt was sent to the model; null for a step of an older release.',
+      }),
+      firstTokenAt: t.expose('firstTokenAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the first part of the response arrived; null for a step of an older release.',
+      }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the step was committed.' }),
     }),
   })
+}
+
+/** Adds failedAttempts to Step and Generation. */
+function addFailedAttempts(refs: Refs): void {
+  const { builder } = refs
+  const FailedAttempt = builder.objectRef<FailedAttemptRow>('FailedAttempt').implement({
+    description: 'An attempt at a response of the model that failed.',
+    fields: (t) => ({
+      stepIndex: t.exposeInt('stepIndex', {
+        description: 'The number of the step that the response was for, from 1.',
+      }),
+      attempt: t.exposeInt('attempt', { description: 'The number of the attempt in its step, from 1.' }),
+      model: t.exposeString('model', { description: 'The name of the model as provider/model.' }),
+      code: t.exposeString('errorCode', {
+        description: 'The stable code of the failure, such as MODEL_RATE_LIMITED, for programs.',
+      }),
+      startedAt: t.expose('startedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the request was sent to the model; null for an attempt of an older release.',
+      }),
+      failedAt: t.expose('createdAt', { type: 'DateTime', description: 'When the attempt failed.' }),
+    }),
+  })
+  builder.objectField(refs.Step, 'failedAttempts', (t) =>
+    t.field({
+      type: [FailedAttempt],
+      description: 'The failed attempts before the successful one, oldest first.',
+      resolve: async (step: Step, _args, { loaders }) =>
+        (await loaders.failedAttemptsOf.load(step.generationId)).filter(
+          ({ stepIndex }) => stepIndex === step.stepIndex,
+        ),
+    }),
+  )
+  builder.objectField(refs.Generation, 'failedAttempts', (t) =>
+    t.field({
+      type: [FailedAttempt],
+      description:
+        'The failed attempts at responses of the model in all steps, oldest first, also those of a step that had ' +
+        'no successful attempt.',
+      resolve: (generation: Generation, _args, { loaders }) => loaders.failedAttemptsOf.load(generation.id),
+    }),
+  )
 }

@@ -1,12 +1,19 @@
 /** Tool calls in GraphQL: the object type and the queries. */
 import { masked } from '../../domain/tools/index.ts'
-import { listToolCalls, toolCallStatuses } from '../../domain/tool-calls/index.ts'
+import {
+  listToolCalls,
+  toolCallStatuses,
+  type ToolCallFilter,
+  type ToolCallStatus,
+} from '../../domain/tool-calls/index.ts'
 import { actionMark, listOf, shown } from './action-mark.ts'
+import type { EnumOf } from './builder.ts'
 import { addCallTool } from './call-tool.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'
 import type { CallbackTypes } from './callbacks.ts'
 import type { FileTypes } from './files.ts'
+import { createdFields, joined } from './filters.ts'
 import type { Refs } from './refs.ts'
 import { addResolve, attemptType, resolutionEnum } from './tool-call-ledger.ts'
 
@@ -204,8 +211,28 @@ export function addToolCalls(refs: Refs, files: FileTypes, callback: CallbackTyp
   addCallTool(refs, files, callback)
 }
 
-function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>): void {
+function filterInput({ builder }: Refs, Status: EnumOf<ToolCallStatus>) {
+  return builder.inputType('ToolCallFilter', {
+    description: 'Which tool calls of a project are listed: those that match all given fields.',
+    fields: (t) => ({
+      statuses: t.field({
+        type: [Status],
+        description: 'Only calls with one of these statuses. Default: any status.',
+      }),
+      toolId: t.id({ description: 'Only calls of the tool with this id.' }),
+      generationId: t.id({ description: 'Only calls of the generation with this id.' }),
+      agentId: t.id({
+        description:
+          'Only calls in generations of the agent with this id, and calls that MCP clients made through it.',
+      }),
+      ...createdFields(t, 'calls'),
+    }),
+  })
+}
+
+function addQueries(refs: Refs, Status: EnumOf<ToolCallStatus>): void {
   const { builder } = refs
+  const Filter = filterInput(refs, Status)
   const connection = connectionOf(refs.ToolCall, 'ToolCall')
   builder.queryField('toolCall', (t) =>
     t.field({
@@ -233,7 +260,9 @@ function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>)
       },
       complexity: listCost,
       resolve: (_root, { projectId, toolId, ...args }, { ctx }) =>
-        page(args, (p) => listToolCalls(ctx, { projectId, status: 'UNKNOWN', toolId, page: p })),
+        page(args, (p) =>
+          listToolCalls(ctx, { projectId, filter: { statuses: ['UNKNOWN'], toolId }, page: p }),
+        ),
     }),
   )
   builder.queryField('toolCalls', (t) =>
@@ -246,13 +275,15 @@ function addQueries(refs: Refs, Status: ReturnType<Refs['builder']['enumType']>)
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         status: t.arg({ type: Status, description: 'Only calls with this status.' }),
         toolId: t.arg.id({ description: 'Only calls of the tool with this id.' }),
+        filter: t.arg({ type: Filter, description: 'Only calls that match all given fields.' }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
-      resolve: (_root, { projectId, status, toolId, ...args }, { ctx }) =>
-        page(args, (p) =>
-          listToolCalls(ctx, { projectId, status: status as string | null, toolId, page: p }),
-        ),
+      resolve: (_root, { projectId, status, toolId, filter, ...args }, { ctx }) =>
+        page(args, (p) => {
+          const all = joined<ToolCallFilter>(filter, { toolId, statuses: status ? [status] : null })
+          return listToolCalls(ctx, { projectId, filter: all, page: p })
+        }),
     }),
   )
 }

@@ -11,6 +11,7 @@ import { actionMark, listOf, shown } from './action-mark.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import { defaultText, type Purpose } from './described.ts'
 import type { GateTypes } from './gates.ts'
+import { nameDescription } from './filters.ts'
 import { mcpConfigOf } from './mcp-tools.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
@@ -58,11 +59,12 @@ function addToolQueries(refs: Refs): void {
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         kind: t.arg({ type: Kind, description: 'Only tools of this kind.' }),
+        name: t.arg.string({ description: nameDescription('tools') }),
         ...t.arg.connectionArgs(),
       },
       complexity: listCost,
-      resolve: (_root, { projectId, kind, ...args }, { ctx }) =>
-        page(args, (p) => listTools(ctx, { projectId, kind: kind ?? null, page: p })),
+      resolve: (_root, { projectId, kind, name, ...args }, { ctx }) =>
+        page(args, (p) => listTools(ctx, { projectId, kind: kind ?? null, name, page: p })),
     }),
   )
 }

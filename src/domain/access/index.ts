@@ -32,7 +32,7 @@ export {
   type Bond,
 } from './permission.ts'
 export { allows, fitsPattern, policyOfRole, roles, type Action, type Policy, type Role } from './policy.ts'
-export { feedCursor, watchProject } from './project-events.ts'
+export { feedCursor, listProjectEvents, watchProject } from './project-events.ts'
 export {
   assertOneMayRegate,
   createProject,

@@ -3,7 +3,7 @@ import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
-import { readEntries, record, type AuditEntry, type NewAuditEntry } from '../audit/index.ts'
+import { readEntries, record, type AuditEntry, type AuditFilter, type NewAuditEntry } from '../audit/index.ts'
 import { projectOf, reaches, type Ctx, type Principal } from './context.ts'
 import { allowedActions, allows, type Action } from './policy.ts'
 
@@ -114,12 +114,16 @@ function callerOf(ctx: Ctx): { principalId: string; details: JsonObject } {
   }
 }
 
-/** Audit entries of a project, newest first. Action `audit:List`. */
+/** Audit entries of a project, newest first, all or those that match the filter. Action `audit:List`. */
 export async function listAudit(
   ctx: Ctx,
-  input: { projectId?: string | null | undefined; page: Page },
+  input: {
+    projectId?: string | null | undefined
+    filter?: AuditFilter | null | undefined
+    page: Page
+  },
 ): Promise<AuditEntry[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'audit:List', projectId, 'audit/*')
-  return readEntries(ctx.db, projectId, input.page)
+  return readEntries(ctx.db, projectId, input.page, input.filter ?? {})
 }

@@ -1,5 +1,12 @@
 /** Streams of the events of a project. */
-import { cursorAt, followProject, type EventStream } from '../events/index.ts'
+import {
+  cursorAt,
+  followProject,
+  searchProject,
+  type EventStream,
+  type FeedFilter,
+  type FeedPage,
+} from '../events/index.ts'
 import { projectOf, type Ctx } from './context.ts'
 import { assertMay } from './permission.ts'
 import { untilRevoked } from './until-revoked.ts'
@@ -29,4 +36,22 @@ export async function watchProject(
 export async function feedCursor(ctx: Ctx, projectId: string, newest: number): Promise<string> {
   await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
   return cursorAt(ctx, projectId, newest)
+}
+
+/**
+ * A page of the events of a project after the cursor, or from the beginning of the log, that match the filter. Action
+ * `events:Subscribe` on the project. CURSOR_EXPIRED when the event of the cursor is not in the log any more.
+ */
+export async function listProjectEvents(
+  ctx: Ctx,
+  input: FeedFilter & {
+    projectId?: string | null | undefined
+    after?: string | null | undefined
+    first: number
+  },
+): Promise<FeedPage> {
+  const { projectId: given, ...rest } = input
+  const projectId = projectOf(ctx, given)
+  await assertMay(ctx, 'events:Subscribe', projectId, `project/${projectId}`)
+  return searchProject(ctx, projectId, rest)
 }

@@ -5,8 +5,8 @@ import { check, text } from '../../core/check.ts'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
-import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
-import { listPage } from '../../store/db/keyset.ts'
+import { atomically, isUniqueViolation, query, type Database } from '../../store/db/database.ts'
+import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { agents } from '../../store/db/tables/agents.ts'
 import {
@@ -161,14 +161,32 @@ export async function getAgents(ctx: Ctx, ids: readonly string[]): Promise<(Agen
   )
 }
 
-/** Agents of a project, newest first. Action `agents:List`. */
+/**
+ * Agents of a project, newest first, all or those whose name has this part, letters of any case. Action `agents:List`.
+ * INVALID for a part that is empty or has more than 100 characters.
+ */
 export async function listAgents(
   ctx: Ctx,
-  input: { projectId?: string | null | undefined; page: Page },
+  input: { projectId?: string | null | undefined; name?: string | null | undefined; page: Page },
 ): Promise<Agent[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'agents:List', projectId, 'agent/*')
-  return (await listPage(ctx.db, agents, projectId, input.page)).map(agentOf)
+  const { name } = check(nameShape.partial(), { name: input.name ?? undefined }, [])
+  const where = name === undefined ? undefined : containsText(agents.name, name)
+  return (await listPage(ctx.db, agents, projectId, input.page, where)).map(agentOf)
+}
+
+/** The ids of at most 100 agents of a project whose name has this part, newest first. Checks no permission. */
+export async function agentIdsNamed(db: Database, projectId: string, part: string): Promise<string[]> {
+  const rows = await query<{ id: string }>(
+    db,
+    sql`select id
+      from agents
+      where project_id = ${projectId} and ${containsText(agents.name, part)}
+      order by created_at desc, id desc
+      limit 100`,
+  )
+  return rows.map(({ id }) => id)
 }
 
 /** Returns the agent, or throws NOT_FOUND when it does not exist for the caller. Checks no permission. */

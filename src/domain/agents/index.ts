@@ -12,6 +12,7 @@ export {
   type ToolChoiceRule,
 } from './agent.ts'
 export {
+  agentIdsNamed,
   createAgent,
   deleteAgent,
   findAgent,

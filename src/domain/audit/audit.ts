@@ -1,10 +1,10 @@
 /** The audit log: entries are written in the transaction of the change and never altered. */
-import { sql, type SQL } from 'drizzle-orm'
+import { and, eq, sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
-import { listPage } from '../../store/db/keyset.ts'
+import { createdWithin, listPage, type CreatedRange } from '../../store/db/keyset.ts'
 import { auditEntries } from '../../store/db/tables/audit.ts'
 import { fromRecordset, insertSelect, recordset } from '../../store/db/write.ts'
 
@@ -17,7 +17,7 @@ export interface AuditEntry {
   action: string
   /** The resource that was acted on, such as `tool/tool_…`. */
   resource: string
-  outcome: 'ALLOWED' | 'DENIED' | 'EXECUTED'
+  outcome: (typeof auditOutcomes)[number]
   details: JsonObject
   createdAt: Date
 }
@@ -47,7 +47,32 @@ export function insertEntries(entries: readonly NewAuditEntry[]): SQL {
   return insertSelect(auditEntries, values, sql`g, ${recordset(auditEntries, rows)}`)
 }
 
-/** Entries of a project, newest first. Checks no permission: `listAudit` of domain/access does. */
-export async function readEntries(db: Database, projectId: string, page: Page): Promise<AuditEntry[]> {
-  return (await listPage(db, auditEntries, projectId, page)) as AuditEntry[]
+export const auditOutcomes = ['ALLOWED', 'DENIED', 'EXECUTED'] as const
+
+/** Which entries of a project are read: those that match every field that is given. */
+export interface AuditFilter extends CreatedRange {
+  action?: string | null | undefined
+  principalId?: string | null | undefined
+  resource?: string | null | undefined
+  outcome?: AuditEntry['outcome'] | null | undefined
+}
+
+/**
+ * Entries of a project, newest first, all or those that match the filter. Checks no permission: `listAudit` of
+ * domain/access does.
+ */
+export async function readEntries(
+  db: Database,
+  projectId: string,
+  page: Page,
+  { action, principalId, resource, outcome, ...range }: AuditFilter = {},
+): Promise<AuditEntry[]> {
+  const where = and(
+    action ? eq(auditEntries.action, action) : undefined,
+    principalId ? eq(auditEntries.principalId, principalId) : undefined,
+    resource ? eq(auditEntries.resource, resource) : undefined,
+    outcome ? eq(auditEntries.outcome, outcome) : undefined,
+    createdWithin(auditEntries, range),
+  )
+  return (await listPage(db, auditEntries, projectId, page, where)) as AuditEntry[]
 }

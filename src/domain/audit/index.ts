@@ -1,2 +1,10 @@
 /** The entry point of the audit log. */
-export { insertEntries, readEntries, record, type AuditEntry, type NewAuditEntry } from './audit.ts'
+export {
+  auditOutcomes,
+  insertEntries,
+  readEntries,
+  record,
+  type AuditEntry,
+  type AuditFilter,
+  type NewAuditEntry,
+} from './audit.ts'

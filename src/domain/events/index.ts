@@ -43,7 +43,16 @@ export {
   type EventStream,
   type StreamItem,
 } from './follow.ts'
-export { eventsById, placeInFeed, readPart, type LogPage, type LogPart } from './pages.ts'
+export {
+  eventsById,
+  placeInFeed,
+  readPart,
+  searchProject,
+  type FeedPage,
+  type LogPage,
+  type LogPart,
+} from './pages.ts'
+export type { FeedFilter } from '../../store/events/search.ts'
 export { gateChangeDecided, gateChanged, gateChangeProposed } from './gate-events.ts'
 export {
   childEnded,
@@ -58,6 +67,7 @@ export {
   messageCommitted,
   requiresAction,
   stepReset,
+  type StepResetReason,
 } from './generation-events.ts'
 export { insertRootCopies, ownerUpdate, rootCopies, updateOwner } from './owner-update.ts'
 export { hintsOf, type OwnerClaim, type UpdatedOwner } from '../../store/work/owner-update.ts'

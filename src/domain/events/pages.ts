@@ -1,6 +1,6 @@
 /** Reads the log page by page, for programs that keep their place in it themselves. Checks no permission. */
 import type { Database } from '../../store/db/database.ts'
-import { beginning, type Position } from '../../store/events/position.ts'
+import { beginning, encodeFeedCursor, type Position } from '../../store/events/position.ts'
 import {
   newestInFeed,
   positionInFeed,
@@ -9,6 +9,7 @@ import {
   readGeneration,
 } from '../../store/events/read.ts'
 import { feedPosition } from '../../store/events/resume.ts'
+import { searchFeed, type FeedFilter } from '../../store/events/search.ts'
 import type { RecordedEvent } from './event.ts'
 import { newestPosition, type EventLog } from './follow.ts'
 import { isLastOfGeneration } from './generation-events.ts'
@@ -76,4 +77,30 @@ export async function placeInFeed(
   }
   const newest = await newestInFeed(log.db, projectId, await newestPosition(log))
   return newest ? positionInFeed(newest) : beginning
+}
+
+/** A page of a search in the feed of a project. */
+export interface FeedPage {
+  events: RecordedEvent[]
+  /** Everything up to here was searched: the next page and a subscription go on after it. */
+  endCursor: string
+  more: boolean
+}
+
+/**
+ * At most `first` events of a project after a cursor that match the filter; without a cursor from the beginning of the
+ * log. It holds everything that was committed before this call. A page reads a bounded part of the log, so it may have
+ * fewer events although `more` is true. CURSOR_EXPIRED when the event of the cursor is not in the log any more.
+ */
+export async function searchProject(
+  log: Pick<EventLog, 'db' | 'pubsub'>,
+  projectId: string,
+  { after, first, ...filter }: FeedFilter & { after?: string | null | undefined; first: number },
+): Promise<FeedPage> {
+  await newestPosition(log)
+  const cursor = after || '0'
+  const place = await feedPosition(log.db, log.pubsub, cursor, projectId)
+  const { events, end, more } = await searchFeed(log.db, projectId, place, first, filter)
+  const endCursor = end ? encodeFeedCursor(end) : cursor
+  return { events: events as RecordedEvent[], endCursor, more }
 }

@@ -2,6 +2,7 @@
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { generations, steps } from '../../store/db/tables/generations.ts'
 import type { Requester } from '../access/index.ts'
+import type { StepResetReason } from '../events/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { isOpen, type ToolCall } from '../tool-calls/index.ts'
 import type { AssistantPart, Message } from './model/message.ts'
@@ -186,6 +187,22 @@ export interface Step {
   /** The notice that was appended to the instructions of this step. */
   notice: string | null
   elided: JsonObject | null
+  /** When the request of the successful attempt was sent, and when the first part of its response arrived. */
+  startedAt: Date | null
+  firstTokenAt: Date | null
+  createdAt: Date
+}
+
+/** An attempt at a model response that failed. */
+export interface FailedAttempt {
+  generationId: string
+  /** The step that it was for, from 1. Without a later attempt the generation has no such step. */
+  stepIndex: number
+  attempt: number
+  model: string
+  errorCode: StepResetReason
+  startedAt: Date | null
+  /** When it failed. */
   createdAt: Date
 }
 

@@ -9,6 +9,7 @@ export {
   isTerminal,
   shownStatus,
   stopReasons,
+  type FailedAttempt,
   type Generation,
   type Step,
 } from './generation.ts'
@@ -26,7 +27,8 @@ export {
   type SetProviderInput,
 } from './providers/provider-records.ts'
 export { readEvents, watchGeneration } from './generation-events.ts'
-export { getGenerations, getSteps, listGenerations } from './read.ts'
+export { listDescendants, listGenerations, type GenerationFilter } from './list.ts'
+export { getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { startGeneration, type StartGenerationInput } from './start.ts'
 export {
   submitToolOutputs,

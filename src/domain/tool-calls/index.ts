@@ -11,6 +11,7 @@ export {
   loadCallsOf,
   loadOpenCallsOf,
   showCallsOf,
+  type ToolCallFilter,
 } from './read.ts'
 export {
   answerCaller,

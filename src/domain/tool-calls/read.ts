@@ -2,11 +2,12 @@
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
-import { listPage, maxWholeBytes } from '../../store/db/keyset.ts'
+import { createdWithin, isOneOf, listPage, maxWholeBytes, type CreatedRange } from '../../store/db/keyset.ts'
 import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../store/db/rows.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { notFound } from '../../core/errors.ts'
 import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'
+import type { ToolCallStatus } from './state.ts'
 import { toolCallOf, type ToolCall } from './tool-call.ts'
 
 /** Calls by id, null for what does not exist for the caller. Action `toolCalls:Get` on each. */
@@ -22,28 +23,48 @@ export async function getToolCalls(ctx: Ctx, ids: readonly string[]): Promise<(T
   )
 }
 
-/** Calls of a project, newest first, all or of one status or tool. Action `toolCalls:List`. */
+/** Which calls of a project are listed: those that match every field that is given. */
+export interface ToolCallFilter extends CreatedRange {
+  /** Any of these; an empty list matches nothing. */
+  statuses?: readonly ToolCallStatus[] | null | undefined
+  toolId?: string | null | undefined
+  generationId?: string | null | undefined
+  /** Calls of the generations of this agent, and calls that MCP clients made through it. */
+  agentId?: string | null | undefined
+}
+
+/** Calls of a project, newest first, all or those that match the filter. Action `toolCalls:List`. */
 export async function listToolCalls(
   ctx: Ctx,
   input: {
     projectId?: string | null | undefined
-    status?: string | null | undefined
-    toolId?: string | null | undefined
+    filter?: ToolCallFilter | null | undefined
     page: Page
   },
 ): Promise<ToolCall[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'toolCalls:List', projectId, 'toolCall/*')
-  // The status is a literal, not a parameter, so that the planner can use the partial index on UNKNOWN.
+  const { statuses, toolId, generationId, agentId, ...range } = input.filter ?? {}
   const where = and(
-    input.status === 'UNKNOWN'
-      ? sql`status = 'UNKNOWN'`
-      : input.status
-        ? eq(toolCalls.status, input.status)
-        : undefined,
-    input.toolId ? eq(toolCalls.toolId, input.toolId) : undefined,
+    statuses ? isOneOf(toolCalls.status, statuses) : undefined,
+    toolId ? eq(toolCalls.toolId, toolId) : undefined,
+    generationId ? eq(toolCalls.generationId, generationId) : undefined,
+    agentId ? throughAgent(agentId) : undefined,
+    createdWithin(toolCalls, range),
   )
   return (await listPage(ctx.db, toolCalls, projectId, input.page, where)).map(toolCallOf)
+}
+
+/** The calls of an agent, each of both kinds found by an index that begins with the agent. */
+function throughAgent(agentId: string): SQL {
+  return sql`${toolCalls.id} in (
+      select c.id from tool_calls as c where c.agent_id = ${agentId}
+      union all
+      select c.id
+      from generations as g
+      join tool_calls as c on c.generation_id = g.id
+      where g.agent_id = ${agentId}
+    )`
 }
 
 /** A call that is known to exist. Checks no permission. */

@@ -1,10 +1,12 @@
 /** The registry: tools are saved, versioned, found and listed. */
-import { eq, sql, type SQL } from 'drizzle-orm'
+import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
-import { listPage } from '../../store/db/keyset.ts'
+import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { tools } from '../../store/db/tables/tools.ts'
 import {
@@ -122,14 +124,28 @@ export async function getTools(ctx: Ctx, ids: readonly string[]): Promise<(Tool 
   return eachSeen(ctx, ids, rows, 'tools:Get', (tool) => `tool/${tool.id}`)
 }
 
-/** Tools of a project, newest first, all or of one kind. Action `tools:List`. */
+const partShape = z.object({ name: text(100, 1).optional() })
+
+/**
+ * Tools of a project, newest first, all or those of one kind and with this part in their name, letters of any case.
+ * Action `tools:List`. INVALID for a part that is empty or has more than 100 characters.
+ */
 export async function listTools(
   ctx: Ctx,
-  input: { projectId?: string | null | undefined; kind?: string | null | undefined; page: Page },
+  input: {
+    projectId?: string | null | undefined
+    kind?: string | null | undefined
+    name?: string | null | undefined
+    page: Page
+  },
 ): Promise<Tool[]> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'tools:List', projectId, 'tool/*')
-  const where = input.kind ? eq(tools.kind, input.kind) : undefined
+  const { name } = check(partShape, { name: input.name ?? undefined }, [])
+  const where = and(
+    input.kind ? eq(tools.kind, input.kind) : undefined,
+    name === undefined ? undefined : containsText(tools.name, name),
+  )
   return (await listPage(ctx.db, tools, projectId, input.page, where)).map(toolOf)
 }
 

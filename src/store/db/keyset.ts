@@ -5,6 +5,40 @@ import type { Page } from '../../core/page.ts'
 import type { Database } from './database.ts'
 import { selectRowsWithin } from './rows.ts'
 
+/** Only rows that were created from `createdAfter` on and before `createdBefore`. */
+export interface CreatedRange {
+  createdAfter?: Date | null | undefined
+  createdBefore?: Date | null | undefined
+}
+
+/** The condition of a range, which the index of the list serves; undefined without one. */
+export function createdWithin(
+  { createdAt }: { createdAt: PgColumn },
+  { createdAfter, createdBefore }: CreatedRange,
+): SQL | undefined {
+  // The databases know no year 0; no row is older than the server.
+  const at = (date: Date) => sql`${new Date(Math.max(0, date.getTime())).toISOString()}::timestamptz`
+  return and(
+    createdAfter ? sql`${createdAt} >= ${at(createdAfter)}` : undefined,
+    createdBefore ? sql`${createdAt} < ${at(createdBefore)}` : undefined,
+  )
+}
+
+/**
+ * The condition that a column has one of these values, which must be constants of the program: they are written as
+ * literals, so that the planner can use partial indexes. False for an empty list.
+ */
+export function isOneOf(column: PgColumn, values: readonly string[]): SQL {
+  if (values.length === 0) return sql`false`
+  const list = [...new Set(values)].map((value) => `'${value.replaceAll("'", "''")}'`)
+  return sql`${column} in (${sql.raw(list.join(', '))})`
+}
+
+/** The condition that a text is part of a column, letters of any case. Without an index: for short lists only. */
+export function containsText(column: PgColumn, part: string): SQL {
+  return sql`strpos(lower(${column}), lower(${part}::text)) > 0`
+}
+
 type Listable = PgTable & { id: PgColumn; projectId: PgColumn; createdAt: PgColumn }
 
 /** The most bytes in the rows of one page: no response has more. */

@@ -34,15 +34,15 @@ export interface EventPage {
 }
 
 /** The columns of an event; `data` may be left out where it is not needed. */
-function columns(data: SQL = sql`data`): SQL {
+export function columns(data: SQL = sql`data`): SQL {
   return sql`id::float8 as id, project_id as "projectId", generation_id as "generationId", seq, type, ${data} as data,
     (extract(epoch from created_at) * 1000)::float8 as "createdMs", commit_order::float8 as "commitOrder",
     position::float8 as position, (select incarnation from installation) as incarnation`
 }
 
-type Raw = Omit<EventRow, 'at'>
+export type Raw = Omit<EventRow, 'at'>
 
-function rowOf(raw: Raw): EventRow {
+export function rowOf(raw: Raw): EventRow {
   return { ...raw, at: new Date(raw.createdMs) }
 }
 
@@ -149,7 +149,7 @@ export async function readEvents(
   return rows.map(rowOf)
 }
 
-function newestOf(projectId: string): SQL {
+export function newestOf(projectId: string): SQL {
   return sql`project_id = ${projectId} and position is not null order by events.position desc`
 }
 

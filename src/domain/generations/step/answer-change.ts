@@ -19,6 +19,7 @@ import { unlessCancelled, type Change } from '../transaction/commit.ts'
 import { completed, failed } from '../transaction/terminal.ts'
 import type { TriagedCall } from '../transaction/triage.ts'
 import { maxParallelCalls, type Turn, type TurnOutcome } from '../transaction/turn.ts'
+import type { AttemptTimes } from './attempt-times.ts'
 import type { Judgement } from './final-answer.ts'
 import type { PreparedRequest } from './request.ts'
 
@@ -29,6 +30,7 @@ export interface Made {
   tools: Map<string, Callable>
   prepared: PreparedRequest
   answer: ModelAnswer
+  times: AttemptTimes
   parts: AssistantPart[]
   judgement: Judgement | null
   /** Tools with a rate limit: it is checked when a call starts, not here. */
@@ -45,7 +47,7 @@ export function changeOf(
   calls: TriagedCall[],
 ): { change: Change; outcome: TurnOutcome } {
   const { generation, services } = turn
-  const { plan, port, tools, prepared, answer, parts, judgement } = made
+  const { plan, port, tools, prepared, answer, times, parts, judgement } = made
   const { settings } = generation
   const questions = questionsOf(turn, calls)
   // A process that shuts down starts nothing: the row's next worker sends the calls.
@@ -63,7 +65,13 @@ export function changeOf(
   }))
   const ending = endingOf(judgement, rows, settings.clientTimeoutMs, services.limits.leaseMs)
   const { usage } = answer
-  const used = { model: port.name, usage, stepIndex: plan.stepIndex, attempt: generation.attempt + 1 }
+  const used = {
+    model: port.name,
+    usage,
+    stepIndex: plan.stepIndex,
+    attempt: generation.attempt + 1,
+    startedAt: times.startedAt(),
+  }
   const change: Change = {
     ...ending,
     set: [
@@ -90,6 +98,7 @@ export function changeOf(
       finishReason: answer.finishReason,
       notice: plan.notice,
       elided: prepared.elided === null ? null : { ...prepared.elided },
+      firstTokenAt: times.firstTokenAt(),
     },
     attempt: { ...used, totalTokens: usage.inputTokens + usage.outputTokens, errorCode: null },
     newCalls: rows,

@@ -6,6 +6,7 @@ import { allows, principalById, rememberedPrincipal, stillValid, type Principal 
 import { covers, findGrants, takeUse, type UsableGrant } from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { gateOf, judgeGate, resourceOf, type Callable } from '../../tools/index.ts'
+import type { AttemptTimes } from './attempt-times.ts'
 import type { PreparedRequest } from './request.ts'
 import { commit, OutdatedError } from '../transaction/commit.ts'
 import { changeOf, type Made } from './answer-change.ts'
@@ -23,8 +24,7 @@ export async function commitAnswer(
   plan: StepPlan,
   port: ModelPort,
   tools: Map<string, Callable>,
-  prepared: PreparedRequest,
-  answer: ModelAnswer,
+  { prepared, answer, times }: { prepared: PreparedRequest; answer: ModelAnswer; times: AttemptTimes },
 ): Promise<TurnOutcome> {
   const judgement = judgeFinalAnswer({
     ...answer,
@@ -34,7 +34,7 @@ export async function commitAnswer(
     offersFinalAnswer: prepared.offersFinalAnswer,
   })
   const parts = answer.parts.map((part) => ({ ...part }))
-  const made = { plan, port, tools, prepared, answer, parts, judgement, limited: new Set<string>() }
+  const made = { plan, port, tools, prepared, answer, times, parts, judgement, limited: new Set<string>() }
   if (!judgement) return commitCalls(turn, made)
   const { change, outcome } = changeOf(turn, made, [])
   await commitTurn(turn, change)

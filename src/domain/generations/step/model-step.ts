@@ -28,7 +28,7 @@ export async function modelStep(turn: Turn, plan: StepPlan): Promise<TurnOutcome
     }
     const made = await withRetries(turn, plan, port, (tighter) => prepareRequest({ ...sources, tighter }))
     if (made === 'requeued') return 'parked'
-    return await commitAnswer(turn, plan, port, tools, made.prepared, made.answer)
+    return await commitAnswer(turn, plan, port, tools, made)
   } catch (error) {
     if (!(error instanceof ModelError)) throw error
     services.log.warn(

@@ -5,6 +5,7 @@ import type { Services } from '../../access/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../../agents/index.ts'
 import { shownSchema, type Callable } from '../../tools/index.ts'
 import { viewOfHistory, type Elision } from '../context/context-window.ts'
+import type { AttemptTimes } from './attempt-times.ts'
 import type { DeltaSender } from './text-deltas.ts'
 import { finalAnswerName, isWrapped } from './final-answer.ts'
 import type { Message } from '../model/message.ts'
@@ -118,7 +119,7 @@ function budgetOf({ port, settings, tighter }: RequestSources): number | null {
 
 /**
  * Streams one attempt to its end and returns the whole response. Text is passed to `deltas` as it arrives. Throws
- * ModelError, or an AbortError when `signal` fires.
+ * ModelError, or an AbortError when `signal` fires. `times` are those of this attempt.
  */
 export async function attempt(
   services: Services,
@@ -126,6 +127,7 @@ export async function attempt(
   prepared: PreparedRequest,
   number: number,
   deltas: DeltaSender,
+  times: AttemptTimes,
   signal: AbortSignal,
 ): Promise<ModelAnswer> {
   const abort = new AbortController()
@@ -134,6 +136,7 @@ export async function attempt(
   try {
     const stream = port.stream({ ...prepared.request, attempt: number, signal: abort.signal })
     for await (const event of watched(stream, { firstChunkMs, idleMs, totalMs }, abort)) {
+      times.noteAnswer()
       if (event.type === 'text-delta') deltas.add(event.text)
       else if (event.type === 'finish') return event.answer
     }

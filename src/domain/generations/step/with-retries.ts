@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { nowPlus, query } from '../../../store/db/database.ts'
+import { attemptTimes, type AttemptTimes } from './attempt-times.ts'
 import { attempt, type PreparedRequest } from './request.ts'
 import { sendDeltas } from './text-deltas.ts'
 import { ModelError, type ModelAnswer, type ModelPort } from '../model/port.ts'
@@ -21,7 +22,7 @@ export async function withRetries(
   plan: StepPlan,
   port: ModelPort,
   prepare: (tighter: boolean) => PreparedRequest,
-): Promise<{ answer: ModelAnswer; prepared: PreparedRequest } | 'requeued'> {
+): Promise<{ answer: ModelAnswer; prepared: PreparedRequest; times: AttemptTimes } | 'requeued'> {
   const { services, held, generation, signal } = turn
   let tightened = false
   let prepared = prepare(false)
@@ -29,8 +30,13 @@ export async function withRetries(
     const number = generation.attempt + 1
     const place = { generationId: generation.id, projectId: generation.projectId, stepIndex: plan.stepIndex }
     const deltas = sendDeltas(services.pubsub, { ...place, after: held.lastSeq, attempt: number })
+    const times = attemptTimes()
     try {
-      return { prepared, answer: await attempt(services, port, prepared, number, deltas, signal) }
+      return {
+        prepared,
+        times,
+        answer: await attempt(services, port, prepared, number, deltas, times, signal),
+      }
     } catch (error) {
       if (!(error instanceof ModelError)) throw error
       const overflow = error.code === 'CONTEXT_OVERFLOW' && !tightened
@@ -41,7 +47,7 @@ export async function withRetries(
         random: Math.random,
       })
       const retry = overflow ? { delayMs: 0, requeue: false } : error.retryable ? plannedDelay : null
-      await commitFailedAttempt(turn, plan, port, number, error, retry)
+      await commitFailedAttempt(turn, plan, port, { number, times, error }, retry)
       if (!retry) throw error
       if (retry.requeue) return 'requeued'
       if (overflow) {
@@ -68,8 +74,7 @@ async function commitFailedAttempt(
   turn: Turn,
   plan: StepPlan,
   port: ModelPort,
-  number: number,
-  error: ModelError,
+  { number, times, error }: { number: number; times: AttemptTimes; error: ModelError },
   retry: { delayMs: number; requeue: boolean } | null,
 ): Promise<void> {
   const { services } = turn
@@ -91,6 +96,7 @@ async function commitFailedAttempt(
       usage: { ...zeroUsage(), estimated: true },
       totalTokens: 0,
       errorCode: error.code,
+      startedAt: times.startedAt(),
     },
   })
 }

@@ -31,6 +31,8 @@ export interface NewStepRow {
   usage: unknown
   notice: string | null
   elided: JsonObject | null
+  startedAt: SQL
+  firstTokenAt: SQL | null
 }
 
 export interface NewAttemptRow {
@@ -40,6 +42,7 @@ export interface NewAttemptRow {
   usage: unknown
   totalTokens: number
   errorCode: string | null
+  startedAt: SQL
 }
 
 export interface Change {

@@ -18,5 +18,10 @@ export const auditEntries = pgTable(
     details: jsonb('details').notNull(),
     createdAt: createdAt(),
   },
-  (t) => [index('audit_entries_list').on(t.projectId, t.createdAt, t.id)],
+  (t) => [
+    index('audit_entries_list').on(t.projectId, t.createdAt, t.id),
+    index('audit_entries_by_principal').on(t.projectId, t.principalId, t.createdAt, t.id),
+    index('audit_entries_by_action').on(t.projectId, t.action, t.createdAt, t.id),
+    index('audit_entries_by_resource').on(t.projectId, t.resource, t.createdAt, t.id),
+  ],
 )

@@ -74,6 +74,10 @@ export const generations = pgTable(
       .on(t.projectId, t.status)
       .where(sql`status in ('QUEUED', 'RUNNING', 'WAITING')`),
     index('generations_by_agent').on(t.agentId, t.createdAt, t.id),
+    index('generations_by_requester').on(t.requestedBy, t.createdAt, t.id),
+    index('generations_not_completed')
+      .on(t.projectId, t.status, t.createdAt, t.id)
+      .where(sql`status in ('FAILED', 'CANCELLED', 'EXPIRED')`),
     index('generations_by_thread').on(t.threadId, t.createdAt, t.id),
     index('generations_by_root')
       .on(t.rootId, t.createdAt, t.id)
@@ -106,6 +110,10 @@ export const steps = pgTable(
     notice: text('notice'),
     /** What was left out of the history that was sent to the model; null: nothing. */
     elided: jsonb('elided'),
+    /** When the request of the successful attempt was sent; null in older rows. */
+    startedAt: moment('started_at'),
+    /** When the first part of its response arrived; null in older rows. */
+    firstTokenAt: moment('first_token_at'),
     createdAt: createdAt(),
   },
   (t) => [uniqueIndex('steps_place').on(t.generationId, t.stepIndex)],
@@ -125,6 +133,8 @@ export const modelAttempts = pgTable(
     /** Input and output tokens together, for budgets. */
     totalTokens: count('total_tokens'),
     errorCode: text('error_code'),
+    /** When the request was sent; null in older rows. `createdAt` is when the attempt ended. */
+    startedAt: moment('started_at'),
     createdAt: createdAt(),
   },
   (t) => [

@@ -30,6 +30,8 @@ export const toolVersions = pgTable(
     version: integer('version').notNull(),
     projectId: projectId(),
     definition: jsonb('definition').notNull(),
+    /** The principal that made the version; null in older rows. */
+    createdBy: text('created_by'),
     createdAt: createdAt(),
   },
   (t) => [primaryKey({ columns: [t.toolId, t.version] })],
@@ -127,6 +129,12 @@ export const toolCalls = pgTable(
     index('tool_calls_awaited')
       .on(t.requestedBy, t.requestHash)
       .where(sql`awaited`),
+    index('tool_calls_by_status')
+      .on(t.projectId, t.status, t.createdAt, t.id)
+      .where(sql`status <> 'SUCCEEDED'`),
+    index('tool_calls_by_agent')
+      .on(t.agentId, t.createdAt, t.id)
+      .where(sql`agent_id is not null`),
     index('tool_calls_unknown')
       .on(t.projectId, t.createdAt, t.id)
       .where(sql`status = 'UNKNOWN'`),

@@ -1,0 +1,157 @@
+/** Lists generations: of a project with a filter, and the descendants of one. */
+import { and, eq, or, sql, type SQL } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { kindOfId } from '../../core/ids.ts'
+import type { Page, PlaceInList } from '../../core/page.ts'
+import { createdWithin, isOneOf, listPage, maxPageBytes, type CreatedRange } from '../../store/db/keyset.ts'
+import { selectRowsWithin } from '../../store/db/rows.ts'
+import { generations } from '../../store/db/tables/generations.ts'
+import { assertMay, projectOf, type Ctx } from '../access/index.ts'
+import { agentIdsNamed } from '../agents/index.ts'
+import { generationOf, type Generation, type GenerationStatus, type StoredStatus } from './generation.ts'
+import { treeOf } from './nesting/tree.ts'
+
+/** Which generations of a project are listed: those that match every field that is given. */
+export interface GenerationFilter extends CreatedRange {
+  /** Any of these; an empty list matches nothing. */
+  statuses?: readonly GenerationStatus[] | null | undefined
+  agentId?: string | null | undefined
+  threadId?: string | null | undefined
+  /** The id of the principal. */
+  requestedBy?: string | null | undefined
+  /** Only generations without a parent. */
+  rootOnly?: boolean | null | undefined
+  /** The whole id of a generation, thread or agent, or a part of an agent's name. */
+  text?: string | null | undefined
+}
+
+const textShape = z.object({ text: text(200, 1).nullish() })
+
+/**
+ * Generations of a project, newest first, all or those that match the filter. Action `generations:List`. INVALID for a
+ * text that is empty or has more than 200 characters.
+ */
+export async function listGenerations(
+  ctx: Ctx,
+  input: {
+    projectId?: string | null | undefined
+    filter?: GenerationFilter | null | undefined
+    /** Only child runs of this generation. */
+    parentId?: string | null | undefined
+    page: Page
+  },
+): Promise<Generation[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'generations:List', projectId, 'generation/*')
+  const filter = input.filter ?? {}
+  check(textShape, { text: filter.text }, ['filter'])
+  const g = generations
+  const where = and(
+    input.parentId ? eq(g.parentId, input.parentId) : undefined,
+    filter.agentId ? eq(g.agentId, filter.agentId) : undefined,
+    filter.threadId ? eq(g.threadId, filter.threadId) : undefined,
+    filter.requestedBy ? eq(g.requestedBy, filter.requestedBy) : undefined,
+    filter.rootOnly ? sql`${g.parentId} is null` : undefined,
+    filter.statuses ? hasAnyStatus(filter.statuses) : undefined,
+    createdWithin(g, filter),
+    filter.text ? await matches(ctx, projectId, filter.text) : undefined,
+  )
+  return (await listPage(ctx.db, g, projectId, input.page, where)).map(generationOf)
+}
+
+/**
+ * All descendants of a generation in one list: first its child runs, then theirs, each level oldest first, so that a
+ * parent always precedes its children. Action `generations:List`.
+ */
+export async function listDescendants(ctx: Ctx, top: Generation, page: Page): Promise<Generation[]> {
+  await assertMay(ctx, 'generations:List', top.projectId, 'generation/*')
+  // A chain has few levels and a root few descendants (nesting/limits.ts): all of them are found by their parents.
+  const place = sql`(depth, created_at, id)`
+  const value = ({ at, id }: PlaceInList) =>
+    sql`((select depth from generations where id = ${id}), ${new Date(at).toISOString()}::timestamptz, ${id})`
+  const order = page.inverted ? sql`desc` : sql`asc`
+  const rows = await selectRowsWithin(
+    ctx.db,
+    generations,
+    sql`where id in (
+        with recursive ${treeOf(sql`select id as top, id from generations where id = ${top.id}`)}
+        select id from tree where id <> top
+      )
+      and ${page.after ? sql`${place} > ${value(page.after)}` : sql`true`}
+      and ${page.before ? sql`${place} < ${value(page.before)}` : sql`true`}
+      order by depth ${order}, created_at ${order}, id ${order}
+      limit ${page.limit}`,
+    maxPageBytes,
+  )
+  return rows.map(generationOf)
+}
+
+/**
+ * The condition of a text. Every alternative has an index: the text is an id as a whole, or part of the name of an
+ * agent, which is looked for among the agents of the project (their number is limited) and not in the generations.
+ */
+async function matches({ db }: Ctx, projectId: string, text: string): Promise<SQL> {
+  const g = generations
+  const kind = kindOfId(text)
+  if (kind === 'generation') return or(eq(g.id, text), eq(g.rootId, text))!
+  if (kind === 'agent') return eq(g.agentId, text)
+  // A thread that a generation began has the form of its id.
+  if (kind === 'thread') return eq(g.threadId, text)
+  const agentIds = await agentIdsNamed(db, projectId, text)
+  return agentIds.length > 0 ? sql`${g.agentId} in ${agentIds}` : sql`false`
+}
+
+/** Stored statuses that `generations_open` and `generations_not_completed` hold: the two partial indexes. */
+const openStatuses = ['QUEUED', 'RUNNING', 'WAITING'] as const satisfies readonly StoredStatus[]
+const failedStatuses = ['FAILED', 'CANCELLED', 'EXPIRED'] as const satisfies readonly StoredStatus[]
+const derived: readonly GenerationStatus[] = ['RUNNING', 'REQUIRES_ACTION', 'AWAITING_APPROVAL']
+
+/** The rows with any of these statuses in the API. Final ones and open ones are each found by a partial index. */
+function hasAnyStatus(statuses: readonly GenerationStatus[]): SQL {
+  const { status } = generations
+  const isFailed = (one: string) => (failedStatuses as readonly string[]).includes(one)
+  const failed = statuses.filter(isFailed)
+  const open = statuses.filter((one) => one === 'QUEUED' || derived.includes(one))
+  const conditions = [
+    statuses.includes('COMPLETED') ? sql`${status} = 'COMPLETED'` : undefined,
+    failed.length > 0 ? isOneOf(status, failed) : undefined,
+    open.length > 0 ? and(isOneOf(status, openStatuses), or(...open.map(hasStatus))) : undefined,
+  ]
+  return or(...conditions) ?? sql`false`
+}
+
+/** The rows with this status in the API (see `shownStatus`), by their own open calls and those of their descendants. */
+function hasStatus(status: GenerationStatus): SQL {
+  const { id, status: stored } = generations
+  if (!['RUNNING', 'REQUIRES_ACTION', 'AWAITING_APPROVAL'].includes(status)) return eq(stored, status)
+  const waitsFor = (callStatus: string) =>
+    sql`exists (
+        with recursive tree as (
+          select ${id} as id
+          union all
+          select c.id
+          from tree
+          join generations as c on c.parent_id = tree.id
+        )
+        select 1
+        from tree
+        join tool_calls as t on t.generation_id = tree.id
+        where t.status = ${callStatus} and t.settled_at is null
+      )`
+  const client = waitsFor('AWAITING_CLIENT')
+  const gate = waitsFor('AWAITING_APPROVAL')
+  const run = sql`exists (
+      select 1
+      from tool_calls
+      where generation_id = ${id}
+        and status = 'EXECUTING'
+        and child_id is not null
+        and settled_at is null
+    )`
+  if (status === 'RUNNING')
+    return sql`(${stored} = 'RUNNING' or (${stored} = 'WAITING' and not ${client} and not ${gate} and ${run}))`
+  return status === 'REQUIRES_ACTION'
+    ? sql`(${stored} = 'WAITING' and (${client} or (not ${gate} and not ${run})))`
+    : sql`(${stored} = 'WAITING' and not ${client} and ${gate})`
+}

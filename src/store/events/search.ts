@@ -1,0 +1,109 @@
+/** Searches the feed of a project page by page: each page reads a bounded part of the log. */
+import { sql, type SQL } from 'drizzle-orm'
+import { query, type Database } from '../db/database.ts'
+import { isMarked, encodeFeedCursor, type Position } from './position.ts'
+import { columns, expired, newestOf, rowOf, type EventRow, type Raw } from './read.ts'
+
+/** Which events are searched for: those that match every field that is given. */
+export interface FeedFilter {
+  types?: readonly string[] | null | undefined
+  toolId?: string | null | undefined
+  agentId?: string | null | undefined
+  generationId?: string | null | undefined
+}
+
+export interface FeedSearch {
+  events: EventRow[]
+  /** Everything up to this event was searched; null: the feed has no event after the position. */
+  end: EventRow | null
+  /** More events are there after `end` right now. */
+  more: boolean
+}
+
+/** The most events of the log that one page reads, matching or not. */
+export const mostSearched = 5000
+
+/**
+ * At most `limit` events of a project after the position that match the filter, in the order of the feed. It reads at
+ * most `mostSearched` events; when it stops there, the page may be empty although there are more. CURSOR_EXPIRED when
+ * the position's event is gone. Copies in the log of a root are left out.
+ */
+export async function searchFeed(
+  db: Database,
+  projectId: string,
+  after: Position,
+  limit: number,
+  filter: FeedFilter,
+): Promise<FeedSearch> {
+  const at = sql`${after.at}::bigint`
+  const rows = await query<Raw & { part: number; found: boolean }>(
+    db,
+    sql`with part as materialized (
+        select *
+        from events
+        where project_id = ${projectId} and position > ${at}
+        order by events.position
+        limit ${mostSearched + 1}
+      ), searched as (
+        select * from part order by part.position limit ${mostSearched}
+      ), found as (
+        select *
+        from searched as e
+        where not e.data ? 'descendantId' and ${matches(filter)}
+        order by e.position
+        limit ${limit + 1}
+      )
+      (
+        select 0 as part, ${columns(sql`'null'::jsonb`)}
+        from events
+        where project_id = ${projectId} and position = ${at}
+      ) union all (
+        select 1 as part, ${columns()} from found
+      ) union all (
+        select 2 as part, ${columns(sql`'null'::jsonb`)} from searched where searched.position = (select max(position) from searched)
+      ) union all (
+        select 3 as part, ${columns(sql`'null'::jsonb`)} from part where part.position = (select max(position) from part)
+      )
+      order by part, position`,
+  )
+  const there = rows.find(({ part }) => part === 0)
+  if (after.event && !isMarked(there, after.event))
+    throw await expired(db, newestOf(projectId), encodeFeedCursor)
+  return pageOf(rows, limit)
+}
+
+function pageOf(rows: (Raw & { part: number })[], limit: number): FeedSearch {
+  const found = rows.filter(({ part }) => part === 1).map(rowOf)
+  const events = found.slice(0, limit)
+  const [searched, last] = [2, 3].map((wanted) => rows.find(({ part }) => part === wanted))
+  if (found.length > limit) return { events, end: events.at(-1) ?? null, more: true }
+  return { events, end: searched ? rowOf(searched) : null, more: last?.position !== searched?.position }
+}
+
+/**
+ * The condition on an event `e`. What the event itself does not say is looked up by primary key: with `exists` the
+ * planner might read a whole table to hash it.
+ */
+function matches({ types, toolId, agentId, generationId }: FeedFilter): SQL {
+  const conditions = [sql`true`]
+  if (types) conditions.push(types.length > 0 ? sql`e.type in ${[...types]}` : sql`false`)
+  if (generationId) conditions.push(sql`e.generation_id = ${generationId}`)
+  if (toolId)
+    conditions.push(sql`(
+        ${toolId} in (e.data->>'toolId', e.data->>'target')
+        or ${toolId} = (select c.tool_id from tool_calls as c where c.id = e.data->>'toolCallId')
+        or ${toolId} = (select a.tool_id from approvals as a where a.id = e.data->>'approvalId')
+      )`)
+  if (agentId)
+    conditions.push(sql`(
+        ${agentId} in (e.data->>'agentId', e.data->>'target')
+        or ${agentId} = (select g.agent_id from generations as g where g.id = e.generation_id)
+        or ${agentId} = (
+          select coalesce(c.agent_id, g.agent_id)
+          from tool_calls as c
+          left join generations as g on g.id = c.generation_id
+          where c.id = e.data->>'toolCallId'
+        )
+      )`)
+  return sql.join(conditions, sql` and `)
+}
