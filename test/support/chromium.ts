@@ -137,6 +137,7 @@ const pictures = join(import.meta.dirname, '../../docs/guides/pictures')
 export async function picture({ page }: Pick<Visit, 'page'>, name: string): Promise<void> {
   if (!process.env['PICTURES']) return
   const before = page.viewportSize()!
+  for (const dismiss of await page.locator('.toast button').all()) await dismiss.click()
   for (const look of looks) {
     await page.emulateMedia({ colorScheme: look.colorScheme })
     await page.setViewportSize({ width: look.width ?? 1280, height: look.width ? 844 : 800 })

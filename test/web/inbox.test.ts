@@ -28,6 +28,8 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     await page.getByRole('heading', { name: 'Send a refund' }).waitFor()
     expect(await page.getByLabel('Arguments', { exact: true }).innerText()).toContain('A-17')
     expect(await page.locator('main').innerText()).not.toContain('4111')
+    // Armed, as a reviewer sees it after a moment.
+    await page.locator('.danger:enabled').waitFor()
     await picture(tab, 'inbox-question')
     await tab.check()
     await page.getByRole('button', { name: /^Approve/ }).click()

@@ -8,6 +8,7 @@ import { ordered } from '../../web/src/parts/ordered.ts'
 import { LongText, marked } from '../../web/src/parts/text.tsx'
 import { editable, readEdit } from '../../web/src/screens/inbox/edit.ts'
 import { nextRow, placeRows } from '../../web/src/screens/inbox/rows.ts'
+import { browserName } from '../../web/src/screens/operations/browser-name.ts'
 
 const row = (id: string, second: number) => ({ id, expiresAt: new Date(second * 1000).toISOString() })
 
@@ -116,4 +117,27 @@ test('durations and ages have one or two units', () => {
     '2 h ago',
     '1 d ago',
   ])
+})
+
+test.each([
+  [
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36',
+    'Chrome 156 on Linux',
+  ],
+  [
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0',
+    'Edge 140 on Windows',
+  ],
+  [
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 14_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15',
+    'Safari 18 on macOS',
+  ],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1',
+    'Safari 18 on iOS',
+  ],
+  ['Mozilla/5.0 (Android 15; Mobile; rv:133.0) Gecko/133.0 Firefox/133.0', 'Firefox 133 on Android'],
+  ['curl/8.5.0', 'curl/8.5.0'],
+])('the browser that calls itself %s is %s', (userAgent, name) => {
+  expect(browserName(userAgent)).toBe(name)
 })

@@ -11,6 +11,7 @@ import { Ago, Moment } from '../../parts/moments.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
+import { browserName } from './browser-name.ts'
 
 const sessionRow = graphql(`
   fragment SessionRow on Session {
@@ -220,7 +221,7 @@ function Row({ session, isOwn, mayEnd, onEnded }: RowProps) {
         {session.userAgent === null ? (
           <span className="mute">not named</span>
         ) : (
-          <Foreign text={session.userAgent} max={200} />
+          <Foreign text={browserName(session.userAgent)} max={200} />
         )}
         <div className="small mute">
           {session.remoteAddress === null ? 'from an unknown address' : `from ${session.remoteAddress}`}

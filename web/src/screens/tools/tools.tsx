@@ -24,6 +24,12 @@ const filters = [
   { kind: 'PLATFORM', name: 'platform' },
 ] as const
 
+const noTools = {
+  title: 'No tools yet',
+  text: 'A tool is an HTTP endpoint, a foreign MCP server, a function of your program, or an operation of Gatehouse.',
+}
+const noneLikeThis = { title: 'No tool is like this', text: 'Change the kind or the word above.' }
+
 export function Tools() {
   const [params, setParams] = useSearchParams()
   const [, go] = useLocation()
@@ -97,10 +103,7 @@ export function Tools() {
               pages={{ ...pages, nodes }}
               label="Tools"
               columns={['Tool', 'Kind', 'Gate', 'Changed']}
-              empty={{
-                title: 'No tools yet',
-                text: 'A tool is an HTTP endpoint, a foreign MCP server, a function of your program, or an operation of Gatehouse.',
-              }}
+              empty={kind === null && text === '' ? noTools : noneLikeThis}
               renderRow={(tool) => <Row key={tool.id} tool={tool} />}
             />
           </div>
