@@ -1,2 +1,9 @@
 /** The entry point of the audit log. */
-export { insertEntries, readEntries, record, type AuditEntry, type NewAuditEntry } from './audit.ts'
+export {
+  insertEntries,
+  insertEntriesOf,
+  readEntries,
+  record,
+  type AuditEntry,
+  type NewAuditEntry,
+} from './audit.ts'

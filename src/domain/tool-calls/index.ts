@@ -26,6 +26,8 @@ export {
   inGeneration,
   insertCall,
   insertCalls,
+  insertSentCalls,
+  lockHeldCalls,
   mayStart,
   noteCallerBack,
   noteCallerGone,
@@ -36,6 +38,7 @@ export {
   startCall,
   underLease,
   underLock,
+  underOwnLeases,
   wholeRow,
   type Proof,
 } from './sql.ts'
