@@ -4,6 +4,7 @@
  */
 import { sql, type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
+import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { policyOfRole, principalById, type Ctx, type Principal } from '../../src/domain/access/index.ts'
 import { provesNothing, type Basis } from '../../src/domain/calls/index.ts'
@@ -48,18 +49,19 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
 
   const run = (text: SQL) => query<Record<string, any>>(h.app.services.db, text)
 
-  async function request(word: string, basis: Partial<Basis> = {}) {
+  async function request(word: string, basis: Partial<Basis> = {}, agentId?: string) {
     const { tool, catalogs } = await readTool(ctx, cast.tools.act)
     const callable = await requireCallable(ctx, tool, null, [], catalogs)
     const prepared = prepareCall(callable, { word })
     if (!prepared.ok) throw new Error(JSON.stringify(prepared.issues))
-    const rest = { attachments: null, idempotency: null, via: null }
+    const via = agentId ? { agentId, agentGate: null, threadId: null } : null
+    const rest = { attachments: null, idempotency: null, via }
     return { tool: callable, prepared, ...rest, basis: { ...provesNothing, ...basis } }
   }
 
   /** Creates a call for each basis in the same turn of the event loop. */
-  async function createAll(bases: Partial<Basis>[], word = (i: number) => `word ${i}`) {
-    const requests = await Promise.all(bases.map((basis, i) => request(word(i), basis)))
+  async function createAll(bases: Partial<Basis>[], word = (i: number) => `word ${i}`, agentId?: string) {
+    const requests = await Promise.all(bases.map((basis, i) => request(word(i), basis, agentId)))
     return Promise.allSettled(requests.map((one) => createCall(ctx, one)))
   }
   async function created(count: number, word?: (i: number) => string): Promise<CreatedCall[]> {
@@ -136,13 +138,19 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
       [{ caller: { ...person, expiresAt: new Date(Date.now() - 1) } }, false],
       [{ caller: { ...person, expiresAt: null } }, false],
       [{ caller: { ...here, sessionId: 'ses_ended' } }, false],
-      [{ agentVersion: 1 }, false],
+      [{ agentVersion: 1 }, true],
+      [{ agentVersion: 2 }, false],
       [{ tool: { version: toolVersion + 1, catalog: null } }, false],
       [{ tool: { version: toolVersion, catalog: { hash: 'other' } } }, false],
       [{}, true],
     ]
+    const agentId = await cast.agent()
     const began = count(db, begins)
-    const results = await createAll(bases.map(([basis]) => basis))
+    const results = await createAll(
+      bases.map(([basis]) => basis),
+      undefined,
+      agentId,
+    )
     expect(began()).toBe(1)
     expect(results.map((result) => result.status === 'fulfilled')).toEqual(bases.map(([, holds]) => holds))
     for (const result of results)
@@ -204,10 +212,42 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
     for (const { lease } of calls) lease!.end()
   })
 
+  test.skipIf(kind === 'PGlite')(
+    'a beginning that may still be under way elsewhere holds up only itself when it is tried again',
+    async () => {
+      const own = postgres(url, { max: 1, onnotice: () => {} })
+      const { db } = h.app.services
+      const other = await own.reserve()
+      await other`begin`
+      let heldId = ''
+      // The statement is lost, and a part of it is still under way on a connection of its own.
+      const stop = watch(db, async (text, execute, params) => {
+        if (!text.startsWith(begins)) return execute()
+        stop()
+        const rows = JSON.parse(params.find((one) => String(one).startsWith('[{"id":"call_')) as string)
+        heldId = rows[0].id
+        await other`insert into tool_calls (id, project_id, source, runtime_name, status, requested_by)
+          values (${heldId}, ${ctx.principal.projectId}, 'DIRECT', 'act', 'EXECUTING', 'key_operator')`
+        throw new ConnectionLostError()
+      })
+      const requests = await Promise.all([0, 1, 2, 3].map((i) => request(`slow ${i}`)))
+      const calls = requests.map((one) => createCall(ctx, one))
+      await Promise.all(calls.slice(1))
+      await other`rollback`
+      other.release()
+      await own.end({ timeout: 1 })
+      expect((await calls[0]!).call.id).toBe(heldId)
+      const rows = await run(sql`select id from tool_calls where arguments->>'word' like 'slow %'`)
+      expect(rows).toHaveLength(4)
+    },
+  )
+
   test.skipIf(kind === 'PGlite')('a call that somebody has locked does not hold up the others', async () => {
     const calls = await created(5)
     const locked = calls[2]!
     const row = await holdRow(url, 'tool_calls', locked.call.id)
+    // The locked one has a statement of its own; the others need none.
+    const alone = count(h.app.services.leaseDb, 'with g as (update tool_calls')
     try {
       const late = settle(locked, 'late')
       const others = calls.filter((one) => one !== locked)
@@ -215,6 +255,8 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
       expect(settled.map(({ status }) => status)).toEqual(Array(4).fill('SUCCEEDED'))
       expect(await eventsOf(locked.call.id)).toEqual(['TOOL_CALL_STARTED'])
       await row.release()
+      await late
+      expect(alone()).toBe(1)
       expect((await late).result!.content).toEqual([{ type: 'text', text: 'late' }])
     } finally {
       await row.release().catch(() => {})
@@ -243,14 +285,14 @@ const dialect = new PgDialect()
 /** Replaces `execute` of the database until the returned function is called. */
 function watch(
   db: Database,
-  act: (text: string, execute: () => Promise<unknown>) => Promise<unknown>,
+  act: (text: string, execute: () => Promise<unknown>, params: unknown[]) => Promise<unknown>,
 ): () => void {
   const before = db.execute
   const execute = db.execute.bind(db) as unknown as (statement: SQL) => Promise<unknown>
-  db.execute = ((statement: SQL) =>
-    act(oneLine(dialect.sqlToQuery(statement).sql), () =>
-      execute(statement),
-    )) as unknown as Database['execute']
+  db.execute = ((statement: SQL) => {
+    const { sql: text, params } = dialect.sqlToQuery(statement)
+    return act(oneLine(text), () => execute(statement), params)
+  }) as unknown as Database['execute']
   return () => void (db.execute = before)
 }
 
