@@ -13,7 +13,17 @@ export {
 export { forgetExpiredKeys, rememberRequest } from './idempotency.ts'
 export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
 export { createAuthenticator, insertKey, unauthenticated, type ApiKey, type Authenticator } from './keys.ts'
-export { assertStillValid, lockValid, principalById, rememberedPrincipal, stillValid } from './still-valid.ts'
+export {
+  assertStillValid,
+  callerColumns,
+  callerRow,
+  callersValid,
+  lockValid,
+  principalById,
+  rememberedPrincipal,
+  stillValid,
+  type Caller,
+} from './still-valid.ts'
 export { principalKind, principalKinds, requesterOf, type Requester } from './subjects.ts'
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
 export { createProvider } from './oidc-provider.ts'

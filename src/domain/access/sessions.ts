@@ -57,7 +57,7 @@ export function sessionOf(row: typeof sessions.$inferSelect): Session {
 }
 
 /** Selects a row when the session has not ended. */
-export function liveSession(id: string): SQL {
+export function liveSession(id: string | SQL): SQL {
   return sql`select 1 from sessions where id = ${id} and expires_at > clock_timestamp()`
 }
 

@@ -61,7 +61,8 @@ export async function assertStillValid(tx: Database, { id, expiresAt, sessionId 
   if (live.length === 0) throw sessionEnded()
 }
 
-type Caller = Pick<Principal, 'id' | 'expiresAt' | 'sessionId'>
+/** Whose validity is proved. */
+export type Caller = Pick<Principal, 'id' | 'expiresAt' | 'sessionId'>
 
 /**
  * A condition for a statement: the caller's key was neither revoked nor has it, or the caller's token or session,
@@ -71,6 +72,25 @@ export function stillValid({ id, expiresAt, sessionId }: Caller): SQL {
   const valid = isSubject(id) ? isUnexpired(expiresAt) : sql`exists (${validKey(id)})`
   return sessionId === undefined ? valid : sql`(${valid} and exists (${liveSession(sessionId)}))`
 }
+
+/** The columns of a relation `x` that tell the caller of each of its rows, with their SQL types. */
+export const callerColumns = { caller_key: 'text', caller_until: 'timestamptz', caller_session: 'text' }
+
+/** The values of these columns; null: `callersValid` proves nothing of the row. */
+export function callerRow(caller: Caller | null): Record<keyof typeof callerColumns, string | null> {
+  const isKey = caller !== null && !isSubject(caller.id)
+  return {
+    caller_key: isKey ? caller.id : null,
+    // A token that never expires is not valid.
+    caller_until: !caller || isKey ? null : (caller.expiresAt?.toISOString() ?? '-infinity'),
+    caller_session: caller?.sessionId ?? null,
+  }
+}
+
+/** `stillValid` as a condition on a row of `x`. */
+export const callersValid: SQL = sql`(x.caller_key is null or exists (${validKey(sql`x.caller_key`)}))
+  and (x.caller_until is null or x.caller_until > clock_timestamp())
+  and (x.caller_session is null or exists (${liveSession(sql`x.caller_session`)}))`
 
 /**
  * The same with a lock, in two parts of a statement: `relation`, to be named `k`, is empty when `when`, a relation of at
@@ -107,7 +127,7 @@ function isUnexpired(expiresAt: Date | null): SQL {
   return sql`${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp()`
 }
 
-function validKey(id: string): SQL {
+function validKey(id: string | SQL): SQL {
   return sql`select 1 from api_keys where id = ${id} and revoked_at is null
     and (expires_at is null or expires_at > clock_timestamp())`
 }

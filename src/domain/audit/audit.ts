@@ -29,22 +29,24 @@ export async function record(tx: Database, entry: NewAuditEntry): Promise<void> 
   await tx.insert(auditEntries).values({ ...entry, id: newId('auditEntry') })
 }
 
+const columnNames = ['id', 'projectId', 'principalId', 'action', 'resource', 'outcome', 'details'] as const
+
 /**
  * Part of a statement with a relation `g` of at most one row: inserts the entries, at least one, when `g` has its row,
  * and nothing when `g` is empty.
  */
 export function insertEntries(entries: readonly NewAuditEntry[]): SQL {
   const rows = entries.map((entry) => ({ ...entry, id: newId('auditEntry') }))
-  const values = fromRecordset(auditEntries, [
-    'id',
-    'projectId',
-    'principalId',
-    'action',
-    'resource',
-    'outcome',
-    'details',
-  ])
+  const values = fromRecordset(auditEntries, columnNames)
   return insertSelect(auditEntries, values, sql`g, ${recordset(auditEntries, rows)}`)
+}
+
+/** Part of a statement with a relation `g(id)`: inserts each of these entries, at least one, whose row is in `g`. */
+export function insertEntriesOf(entries: readonly { of: string; entry: NewAuditEntry }[]): SQL {
+  const rows = entries.map(({ of, entry }) => ({ ...entry, id: newId('auditEntry'), row_id: of }))
+  const values = fromRecordset(auditEntries, columnNames)
+  const relation = recordset(auditEntries, rows, { row_id: 'text' })
+  return insertSelect(auditEntries, values, sql`g join ${relation} on x.row_id = g.id`)
 }
 
 export const auditOutcomes = ['ALLOWED', 'DENIED', 'EXECUTED'] as const

@@ -2,6 +2,7 @@
 export {
   auditOutcomes,
   insertEntries,
+  insertEntriesOf,
   readEntries,
   record,
   type AuditEntry,

@@ -1,28 +1,21 @@
 /** Calls one of an agent's tools for an MCP client: the operation of callTool, through the agent's own gate. */
-import { sql, type SQL } from 'drizzle-orm'
 import { check, text } from '../../core/check.ts'
 import { invalid, notFound } from '../../core/errors.ts'
-import { allows, assertMay, assertStillValid, holds, stillValid, type Ctx } from '../access/index.ts'
+import { allows, assertMay, assertStillValid, holds, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
-import { findAgent, isAgentVersion, type Agent } from '../agents/index.ts'
+import { findAgent, type Agent } from '../agents/index.ts'
 import {
   attachTo,
   createCall,
   noteBack,
+  provesNothing,
   runCreated,
   StaleRequestError,
+  type Basis,
   type CallRequest,
 } from '../calls/index.ts'
 import { findDirectCall, type ToolCall } from '../tool-calls/index.ts'
-import {
-  findCallable,
-  findTool,
-  isToolVersion,
-  prepareCall,
-  type Callable,
-  type CallerChannel,
-} from '../tools/index.ts'
-import { isCatalog } from '../upstream/index.ts'
+import { findCallable, findTool, prepareCall, type Callable, type CallerChannel } from '../tools/index.ts'
 import type { BridgeSurface } from './surface.ts'
 import { withWireNames } from './wire-names.ts'
 
@@ -73,9 +66,9 @@ export async function callAgentTool(
   const prepared = known && prepareCall(known.callable, input.arguments)
   let staleSurface = false
   if (known && prepared?.ok) {
-    const unchanged = stillTrue(ctx, surface, known.callable)
+    const basis = basisOf(ctx, surface, known.callable)
     try {
-      return await commitTo(ctx, input, key, { ...known, prepared, unchanged })
+      return await commitTo(ctx, input, key, { ...known, prepared, basis })
     } catch (error) {
       if (!(error instanceof StaleRequestError)) throw error
       staleSurface = true
@@ -85,7 +78,10 @@ export async function callAgentTool(
   const target = await loadTarget(ctx, input)
   const now = prepareCall(target.callable, input.arguments)
   if (!now.ok) throw invalid(now.issues)
-  return { ...(await commitTo(ctx, input, key, { ...target, prepared: now })), staleSurface }
+  return {
+    ...(await commitTo(ctx, input, key, { ...target, prepared: now, basis: provesNothing })),
+    staleSurface,
+  }
 }
 
 interface Target {
@@ -107,10 +103,10 @@ function knownTarget(
   return may ? { agent, callable } : null
 }
 
-/** A condition: nothing has changed since the surface was read and the caller authenticated. */
-function stillTrue({ principal }: Ctx, { agent, catalogHashes }: BridgeSurface, tool: Callable): SQL {
-  const catalog = tool.mcp ? sql` and ${isCatalog(tool.id, catalogHashes.get(tool.id) ?? null)}` : sql``
-  return sql`${stillValid(principal)} and ${isAgentVersion(agent)} and ${isToolVersion(tool)}${catalog}`
+/** What must not have changed since the surface was read and the caller authenticated. */
+function basisOf({ principal }: Ctx, { agent, catalogHashes }: BridgeSurface, tool: Callable): Basis {
+  const catalog = tool.mcp ? { hash: catalogHashes.get(tool.id) ?? null } : null
+  return { caller: principal, agentVersion: agent.version, tool: { version: tool.version, catalog } }
 }
 
 /** Agent and tool as they are now. Throws NOT_FOUND and FORBIDDEN. */
@@ -128,7 +124,7 @@ async function commitTo(
   ctx: Ctx,
   input: AgentToolCall,
   key: string | null,
-  { agent, callable, prepared, unchanged }: Target & Pick<CallRequest, 'prepared' | 'unchanged'>,
+  { agent, callable, prepared, basis }: Target & Pick<CallRequest, 'prepared' | 'basis'>,
 ): Promise<CommittedCall> {
   const attachments = await attachTo(ctx, callable, input.attachments, ['arguments', 'attachments']).catch(
     (error: unknown) => {
@@ -147,7 +143,7 @@ async function commitTo(
     idempotency: key === null ? null : { operation: `mcp:${agent.id}`, key, request },
     caller: input.caller,
     via: { agentId: agent.id, agentGate: agent.gate ?? null, threadId: input.threadId },
-    unchanged,
+    basis,
   })
 }
 

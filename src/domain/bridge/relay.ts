@@ -3,6 +3,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { allows, assertMay, recordChange, type Ctx, type Policy } from '../access/index.ts'
 import type { Agent } from '../agents/index.ts'
+import { provesNothing } from '../calls/index.ts'
 import {
   findTool,
   prepareCall,
@@ -87,7 +88,8 @@ async function commitRead(
   const prepared = prepareCall(callable, args)
   if (!prepared.ok) throw invalid(prepared.issues)
   const via = { agentId: agent.id, agentGate: agent.gate ?? null, threadId }
-  return commitCall(ctx, { tool: callable, prepared, attachments: null, idempotency: null, caller, via })
+  const request = { tool: callable, prepared, attachments: null, idempotency: null, caller, via }
+  return commitCall(ctx, { ...request, basis: provesNothing })
 }
 
 /** The tool, when the caller may use its upstream's features through the agent. */

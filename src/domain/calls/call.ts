@@ -17,6 +17,7 @@ import {
 } from '../tools/index.ts'
 import { type ToolCall } from '../tool-calls/index.ts'
 import { assertCallback, callbackShape, type Callback } from '../webhooks/index.ts'
+import { provesNothing } from './basis.ts'
 import { createCall, type CreatedCall } from './create.ts'
 import { StaleRequestError, type CallRequest } from './request.ts'
 import { runCreated } from './run.ts'
@@ -79,24 +80,24 @@ async function begin(ctx: Ctx, given: Given, input: CallToolInput): Promise<Star
   // Files are resolved once only.
   const recalled = await (input.attachments ? readTool : recallTool)(ctx, given.toolId)
   // A denial is audited, so it must not come from memory.
-  if (recalled.unchanged && recalled.tool.agentsOnly)
+  if (recalled.basis && recalled.tool.agentsOnly)
     return beginWith(ctx, await readTool(ctx, given.toolId), given, input)
   try {
     const begun = await beginWith(ctx, recalled, given, input)
     // A repeat writes nothing that could prove it.
-    const isProved = !recalled.unchanged || !begun.created.joined
+    const isProved = !recalled.basis || !begun.created.joined
     return isProved ? begun : await beginWith(ctx, await readTool(ctx, given.toolId), given, input)
   } catch (error) {
     const mayBeOld =
       error instanceof StaleRequestError || (error instanceof AppError && error.code === 'INVALID')
-    if (!recalled.unchanged || !mayBeOld) throw error
+    if (!recalled.basis || !mayBeOld) throw error
     return beginWith(ctx, await readTool(ctx, given.toolId), given, input)
   }
 }
 
 async function beginWith(
   ctx: Ctx,
-  { tool, catalogs, unchanged }: RecalledTool,
+  { tool, catalogs, basis }: RecalledTool,
   given: Given,
   input: CallToolInput,
 ): Promise<StartedDirectCall> {
@@ -137,7 +138,7 @@ async function beginWith(
     idempotency,
     callback,
     via: null,
-    unchanged: unchanged ?? undefined,
+    basis: { ...provesNothing, tool: basis },
   }
   return { request, created: await createCall(ctx, request) }
 }

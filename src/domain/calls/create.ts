@@ -22,6 +22,8 @@ import { maskedPaths } from '../tools/index.ts'
 import { insertCallback } from '../webhooks/index.ts'
 import { callStarted, insertCall, loadCall, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { upstreamRowOf, type UpstreamRow } from '../upstream/index.ts'
+import { stillHolds } from './basis.ts'
+import { beginTogether } from './begin-together.ts'
 import { publishNews } from './news.ts'
 import { passGate, type GatedRow } from './pass-gate.ts'
 import { requestHash, requirementOf, StaleRequestError, type CallRequest } from './request.ts'
@@ -46,7 +48,9 @@ export async function createCall(ctx: Ctx, request: CallRequest): Promise<Create
   const id = newId('toolCall')
   const since = momentNow()
   const isPlain = !request.idempotency && !requirementOf(request)
-  const create = isPlain ? () => createPlain(ctx, request, id) : () => createAtGate(ctx, request, id)
+  const create = isPlain
+    ? (tries: number) => createPlain(ctx, request, id, tries)
+    : () => createAtGate(ctx, request, id)
   const { projectId, id: toolId } = request.tool
   await assertUse(ctx, 'TOOL', projectId, toolId)
   const created = await createSurely(ctx, id, create).catch(async (error: unknown) => {
@@ -66,12 +70,16 @@ type Created = Omit<CreatedCall, 'lease'>
  * When the connection fails before the database confirms, reads the row to find out whether the call was created: an
  * id is inserted at most once, and no worker can have claimed the call within the time of these tries.
  */
-async function createSurely(ctx: Ctx, id: string, create: () => Promise<Created>): Promise<Created> {
+async function createSurely(
+  ctx: Ctx,
+  id: string,
+  create: (tries: number) => Promise<Created>,
+): Promise<Created> {
   const patienceMs = ctx.limits.leaseMs / 2
   const start = performance.now()
-  for (;;) {
+  for (let tries = 0; ; tries++) {
     try {
-      return await create()
+      return await create(tries)
     } catch (error) {
       const lost = isStorageError(error) && (isUnavailable(error) || isUniqueViolation(error))
       if (!lost || performance.now() - start > patienceMs) throw error
@@ -95,10 +103,19 @@ function createAtGate(ctx: Ctx, request: CallRequest, id: string): Promise<Creat
   })
 }
 
-/** Without a gate and an idempotency key: one statement, no transaction around it. */
-function createPlain(ctx: Ctx, request: CallRequest, id: string): Promise<Created> {
-  const event = callStarted({ id, runtimeName: request.tool.runtimeName, stepIndex: null }, 1)
-  return insert(ctx.db, ctx, request, id, { row: {}, isSent: true, event })
+/**
+ * Without a gate and an idempotency key: one statement, together with calls that begin in the same moment. When that
+ * statement got no response, the next one is the call's own.
+ */
+async function createPlain(ctx: Ctx, request: CallRequest, id: string, tries: number): Promise<Created> {
+  if (tries > 0 || request.callback || request.prepared.dropped.length > 0) {
+    const event = callStarted({ id, runtimeName: request.tool.runtimeName, stepIndex: null }, 1)
+    return insert(ctx.db, ctx, request, id, { row: {}, isSent: true, event })
+  }
+  const { basis } = request
+  const begun = await beginTogether(ctx, { row: { id, ...rowOf(ctx, request) }, basis })
+  if (!begun) throw new StaleRequestError()
+  return { ...begun, joined: false }
 }
 
 /** Row, event and audit entry in one statement. */
@@ -110,16 +127,17 @@ async function insert(
   { row: more, isSent, event }: GatedRow,
 ): Promise<Created> {
   const values = { ...rowOf(ctx, request), ...more }
-  const { tool, prepared, unchanged } = request
+  const { tool, prepared, basis } = request
+  const holds = stillHolds(basis, { toolId: tool.id, agentId: request.via?.agentId ?? null })
   const parts = [
-    sql`g as (${insertCall(id, values, isSent ? ctx.limits.leaseMs : null, unchanged)})`,
+    sql`g as (${insertCall(id, values, isSent ? ctx.limits.leaseMs : null, holds)})`,
     sql`e as (${insertProjectEvents(tool.projectId, [event], sql`g`)})`,
     ...insertCallback(ctx, { id, projectId: tool.projectId }, request.callback),
     ...(prepared.dropped.length > 0
       ? [sql`a as (${insertEntries([entryOf(ctx, droppedOf(request, id))])})`]
       : []),
   ]
-  const also = tool.mcp && isSent ? sql`, ${upstreamRowOf(tool.id)} as upstream` : sql``
+  const also = tool.mcp && isSent ? sql`, ${upstreamRowOf(sql`${tool.id}::text`)} as upstream` : sql``
   const [row] = await writtenRows<typeof toolCalls, { upstream?: UpstreamRow | null }>(
     db,
     toolCalls,

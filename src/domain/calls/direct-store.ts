@@ -34,6 +34,7 @@ import { statusOf, type Finished } from '../tools/index.ts'
 import type { CallStore } from './execute.ts'
 import { notSent, settleLate } from './late-outcome.ts'
 import { publishNews } from './news.ts'
+import { settleTogether } from './settle-together.ts'
 
 /** The store for one execution. A call that was not sent is settled with an error that says so. */
 export function directStore(services: Services, lease: Lease): CallStore<ToolCall> {
@@ -81,10 +82,32 @@ async function settleSurely(
   finished: Finished,
 ): Promise<ToolCall> {
   const maxMs = settleLeases * services.limits.leaseMs
-  const now = await whenAnswered(() => settleOnce(services, held, call, finished), maxMs, true)
+  let tries = 0
+  const now = await whenAnswered(
+    () => (tries++ === 0 ? settleAtFirst : settleOnce)(services, held, call, finished),
+    maxMs,
+    true,
+  )
   if (now.attempt !== call.attempt || (now.status !== 'UNKNOWN' && !isOpen(now))) return now
   await settleLate(services, call, finished)
   return loadCall(services.db, call.id)
+}
+
+/**
+ * Together with outcomes of the same moment, when the call is one that runs. If that writes nothing, because the call is
+ * locked or is not what it was, it is settled by itself.
+ */
+async function settleAtFirst(
+  services: Services,
+  held: Held,
+  call: ToolCall,
+  finished: Finished,
+): Promise<ToolCall> {
+  const settled =
+    call.status === 'EXECUTING' ? await settleTogether(services, { call, held, finished }) : null
+  if (!settled) return settleOnce(services, held, call, finished)
+  publishNews(services, call.projectId)
+  return settled
 }
 
 /** The services that writing an outcome needs. */

@@ -1,4 +1,5 @@
 /** The entry point of calls: direct calls, and the execution of every call. */
+export { provesNothing, type Basis } from './basis.ts'
 export { answerCall, runCreated } from './run.ts'
 export { attachTo, callTool, type CallToolInput } from './call.ts'
 export { createCall, type CreatedCall } from './create.ts'

@@ -1,5 +1,4 @@
 /** A validated and permitted call without a row yet: the input of its gates, and the identity of a repeat. */
-import type { SQL } from 'drizzle-orm'
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Attachment } from '../files/index.ts'
 import {
@@ -13,6 +12,7 @@ import {
   type Requirement,
 } from '../tools/index.ts'
 import type { Callback } from '../webhooks/index.ts'
+import type { Basis } from './basis.ts'
 
 /** The agent through which a call came over the bridge. */
 export interface Via {
@@ -34,10 +34,10 @@ export interface CallRequest {
   /** Null for a direct call. */
   via: Via | null
   /**
-   * What the request was checked against, as a condition of the statement that begins the call. When it does not hold,
-   * nothing is written, and `createCall` throws StaleRequestError. Absent: the rows were read for this request.
+   * What the request was checked against. When the statement that begins the call finds that it is not so any more, nothing
+   * is written, and `createCall` throws StaleRequestError.
    */
-  unchanged?: SQL | undefined
+  basis: Basis
   /** Receives progress and can be asked for input while the call runs. */
   caller?: CallerChannel | null | undefined
 }

@@ -27,6 +27,8 @@ export {
   inGeneration,
   insertCall,
   insertCalls,
+  insertSentCalls,
+  lockHeldCalls,
   mayStart,
   noteCallerBack,
   noteCallerGone,
@@ -37,6 +39,7 @@ export {
   startCall,
   underLease,
   underLock,
+  underOwnLeases,
   wholeRow,
   type Proof,
 } from './sql.ts'

@@ -5,9 +5,16 @@
  */
 import { sql, SQL } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
-import { nowPlus } from '../../store/db/database.ts'
+import { jsonb, nowPlus } from '../../store/db/database.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { assignments, fromRecordset, insertSelect, recordset, type Values } from '../../store/db/write.ts'
+import {
+  assignments,
+  fromRecordset,
+  insertSelect,
+  recordset,
+  recordsetOfTexts,
+  type Values,
+} from '../../store/db/write.ts'
 import type { Held } from '../../store/work/work.ts'
 import { codeOf } from '../tools/index.ts'
 import { attemptBegins, attemptEnds, attemptEndsLate, newAttempt } from './attempts.ts'
@@ -24,6 +31,19 @@ export const inGeneration: Proof = sql`t.generation_id in (select id from g) and
 /** The writer holds the lease of the call's own row. */
 export function underLease({ epoch }: Held): Proof {
   return sql`t.epoch = ${epoch}::int`
+}
+
+/** The same for the outcomes of several calls, each with the epoch of its lease. The relation `o(id)` has locked the calls. */
+export const underOwnLeases: Proof = sql`t.epoch = x.epoch and t.id in (select id from o)`
+
+/** The relation `o`: locks the held calls that nobody else has locked. It waits for nothing. */
+export function lockHeldCalls(held: readonly Held[]): SQL {
+  return sql`select t.id
+    from tool_calls as t
+    join jsonb_to_recordset(${jsonb(held.map(({ id, epoch }) => ({ id, epoch })))}) as h(id text, epoch int)
+      on t.id = h.id and t.epoch = h.epoch
+    order by t.id
+    for update of t skip locked`
 }
 
 /** The transaction has locked the call, or the row that owns it. */
@@ -101,6 +121,33 @@ export function insertCall(id: string, values: CallValues, leaseMs: number | nul
   return sql`${insertSelect(toolCalls, all, when && sql`(select 1 where ${when}) as unchanged`)} returning *`
 }
 
+/** Calls outside any generation that are inserted together: rows as `rowText` makes them, all with these keys. */
+export interface CallRows {
+  keys: readonly string[]
+  texts: readonly string[]
+  /** The columns that the table does not have, by name with their SQL types. */
+  more: Record<string, string>
+}
+
+/**
+ * Inserts those of the calls outside any generation for which `when` holds, a condition on the row `x`, as EXECUTING. Each
+ * has the lease of the process that sends it at once.
+ */
+export function insertSentCalls({ keys, texts, more }: CallRows, leaseMs: number, when: SQL): SQL {
+  const own = keys.filter((key) => !(key in more)) as (keyof CallValues & string)[]
+  const values = {
+    ...fromRecordset(toolCalls, own),
+    status: 'EXECUTING',
+    attempt: 1,
+    attempts: sql`jsonb_build_array(${newAttempt(sql`1`, sql`x.id`)})`,
+    startedAt: sql`now()`,
+    wakeAt: nowPlus(leaseMs),
+  }
+  return sql`${insertSelect(toolCalls, values, recordsetOfTexts(toolCalls, keys, texts, more))}
+    where ${when}
+    returning *`
+}
+
 /**
  * Commits EXECUTING with one more attempt, before the call is sent. `childId`: the child run that the call waits for.
  */
@@ -136,8 +183,9 @@ export function settleCalls<Name extends Settling>(
   also: CallValues = {},
   returning?: SQL,
 ): SQL {
-  const rows = outcomes.map(({ id, status, result, outputHash, masked }) => ({
+  const rows = outcomes.map(({ id, epoch, status, result, outputHash, masked }) => ({
     id,
+    ...(epoch === undefined ? {} : { epoch }),
     status,
     result,
     errorCode: codeOf(result),

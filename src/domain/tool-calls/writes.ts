@@ -54,6 +54,8 @@ export type Settling = Extract<
 
 export interface CallOutcome<Name extends Settling = Settling> {
   id: string
+  /** The epoch of the lease under which the outcome is written, with `underOwnLeases`. */
+  epoch?: number
   status: To<Name>
   result: ToolResult
   /** Hash of a submitted output: distinguishes an identical repeat from a conflict. */

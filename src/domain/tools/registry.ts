@@ -162,8 +162,8 @@ export async function loadTools(db: Database, ids: readonly string[]): Promise<T
 }
 
 /** A condition for a statement: the tool exists in this version. */
-export function isToolVersion({ id, version }: Pick<Tool, 'id' | 'version'>): SQL {
-  return sql`exists (select 1 from tools where id = ${id} and version = ${version}::int)`
+export function isToolVersion({ id, version }: { id: SQL; version: SQL }): SQL {
+  return sql`exists (select 1 from tools where id = ${id} and version = ${version})`
 }
 
 function withoutUndefined<T extends object>(value: T): Partial<T> {

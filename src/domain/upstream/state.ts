@@ -87,7 +87,7 @@ export function loadRows(db: Database, ids: readonly string[]): Promise<Upstream
 }
 
 /** The row with this id as a JSON value of a larger statement, in its snapshot; null when there is none. */
-export function upstreamRowOf(id: string): SQL {
+export function upstreamRowOf(id: SQL): SQL {
   return sql`(select row_to_json(u) from (select ${rowColumns} from upstreams where id = ${id}) as u)`
 }
 
@@ -165,9 +165,9 @@ export async function loadCatalogs(
 }
 
 /** A condition for a statement: the upstream's lists are those with this hash; null: it was never read. */
-export function isCatalog(id: string, hash: string | null): SQL {
+export function isCatalog(id: SQL, hash: SQL): SQL {
   return sql`exists (
-    select 1 from upstreams where id = ${id} and catalog_hash is not distinct from ${hash}::text)`
+    select 1 from upstreams where id = ${id} and catalog_hash is not distinct from ${hash})`
 }
 
 /**

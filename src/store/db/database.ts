@@ -89,7 +89,12 @@ function isRetryable(error: unknown): boolean {
  * become U+FFFD, so that no untrusted response can make a commit fail.
  */
 export function jsonb(value: unknown): SQL {
-  const text = (JSON.stringify(value) ?? 'null').replace(/\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g, (found) =>
+  return jsonbOfText(JSON.stringify(value) ?? 'null')
+}
+
+/** The same of a value that JSON.stringify has made a text of. */
+export function jsonbOfText(json: string): SQL {
+  const text = json.replace(/\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/g, (found) =>
     found === '\\\\' ? found : '\\ufffd',
   )
   return sql`${text}::text::jsonb`

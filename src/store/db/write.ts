@@ -1,7 +1,7 @@
 /** Parts of statements that write; their lists of columns are derived from the table. */
 import { getTableColumns, getTableName, sql, SQL } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
-import { jsonb } from './database.ts'
+import { jsonb, jsonbOfText } from './database.ts'
 
 /**
  * Columns by their names in TypeScript; a value is an SQL expression, or plain JavaScript that is sent as a parameter.
@@ -40,14 +40,27 @@ export function recordset<Table extends PgTable>(
   rows: readonly Values<Table>[],
   more: Record<string, string> = {},
 ): SQL {
+  const texts = rows.map((row) => rowText(table, row))
+  return recordsetOfTexts(table, Object.keys(rows[0] ?? {}), texts, more)
+}
+
+/** One row as the text of a JSON object, for `recordsetOfTexts`. */
+export function rowText<Table extends PgTable>(table: Table, row: Values<Table>): string {
   const columns = getTableColumns(table)
-  const keys = Object.keys(rows[0] ?? {})
-  const nameOf = (key: string) => columns[key]?.name ?? key
-  const typed = keys.map((key) => `"${nameOf(key)}" ${columns[key]?.getSQLType() ?? more[key]}`)
-  const named = rows.map((row) =>
-    Object.fromEntries(Object.entries(row).map(([key, value]) => [nameOf(key), value ?? null])),
-  )
-  return sql`jsonb_to_recordset(${jsonb(named)}) as x(${sql.raw(typed.join(', '))})`
+  const named = Object.entries(row).map(([key, value]) => [columns[key]?.name ?? key, value ?? null])
+  return JSON.stringify(Object.fromEntries(named))
+}
+
+/** `recordset` of rows whose texts were made before. `keys` are those of each row. */
+export function recordsetOfTexts<Table extends PgTable>(
+  table: Table,
+  keys: readonly string[],
+  texts: readonly string[],
+  more: Record<string, string> = {},
+): SQL {
+  const columns = getTableColumns(table)
+  const typed = keys.map((key) => `"${columns[key]?.name ?? key}" ${columns[key]?.getSQLType() ?? more[key]}`)
+  return sql`jsonb_to_recordset(${jsonbOfText(`[${texts.join(',')}]`)}) as x(${sql.raw(typed.join(', '))})`
 }
 
 /** The columns of such a relation as values of an insert: `{ id: x."id", … }`. */

@@ -1,38 +1,82 @@
 /** The pub/sub over PostgreSQL's LISTEN and NOTIFY, on a connection of its own. */
 import { randomUUID } from 'node:crypto'
 import { openSession, type Session } from '../db/postgres/session.ts'
-import { wiredPubSub, type PubSub } from './pubsub.ts'
+import { greeting, wiredPubSub, type PubSub } from './pubsub.ts'
 
 /** Replicas of the previous release use the same name. */
 const channel = 'gatehouse_bell'
 const connectMs = 10_000
+const applicationName = 'gatehouse pubsub'
 /** A notification without a response for so long ends the connection, in milliseconds. */
 const silenceMs = 5000
-/** How often an idle connection is probed, in milliseconds: its loss would stay unnoticed otherwise. */
+/** How often a connection is probed, in milliseconds: its loss would stay unnoticed otherwise. */
 const probeMs = 5000
+/** Whether other processes listen. Every role may read these columns. */
+const probe = `select exists (
+    select from pg_stat_activity
+    where datname = current_database() and application_name = '${applicationName}' and pid <> pg_backend_pid()
+  ) as others`
 /** Between tries while the server is away, in milliseconds. */
 const backoff = (failures: number) => Math.min(2000, 25 * 2 ** failures)
 
 /**
  * Notifies after commit, in batches, on a side connection: a NOTIFY inside each transaction takes a lock on the whole
- * database. Needs a direct connection; behind a transaction pooler only the backstop works. Reconnects by itself.
+ * database. While no other process listens nothing is sent: whoever begins to listen sends a greeting, and every probe looks
+ * for other listeners. Needs a direct connection; behind a transaction pooler only the backstop works. Reconnects by itself.
  */
 export function postgresPubSub(url: string): Promise<PubSub> {
-  return wiredPubSub(randomUUID(), async (onText, onReconnect) => {
-    const line = followChannel(() => listenOn(url, onText), onReconnect)
+  const origin = randomUUID()
+  return wiredPubSub(origin, async (onText, onReconnect) => {
+    const listeners = trackListeners()
+    const hear = (text: string) => void (onText(text) && listeners.found())
+    const line = followChannel({
+      open() {
+        // While there is no connection, whoever begins to listen is not heard.
+        listeners.unknown()
+        return listenOn(url, hear)
+      },
+      onReconnect,
+      greet: (session) => session.run(notify, [channel, greeting(origin)], plain),
+      probe: (session) => listeners.probe(session),
+    })
     await line.first
     return {
       maxBytes: 7900, // PostgreSQL refuses 8,000
-      send: (text) => line.run('select pg_notify($1, $2)', [channel, text]),
+      send: (text) => line.run(notify, [channel, text]),
+      isHeard: listeners.exist,
       close: line.close,
     }
   })
 }
 
+const notify = 'select pg_notify($1, $2)'
+const plain = { prepare: true, values: false }
+
+/** Whether other processes listen, as far as it is known. */
+function trackListeners() {
+  let exist = true
+  let found = 0
+  return {
+    exist: () => exist,
+    /** A message of another process has arrived. */
+    found() {
+      found++
+      exist = true
+    },
+    unknown: () => void (exist = true),
+    async probe(session: Session): Promise<void> {
+      const before = found
+      const [row] = (await session.run(probe, [], plain)) as { others: boolean }[]
+      // A greeting that arrives with the response is newer.
+      if (found === before) exist = row!.others
+    },
+  }
+}
+
 async function listenOn(url: string, onText: (text: string) => void): Promise<Session> {
   const session = await openSession({
     url,
-    applicationName: 'gatehouse pubsub',
+    applicationName,
     settings: { statement_timeout: '5000' },
     connectMs,
     silenceMs,
@@ -42,13 +86,22 @@ async function listenOn(url: string, onText: (text: string) => void): Promise<Se
   return session
 }
 
-/** Keeps a connection open; calls `onReconnect` each time it is back after it was lost. */
-function followChannel(open: () => Promise<Session>, onReconnect: () => void) {
+interface Line {
+  open(): Promise<Session>
+  /** Called each time the connection is back after it was lost. */
+  onReconnect(): void
+  /** Called with each new connection. */
+  greet(session: Session): Promise<unknown>
+  /** Called with the connection after `greet`, and every five seconds. */
+  probe(session: Session): Promise<unknown>
+}
+
+/** Keeps a connection open. */
+function followChannel({ open, onReconnect, greet, probe }: Line) {
   let session: Session | null = null
   let closed = false
   let failures = 0
   let timer: NodeJS.Timeout | null = null
-  const plain = { prepare: true, values: false }
 
   const connect = async () => {
     const made = await open()
@@ -59,6 +112,10 @@ function followChannel(open: () => Promise<Session>, onReconnect: () => void) {
       session = null
       retry()
     })
+    // When these fail, the connection is lost or the next probe finds out.
+    await greet(made)
+      .then(() => probe(made))
+      .catch(() => {})
   }
   const retry = () => {
     if (closed) return
@@ -73,16 +130,16 @@ function followChannel(open: () => Promise<Session>, onReconnect: () => void) {
     if (!session) throw new Error('not connected')
     return session.run(text, parameters, plain)
   }
-  const probe = setInterval(() => void run('select 1', []).catch(() => {}), probeMs).unref()
+  const probing = setInterval(() => session && void probe(session).catch(() => {}), probeMs).unref()
   return {
     first: connect().catch((error: unknown) => {
-      clearInterval(probe)
+      clearInterval(probing)
       throw error
     }),
     run,
     close: async () => {
       closed = true
-      clearInterval(probe)
+      clearInterval(probing)
       if (timer) clearTimeout(timer)
       await session?.end(1000)
     },

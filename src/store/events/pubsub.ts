@@ -93,6 +93,8 @@ export interface Wire {
   /** The largest text it carries, in bytes. */
   maxBytes: number
   send(text: string): Promise<unknown>
+  /** False when certainly no other process receives what is sent; nothing is sent then. Absent: it is not known. */
+  isHeard?(): boolean
   close(): Promise<void>
 }
 
@@ -107,12 +109,13 @@ const maxWaiting = 10_000
 const closeMs = 500
 
 /**
- * A pub/sub of all processes on the wire. `connectWire` gets the callback for what arrives and one for "reconnected".
+ * A pub/sub of all processes on the wire. `connectWire` gets the callback for what arrives, which returns whether another
+ * process sent it, and one for "reconnected".
  * Subscribers of this process are called directly; the echo of our own hints is dropped.
  */
 export async function wiredPubSub(
   origin: string,
-  connectWire: (onText: (text: string) => void, onReconnect: () => void) => Promise<Wire>,
+  connectWire: (onText: (text: string) => boolean, onReconnect: () => void) => Promise<Wire>,
 ): Promise<PubSub> {
   const local = localPubSub()
   let waiting: Hint[] = []
@@ -122,7 +125,9 @@ export async function wiredPubSub(
   const wire = await connectWire(
     (text) => {
       const message = parse(text)
-      if (message && message.origin !== origin) local.publish(message.hints)
+      if (!message || message.origin === origin) return false
+      local.publish(message.hints)
+      return true
     },
     () => local.publish([{ kind: 'reconnected' }]),
   )
@@ -137,6 +142,8 @@ export async function wiredPubSub(
   }
   const flush = async () => {
     timer = null
+    // Asked now, and not when they were published: who has begun to listen before that is known by now.
+    if (wire.isHeard?.() === false) waiting = []
     await (sending ??= sendAll().finally(() => (sending = null)))
   }
   return {
@@ -197,6 +204,11 @@ function newest(hints: Hint[]): Hint[] {
     out.push(hint)
   }
   return out.toReversed()
+}
+
+/** A message without hints: its sender exists. */
+export function greeting(origin: string): string {
+  return JSON.stringify({ origin, hints: [] })
 }
 
 function parse(text: string): { origin: string; hints: Hint[] } | null {

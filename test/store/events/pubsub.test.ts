@@ -1,9 +1,10 @@
 /** One contract for PubSub in this process, over PostgreSQL and over Redis. */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import postgres from 'postgres'
-import { describe } from 'vitest'
-import { localPubSub } from '../../../src/store/events/pubsub.ts'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { localPubSub, type Hint, type PubSub } from '../../../src/store/events/pubsub.ts'
 import { postgresPubSub } from '../../../src/store/events/postgres-pubsub.ts'
 import { redisPubSub } from '../../../src/store/events/redis-pubsub.ts'
 import { hasPostgres, hasRedis, postgresDatabase } from '../../support/databases.ts'
@@ -30,6 +31,102 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
         await database.drop()
       },
     }
+  })
+})
+
+describe.skipIf(!hasPostgres)('what PostgreSQL carries', () => {
+  let database: Awaited<ReturnType<typeof postgresDatabase>>
+  let listener: postgres.Sql
+  let texts: string[]
+  const pubsubs: PubSub[] = []
+  const open = async () => {
+    const made = await postgresPubSub(database.url)
+    pubsubs.push(made)
+    return made
+  }
+  const signal = (id: string): Hint => ({ kind: 'signal', name: 'cancel', id })
+  const heard = (pubsub: PubSub, id: string) =>
+    new Promise<void>((resolve) => {
+      const stop = pubsub.subscribe((hint) => {
+        if (hint.kind !== 'signal' || hint.id !== id) return
+        stop()
+        resolve()
+      })
+    })
+  /** Resolves when everything that was notified before has arrived. */
+  const settled = async () => {
+    const mark = randomUUID()
+    await listener.notify('gatehouse_bell', mark)
+    await expect.poll(() => texts.includes(mark)).toBe(true)
+  }
+  /** Messages with hints; greetings have none. */
+  const messages = () => texts.filter((text) => text.includes('"hints":[{'))
+
+  beforeEach(async () => {
+    database = await postgresDatabase()
+    listener = postgres(database.url, { max: 1, onnotice: () => {} })
+    texts = []
+    await listener.listen('gatehouse_bell', (text) => void texts.push(text))
+  })
+  afterEach(async () => {
+    await Promise.all(pubsubs.splice(0).map((pubsub) => pubsub.close()))
+    await listener.end({ timeout: 1 })
+    await database.drop()
+  })
+
+  it('is nothing while no other process listens', async () => {
+    const one = await open()
+    let own = 0
+    one.subscribe(() => own++)
+    for (let i = 0; i < 20; i++) one.publish([signal(`nobody ${i}`)])
+    // Longer than hints are collected.
+    await pause(50)
+    await settled()
+    expect(own).toBe(20)
+    expect(messages()).toEqual([])
+  })
+
+  it('is everything from the moment when another process listens, and nothing more once it has ended', async () => {
+    const one = await open()
+    one.publish([signal('too early')])
+    const other = await open()
+    const arrives = heard(other, 'in time')
+    one.publish([signal('in time')])
+    await arrives
+    await settled()
+    expect(messages()).toHaveLength(1)
+    expect(messages()[0]).toContain('in time')
+    await pubsubs.pop()!.close()
+    // The next probe of the connection finds that it has gone.
+    const before = () => messages().length
+    await expect
+      .poll(
+        async () => {
+          const had = before()
+          one.publish([signal(`gone ${had}`)])
+          await pause(20)
+          await settled()
+          return before() - had
+        },
+        { timeout: 20_000, interval: 500 },
+      )
+      .toBe(0)
+  })
+
+  it('is everything again after its own connection was lost, for those that began to listen meanwhile', async () => {
+    const one = await open()
+    const back = new Promise<void>((resolve) =>
+      one.subscribe((hint) => void (hint.kind === 'reconnected' && resolve())),
+    )
+    const admin = postgres(database.url, { max: 1, onnotice: () => {} })
+    await admin`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name = 'gatehouse pubsub'`
+    const other = await open()
+    await back
+    const arrives = heard(other, 'again')
+    one.publish([signal('again')])
+    await arrives
+    await admin.end({ timeout: 1 })
   })
 })
 
