@@ -16,6 +16,7 @@ export { createAuthenticator, insertKey, unauthenticated, type ApiKey, type Auth
 export { assertStillValid, lockValid, principalById, rememberedPrincipal, stillValid } from './still-valid.ts'
 export { principalKind, principalKinds, requesterOf, type Requester } from './subjects.ts'
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
+export { getPersons, namePrincipals, type NamedPrincipal } from './principals.ts'
 export { createProvider } from './oidc-provider.ts'
 export { createOneTimeCode, type OneTimeCode } from './one-time-code.ts'
 export {
