@@ -22,6 +22,8 @@ export const idPrefixes = {
   webhookDelivery: 'whd',
   auditEntry: 'aud',
   session: 'ses',
+  /** A person or program of an identity provider. Its ids are derived, never made by `newId`. */
+  person: 'usr',
 } as const
 
 export type IdKind = keyof typeof idPrefixes

@@ -12,6 +12,7 @@ import { pointerOf } from '../../core/json.ts'
 import { hasPrefix } from './connections.ts'
 import { described } from './described.ts'
 import type { GateTypes } from './gates.ts'
+import { principalField } from './principals.ts'
 import type { Refs } from './refs.ts'
 
 function addEnums({ builder }: Refs) {
@@ -48,12 +49,15 @@ function addEnums({ builder }: Refs) {
 
 export type ApprovalEnums = ReturnType<typeof addEnums>
 
-function voteType({ builder }: Refs, { Verdict }: ApprovalEnums) {
-  return builder.objectRef<Vote>('ApprovalVote').implement({
+function voteType(refs: Refs, { Verdict }: ApprovalEnums) {
+  return refs.builder.objectRef<Vote>('ApprovalVote').implement({
     description: 'The vote of one person about an approval.',
     fields: (t) => ({
       verdict: t.expose('verdict', { type: Verdict, description: 'The verdict of the vote.' }),
       by: t.exposeID('by', { description: 'The id of the API key or person that voted.' }),
+      voter: t.field(
+        principalField(refs, (vote) => vote.by, 'The principal that voted, with its name as it is now.'),
+      ),
       byName: t.exposeString('byName', { description: 'The name of the API key or person at that time.' }),
       at: t.field({
         type: 'DateTime',

@@ -160,7 +160,9 @@ function addVerdicts(refs: Refs, { GrantInput }: GrantTypes, { Verdict }: Approv
       fields: (t) => ({
         approval: t.expose('approval', {
           type: refs.Approval,
-          description: 'The approval after the mutation.',
+          // As in the errors, so that one document can select it in all members of the union.
+          nullable: true,
+          description: 'The approval after the mutation, never null here.',
         }),
       }),
     }),

@@ -4,9 +4,12 @@ import type { GraphQLError } from 'graphql'
 import type { Ctx, Quota } from '../../domain/access/index.ts'
 import {
   getApiKeys,
+  getPersons,
   getProjects,
+  namePrincipals,
   unauthenticated,
   type ApiKey,
+  type NamedPrincipal,
   type Project,
 } from '../../domain/access/index.ts'
 import { getWebhooks, loadProgress, type Progress, type Webhook } from '../../domain/webhooks/index.ts'
@@ -42,6 +45,9 @@ import { getToolCalls, loadOpenCallsOf, showCallsOf, type ToolCall } from '../..
 export interface Loaders {
   projects: DataLoader<string, Project | null>
   apiKeys: DataLoader<string, ApiKey | null>
+  persons: DataLoader<string, NamedPrincipal | null>
+  /** By the id of a principal: there is one for every id, without a name when the caller may not see it. */
+  principals: DataLoader<string, NamedPrincipal>
   tools: DataLoader<string, Tool | null>
   agents: DataLoader<string, Agent | null>
   generations: DataLoader<string, Generation | null>
@@ -161,6 +167,8 @@ function makeLoaders(ctx: Ctx): Loaders {
   return {
     projects: byId(getProjects),
     apiKeys: byId(getApiKeys),
+    persons: byId(getPersons),
+    principals: new DataLoader((ids) => namePrincipals(ctx, ids), { maxBatchSize: 200 }),
     tools: byId(getTools),
     agents: byId(getAgents),
     generations: byId(getGenerations),

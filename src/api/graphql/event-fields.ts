@@ -1,6 +1,7 @@
 /** The fields of event objects. Each accepts the builder of any event whose data has what the field reads. */
 import type { RecordedEvent } from '../../domain/events/index.ts'
 import type { SchemaTypes } from './builder.ts'
+import { principalField } from './principals.ts'
 import type { Refs } from './refs.ts'
 
 export type EventFields = ReturnType<typeof eventFields>
@@ -80,6 +81,12 @@ export function eventFields(refs: Refs) {
 /** Fields that load the object an event names, in its current state. */
 function relatedFields(refs: Refs) {
   return {
+    decider: <E extends Has<{ decidedBy: string }>>(t: FieldBuilder<E>) =>
+      t.field(principalField(refs, (event: E) => event.data.decidedBy, 'The principal that decided.')),
+    proposer: <E extends Has<{ proposedBy: string }>>(t: FieldBuilder<E>) =>
+      t.field(
+        principalField(refs, (event: E) => event.data.proposedBy, 'The principal that proposed the change.'),
+      ),
     step: <E extends Has<{ stepIndex: number }>>(t: FieldBuilder<E>) =>
       t.field({
         type: refs.Step,

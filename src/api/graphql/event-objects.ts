@@ -63,6 +63,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       name: f.name(t),
       verdict: f.verdict(t),
       decidedBy: f.decidedBy(t),
+      decider: f.decider(t),
       descendantId: f.descendantId(t),
     }),
   },
@@ -74,6 +75,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       name: f.name(t),
       verdict: f.verdict(t),
       decidedBy: f.decidedBy(t),
+      decider: f.decider(t),
       descendantId: f.descendantId(t),
     }),
   },
@@ -152,6 +154,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       name: f.name(t),
       outcome: f.outcome(t),
       decidedBy: f.decidedBy(t),
+      decider: f.decider(t),
     }),
   },
   GRANT_CREATED: {
@@ -213,7 +216,12 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
   },
   GATE_CHANGED: {
     description: 'The gate of a tool or agent was changed, or gatesNeedSecond of the project.',
-    fields: (t, f) => ({ target: f.target(t), name: f.name(t), decidedBy: f.decidedBy(t) }),
+    fields: (t, f) => ({
+      target: f.target(t),
+      name: f.name(t),
+      decidedBy: f.decidedBy(t),
+      decider: f.decider(t),
+    }),
   },
   GATE_CHANGE_PROPOSED: {
     description: 'A gate change was proposed and waits for another person to confirm it.',
@@ -222,6 +230,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       target: f.target(t),
       name: f.name(t),
       proposedBy: f.proposedBy(t),
+      proposer: f.proposer(t),
     }),
   },
   GATE_CHANGE_DECIDED: {
@@ -232,6 +241,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       name: f.name(t),
       verdict: f.verdict(t),
       decidedBy: f.decidedBy(t),
+      decider: f.decider(t),
     }),
   },
   WEBHOOK_CREATED: {

@@ -26,11 +26,10 @@ export function addEventPages({ builder }: Refs, types: EventTypes): void {
     t.field({
       type: connectionOf<EventShape>(types.ProjectEvent, 'ProjectEvent'),
       description:
-        'The events of a project after a cursor, oldest first, without TEXT_DELTA. Cursors are those of the ' +
-        'subscription projectEvents: passed as after there, pageInfo.endCursor continues with the events that ' +
-        'this page does not have. A page searches at most 5,000 events, so it may have fewer entries than first, ' +
-        'or none, while hasNextPage is true; endCursor is where the search stopped. Fails with CURSOR_EXPIRED ' +
-        'when the event of the cursor is no longer in the log. Permission: events:Subscribe.',
+        'The events of a project after a cursor, oldest first, without TEXT_DELTA; the subscription projectEvents has ' +
+        'the same cursors and continues after pageInfo.endCursor. A page searches at most 5,000 events, so it may have ' +
+        'fewer entries than first while hasNextPage is true. Fails with CURSOR_EXPIRED when the event of the cursor is ' +
+        'no longer in the log. Permission: events:Subscribe.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         filter: t.arg({ type: Filter, description: 'Only events that match all given fields.' }),

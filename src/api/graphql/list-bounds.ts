@@ -81,6 +81,7 @@ export const listMaxima: Record<string, number> = {
   'Webhook.types': 100,
   'WebhookDelivery.answers': 8,
   'UpstreamAuth.scopes': 100,
+  'Version.changes': 100,
   'UpstreamChangedEvent.added': 1000,
   'UpstreamChangedEvent.changed': 1000,
   'UpstreamChangedEvent.removed': 1000,

@@ -6,10 +6,11 @@ import type { Loaders } from './context.ts'
 import type { Refs } from './refs.ts'
 
 const loaderOf: Partial<
-  Record<IdKind, Exclude<keyof Loaders, 'collidingNames' | 'whyNotDecide' | 'webhookProgress'>>
+  Record<IdKind, Exclude<keyof Loaders, 'collidingNames' | 'whyNotDecide' | 'webhookProgress' | 'principals'>>
 > = {
   project: 'projects',
   apiKey: 'apiKeys',
+  person: 'persons',
   tool: 'tools',
   agent: 'agents',
   generation: 'generations',

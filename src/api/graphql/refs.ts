@@ -1,7 +1,7 @@
 /**
  * The refs of all shared object types, declared here so that the files that implement them need not import each other.
  */
-import type { ApiKey, Project, Session } from '../../domain/access/index.ts'
+import type { ApiKey, NamedPrincipal, Project, Session } from '../../domain/access/index.ts'
 import type { AuditEntry } from '../../domain/audit/index.ts'
 import type { Approval, Grant } from '../../domain/approvals/index.ts'
 import type { Agent, AgentSettings } from '../../domain/agents/index.ts'
@@ -43,6 +43,7 @@ export function declareRefs() {
     Project: builder.objectRef<Project>('Project'),
     ApiKey: builder.objectRef<ApiKey>('ApiKey'),
     Session: builder.objectRef<Session>('Session'),
+    Principal: builder.objectRef<NamedPrincipal>('Principal'),
     Tool: builder.interfaceRef<Tool>('Tool'),
     HttpTool: builder.objectRef<Tool>('HttpTool'),
     ClientTool: builder.objectRef<Tool>('ClientTool'),

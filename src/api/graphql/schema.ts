@@ -22,6 +22,7 @@ import { addProjectSummary } from './project-summary.ts'
 import { addProjects } from './projects.ts'
 import { addProviders } from './providers.ts'
 import { addCallbacks } from './callbacks.ts'
+import { addPrincipals } from './principals.ts'
 import { declareRefs } from './refs.ts'
 import { addScalars } from './scalars.ts'
 import { addSecrets } from './secrets.ts'
@@ -30,6 +31,7 @@ import { addSettingInputs } from './settings.ts'
 import { addSubscriptions } from './subscriptions.ts'
 import { addToolCalls } from './tool-calls.ts'
 import { addTools } from './tools.ts'
+import { addVersions } from './versions.ts'
 import { addViewer } from './viewer.ts'
 import { addWebhooks } from './webhooks.ts'
 
@@ -53,7 +55,7 @@ function build(): GraphQLSchema {
   addNodes(refs)
   const Role = addRole(refs)
   addProjects(refs)
-  addViewer(refs, Role)
+  addViewer(refs, Role, addPrincipals(refs))
   addKeys(refs, Role)
   addSessions(refs)
   addSecrets(refs)
@@ -66,6 +68,7 @@ function build(): GraphQLSchema {
   addToolCalls(refs, files, callback)
   const settings = addSettingInputs(builder)
   addAgents(refs, settings, gates, addMcpSettings(builder))
+  addVersions(refs)
   addGateChanges(refs, gates)
   addApprovals(refs, gates, addGrants(refs))
   const events = addEvents(refs)

@@ -4,23 +4,15 @@ import {
   listOwnSessions,
   permissionsOf,
   principalKind,
-  principalKinds,
   type Principal,
   type Role,
 } from '../../domain/access/index.ts'
-import { described } from './described.ts'
 import type { RoleEnum } from './keys.ts'
+import type { PrincipalKindEnum } from './principals.ts'
 import type { Refs } from './refs.ts'
 
-export function addViewer(refs: Refs, Role: RoleEnum): void {
+export function addViewer(refs: Refs, Role: RoleEnum, PrincipalKind: PrincipalKindEnum): void {
   const { builder } = refs
-  const PrincipalKind = builder.enumType('PrincipalKind', {
-    description: 'The kind of a caller.',
-    values: described(principalKinds, {
-      API_KEY: 'The caller has an API key, or a session that was opened with one.',
-      PERSON: 'An identity provider (OIDC) authenticated the caller, as a person or a program.',
-    }),
-  })
   const Permission = builder
     .objectRef<{ action: string; resources: 'ALL' | 'SOME' }>('Permission')
     .implement({

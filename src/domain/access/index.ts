@@ -26,6 +26,7 @@ export {
 } from './still-valid.ts'
 export { principalKind, principalKinds, requesterOf, type Requester } from './subjects.ts'
 export { createTokenVerifier, type OidcSettings } from './oidc.ts'
+export { getPersons, namePrincipals, type NamedPrincipal } from './principals.ts'
 export { createProvider } from './oidc-provider.ts'
 export { createOneTimeCode, type OneTimeCode } from './one-time-code.ts'
 export {

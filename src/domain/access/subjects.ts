@@ -1,22 +1,27 @@
 /** People and programs that an identity provider authenticates, as principals. */
 import { createHash } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
+import { idPrefixes } from '../../core/ids.ts'
 import type { Database } from '../../store/db/database.ts'
 import { projects, subjects } from '../../store/db/tables/access.ts'
 import type { Principal } from './context.ts'
 import { policyOfRole, type Role } from './policy.ts'
 
-const subjectPrefix = 'usr_'
+const subjectPrefix = `${idPrefixes.person}_`
+/** What the audit says when the server acted by itself. */
+const systemId = 'system'
 
 /** Whether the id of a principal is that of a person with a token, and not of a key. */
 export function isSubject(id: string): boolean {
   return id.startsWith(subjectPrefix)
 }
 
-export const principalKinds = ['API_KEY', 'PERSON'] as const
+export const principalKinds = ['API_KEY', 'PERSON', 'SYSTEM'] as const
+export type PrincipalKind = (typeof principalKinds)[number]
 
-/** Whether an id is that of a key, or of a person or program that an identity provider authenticates. */
-export function principalKind(id: string): (typeof principalKinds)[number] {
+/** Whether an id is that of a key, of a person or program that an identity provider authenticates, or of the server. */
+export function principalKind(id: string): PrincipalKind {
+  if (id === systemId) return 'SYSTEM'
   return isSubject(id) ? 'PERSON' : 'API_KEY'
 }
 

@@ -23,6 +23,7 @@ import { agentCreated, agentDeleted, agentUpdated, appendProjectEvents } from '.
 import { gateFactsOfAgent, recordGateChanged, type GateInput } from '../tools/index.ts'
 import { checkSettings, type Agent, type AgentSettings, type SettingsInput } from './agent.ts'
 import { checkTools } from './names.ts'
+import { insertVersion, keepPresentVersion } from './version-list.ts'
 
 export type CreateAgentInput = SettingsInput & { projectId?: string | null | undefined; name: string }
 export type UpdateAgentInput = Partial<SettingsInput> & {
@@ -36,7 +37,7 @@ const nameShape = z.object({ name: text(100, 1) })
 /**
  * Saves an agent. Action `agents:Create`. Its tools and agents must exist in the project and have different runtime
  * names, and `toolChoice` and `stopConditions` must name one of them; else INVALID. NAME_TAKEN when the project has an
- * agent of that name. Writes agent, audit entry and event together.
+ * agent of that name. Writes agent, version, audit entry and event together.
  */
 export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Agent> {
   const projectId = projectOf(ctx, input.projectId)
@@ -51,6 +52,7 @@ export async function createAgent(ctx: Ctx, input: CreateAgentInput): Promise<Ag
         .insert(agents)
         .values({ id: newId('agent'), projectId, name, definition })
         .returning()
+      await insertVersion(tx, ctx, row!)
       await recordAgentChange(tx, ctx, 'create', agentOf(row!))
       return agentOf(row!)
     }),
@@ -108,6 +110,7 @@ async function saveVersion(
   known: Agent,
   { name, ...definition }: AgentSettings & { name: string },
 ): Promise<Agent | null> {
+  await keepPresentVersion(tx, known)
   const [row] = await tx
     .update(agents)
     .set({ name, definition, version: sql`${agents.version} + 1`, updatedAt: sql`now()` })
@@ -115,6 +118,7 @@ async function saveVersion(
     .returning()
   if (!row) return null
   const agent = agentOf(row)
+  await insertVersion(tx, ctx, row)
   await recordAgentChange(tx, ctx, 'update', agent)
   if (gateFactsOfAgent(definition) !== gateFactsOfAgent(known))
     await recordGateChanged(tx, ctx, agent, { version: agent.version })

@@ -28,4 +28,5 @@ export {
 } from './agents.ts'
 export { readAgent, recallAgent } from './known-agents.ts'
 export { checkTools, collidingNames } from './names.ts'
+export { listAgentVersions } from './version-list.ts'
 export { withOverrides } from './overrides.ts'

@@ -30,6 +30,7 @@ export { agentMessageOf, asksAgent, describedAgent, resourceOf } from './kinds/a
 export { refusalOf } from './kinds/platform.ts'
 export { regateTool, withGate, type ToolGateEdit } from './regate.ts'
 export { loadVersion } from './versions.ts'
+export { listToolVersions, mostChanges, type ShownVersion } from './version-list.ts'
 export { readTool, recallTool, type RecalledTool, type ToolBasis } from './recall-tool.ts'
 export { loadToolsAt, toolVersionsOf, type ToolVersions } from './known-tools.ts'
 export { maskedPaths, maskedText } from './masking.ts'

@@ -47,7 +47,7 @@ export async function createTool(ctx: Ctx, input: CreateToolInput): Promise<Tool
       await assertQuota(tx, ctx, tools, projectId, 'tools')
       const { name, kind } = definition
       const [row] = await tx.insert(tools).values({ id, projectId, name, kind, definition }).returning()
-      await insertVersion(tx, row!)
+      await insertVersion(tx, ctx, row!)
       await saveOutside(tx, toolOf(row!))
       await recordToolChange(tx, ctx, 'create', toolOf(row!))
       return toolOf(row!)

@@ -25,7 +25,7 @@ export async function saveVersion(
     .returning()
   if (!row) return null
   const tool = toolOf(row)
-  await insertVersion(tx, row)
+  await insertVersion(tx, ctx, row)
   await saveOutside(tx, tool)
   await recordToolChange(tx, ctx, 'update', tool)
   if (gateFactsOf(definition) !== gateFactsOf(known))
@@ -38,10 +38,12 @@ export function toolOf(row: typeof tools.$inferSelect): Tool {
   return { ...(row.definition as ToolDefinition), id, projectId, version, createdAt, updatedAt }
 }
 
-/** Stores the definition of a tool's row as its version. */
-export async function insertVersion(tx: Database, row: typeof tools.$inferSelect): Promise<void> {
+/** Stores the definition of a tool's row as its version, made by the caller. */
+export async function insertVersion(tx: Database, ctx: Ctx, row: typeof tools.$inferSelect): Promise<void> {
   const { id: toolId, version, projectId, definition } = row
-  await tx.insert(toolVersions).values({ toolId, version, projectId, definition })
+  await tx
+    .insert(toolVersions)
+    .values({ toolId, version, projectId, definition, createdBy: ctx.principal.id })
 }
 
 /** Caches versions, which never change; the oldest entry is dropped first. */

@@ -111,6 +111,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       sec_: first('secrets'),
       prov_: first('providers'),
       aud_: first('auditEntries'),
+      usr_: await furnishPerson(h, project.id, marker),
       ses_: await furnishSession(h, marker, key),
     },
   }
@@ -144,6 +145,17 @@ async function furnishGate(h: Harness, marker: string, upstream: string, mutate:
   await leaveBehind(h, passed.id)
   const pending = (await call(`${marker} waits`))['toolCall']
   return { unknown: passed.id, grt_: passed.grant.id, apr_: pending.approval.id }
+}
+
+/** A person whom an identity provider has authenticated. */
+async function furnishPerson(h: Harness, projectId: string, marker: string): Promise<string> {
+  const id = `usr_${Buffer.from(marker).toString('hex').padEnd(32, '0')}`
+  await query(
+    h.app.services.db,
+    sql`insert into subjects (id, project_id, issuer, subject, name, role, expires_at)
+      values (${id}, ${projectId}, 'https://issuer.example', ${marker}, ${`${marker} person`}, 'viewer', now())`,
+  )
+  return id
 }
 
 /** A session of the project's key. */

@@ -125,6 +125,7 @@ function nodeIds({ ids }: FurnishedProject): string[] {
   return [
     'proj_',
     'key_',
+    'usr_',
     'tool_',
     'agt_',
     'gen_',
@@ -155,8 +156,9 @@ test('lists have only objects of the own project, for any arguments', async () =
     const page = await answer(root, { first: 20 })
     // Lists with nested lists need smaller pages.
     const text = page.includes('complexity') ? await answer(root, { first: 2 }) : page
-    expect(text, root.name).toContain('mine')
-    expect(text, root.name).not.toContain('theirs')
+    // Events of the feed name their project only.
+    expect(text.replaceAll(own.id, 'mine'), root.name).toContain('mine')
+    expect(text.replaceAll(foreign.id, 'theirs'), root.name).not.toContain('theirs')
   }
 })
 

@@ -95,12 +95,12 @@ test('all descendants in pages, parents before children, and none of another run
     let cursor: string | null = null
     for (;;) {
       const args: string = backward ? 'last: 2, before: $cursor' : 'first: 2, after: $cursor'
-      const { data } = await h.gql(
+      const answer: any = await h.gql(
         `query($id: ID!, $cursor: String) { generation(id: $id) { descendants(${args}) {
           nodes { id } pageInfo { startCursor endCursor hasNextPage hasPreviousPage } } } }`,
         { id, cursor },
       )
-      const page = data['generation'].descendants
+      const page: any = answer.data.generation.descendants
       const got = page.nodes.map((node: any) => node.id)
       if (backward) found.unshift(...got)
       else found.push(...got)

@@ -118,7 +118,8 @@ async function decideOne(question: Question, verdict: Verdict): Promise<string> 
       input: { approvalId: question.id, verdict, expectedDigest: question.digest },
     })
     if (decideApproval.__typename !== 'DecideApprovalPayload') return decideApproval.message
-    const { status } = decideApproval.approval
+    const status = decideApproval.approval?.status
+    if (!status) return 'taken'
     return status === 'PENDING' ? 'your vote counts, more are needed' : status.toLowerCase()
   } catch (error) {
     return messageOf(error)

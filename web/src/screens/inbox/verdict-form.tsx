@@ -165,7 +165,8 @@ function useVerdict(question: Question, onDecided: (question: Question) => void,
     if (!answer) return reload()
     const decided = answer.decideApproval
     setResult(decided)
-    if (decided.__typename !== 'DecideApprovalPayload') return reload()
+    // A decision by somebody else comes with the question as it is now.
+    if (decided.__typename !== 'DecideApprovalPayload' || !decided.approval) return reload()
     const { toolName } = question
     toast(wordsFor(decided.approval.status, toolName), {
       tone: isApproval ? 'good' : 'plain',
