@@ -118,9 +118,12 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     )
     await shop.h.mutate('decideApproval', { approvalId: approval.id, verdict: 'APPROVE' }, 'approval { id }')
     await settled
-    await leaveBehind(shop.h, id)
     const tab = await visit(browser, shop.h, '/operations/unknown')
     const { page } = tab
+    await page.getByText('No unknown calls').waitFor()
+    await leaveBehind(shop.h, id)
+    // The list and the mark beside Operations follow the event.
+    await page.getByLabel('1 unknown calls').waitFor()
     await page.getByRole('button', { name: 'Resolve …' }).first().click()
     await picture(tab, 'unknown')
     await page.getByLabel('Outcome', { exact: true }).selectOption('RUN_AGAIN')
@@ -132,6 +135,7 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await tab.check()
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('No unknown calls').waitFor()
+    await page.getByLabel('1 unknown calls').waitFor({ state: 'detached' })
     const { data } = await shop.h.gql('query($id: ID!) { toolCall(id: $id) { status resolution } }', { id })
     expect(data['toolCall']).toEqual({ status: 'SUCCEEDED', resolution: 'SUCCEEDED' })
     await tab.check()

@@ -41,6 +41,12 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     description: 'A tool call has its outcome.',
     fields: (t, f) => ({ toolCall: f.toolCall(t), name: f.name(t), status: f.callStatus(t) }),
   },
+  TOOL_CALL_UNKNOWN: {
+    description:
+      'The outcome of a tool call is unknown: it was sent and may have taken effect, and is not repeated. A ' +
+      'ToolCallSettledEvent with the status UNKNOWN follows; resolveUnknownCall sets the outcome.',
+    fields: (t, f) => ({ toolCall: f.toolCall(t), name: f.name(t), reason: f.unknownReason(t) }),
+  },
   REQUIRES_ACTION: {
     description:
       'The generation waits for client tool calls: run them in the client, then submitToolOutputs.',
@@ -103,6 +109,36 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       toolCall: f.toolCall(t),
       name: f.name(t),
       reason: f.reason(t),
+      descendantId: f.descendantId(t),
+    }),
+  },
+  APPROVAL_CLAIMED: {
+    description:
+      'Somebody claimed an approval with claimApproval, or renewed the claim; it ends by itself, without an event.',
+    fields: (t, f) => ({
+      approval: f.approval(t),
+      toolCall: f.toolCall(t),
+      name: f.name(t),
+      claimedBy: f.claimedBy(t),
+    }),
+  },
+  APPROVAL_RELEASED: {
+    description: 'The claim of an approval was given up with releaseApproval.',
+    fields: (t, f) => ({
+      approval: f.approval(t),
+      toolCall: f.toolCall(t),
+      name: f.name(t),
+      claimedBy: f.claimedBy(t),
+    }),
+  },
+  APPROVAL_EXTENDED: {
+    description: 'An approval has a later deadline, given by extendApproval.',
+    fields: (t, f) => ({
+      approval: f.approval(t),
+      toolCall: f.toolCall(t),
+      name: f.name(t),
+      extendedBy: f.extendedBy(t),
+      expiresAt: f.expiresAt(t),
       descendantId: f.descendantId(t),
     }),
   },

@@ -14,9 +14,12 @@ export {
   isCopiedToRoot,
 } from './append.ts'
 export {
+  approvalClaimed,
   approvalDecided,
   approvalEscalated,
   approvalExpired,
+  approvalExtended,
+  approvalReleased,
   approvalRequested,
   approvalVoided,
   approvalVoted,
@@ -65,8 +68,10 @@ export {
   toolCallProposed,
   toolCallSettled,
   toolCallStarted,
+  toolCallUnknown,
   unknownCallResolved,
   type SettledStatus,
+  type UnknownReason,
 } from './tool-call-events.ts'
 export { toolCreated, toolDeleted, toolUpdated, upstreamChanged, upstreamStatus } from './tool-events.ts'
 export {

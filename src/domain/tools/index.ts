@@ -48,7 +48,15 @@ export {
   type CreateToolInput,
   type UpdateToolInput,
 } from './registry.ts'
-export { givenUpResult, isGivenUp, known, statusOf, unknownResult, type Finished } from './outcome.ts'
+export {
+  givenUpResult,
+  isGivenUp,
+  known,
+  statusOf,
+  unknownReasonOf,
+  unknownResult,
+  type Finished,
+} from './outcome.ts'
 export {
   checkOutput,
   codeOf,
