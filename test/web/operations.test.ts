@@ -99,6 +99,8 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await page.getByLabel('Name of the secret with its API key').fill('')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('cell', { name: 'house' }).waitFor()
+    await page.getByRole('button', { name: 'Test' }).click()
+    await page.getByText('(MODEL_NOT_CONFIGURED)').waitFor()
     await picture(tab, 'providers')
     await tab.check()
     await page.getByRole('link', { name: 'Files' }).click()

@@ -37,8 +37,8 @@ export function addApprovalTime(refs: Refs): void {
   addMutation(refs, {
     name: 'claimApproval',
     description:
-      'Tells others that the caller is deciding an approval, for 10 minutes; a repeat renews the claim. It blocks no ' +
-      'verdict. While somebody else has it, the mutation returns ConflictError. Permission: approvals:Decide.',
+      'Tells others that the caller is deciding an approval, for 10 minutes; a repeat renews the claim. A claim blocks ' +
+      'no verdict, and ConflictError says who has made one before. Permission: approvals:Decide.',
     input: input('ClaimApprovalInput', 'The approval that the caller is deciding.'),
     payload: payload('ClaimApprovalPayload', 'The result of a claim.'),
     errors,

@@ -6,7 +6,7 @@ import type { Loaders } from './context.ts'
 import type { Refs } from './refs.ts'
 
 const loaderOf: Partial<
-  Record<IdKind, Exclude<keyof Loaders, 'collidingNames' | 'whyNotDecide' | 'webhookProgress'>>
+  Record<IdKind, Exclude<keyof Loaders, 'collidingNames' | 'whyNotDecide' | 'webhookProgress' | 'secretUses'>>
 > = {
   project: 'projects',
   apiKey: 'apiKeys',

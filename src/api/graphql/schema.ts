@@ -20,6 +20,7 @@ import { addNodes } from './nodes.ts'
 import { addProjectSummary } from './project-summary.ts'
 import { addProjects } from './projects.ts'
 import { addProviders } from './providers.ts'
+import { addUsableProviders } from './usable-providers.ts'
 import { addCallbacks } from './callbacks.ts'
 import { declareRefs } from './refs.ts'
 import { addScalars } from './scalars.ts'
@@ -74,6 +75,7 @@ function build(): GraphQLSchema {
   addGenerationInput(refs)
   addProjectSummary(refs)
   addProviders(refs)
+  addUsableProviders(refs)
   addLimits(refs)
   return meterAnswers(boundLists(builder.toSchema()))
 }

@@ -81,4 +81,13 @@ export {
   webhookDisabled,
   webhookUpdated,
 } from './webhook-events.ts'
+export {
+  fileCreated,
+  fileDeleted,
+  fileUploaded,
+  providerDeleted,
+  providerSet,
+  secretDeleted,
+  secretSet,
+} from './resource-events.ts'
 export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'

@@ -25,6 +25,14 @@ export {
   type Provider,
   type SetProviderInput,
 } from './providers/provider-records.ts'
+export {
+  listUsableProviders,
+  mostProviders,
+  providerSources,
+  testProvider,
+  type ProviderTrial,
+  type UsableProvider,
+} from './providers/usable-providers.ts'
 export { readEvents, watchGeneration } from './generation-events.ts'
 export { getGenerations, getSteps, listGenerations } from './read.ts'
 export { startGeneration, type StartGenerationInput } from './start.ts'
@@ -35,5 +43,6 @@ export {
   type SubmitToolOutputsInput,
 } from './submit.ts'
 export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
+export { mostUses, secretUserKinds, usesOfSecrets, type SecretUse } from './secret-uses.ts'
 export { closeThread, isThreadClosed, openThread } from './threads.ts'
 export { startGenerationWorker } from './loop/worker.ts'

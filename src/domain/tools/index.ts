@@ -77,6 +77,7 @@ export {
   readCallable,
   type ReadAction,
 } from './kinds/mcp-reads.ts'
+export { secretsOfDefinition } from './outside.ts'
 export { collisions, isToolName, runtimeName } from './names.ts'
 export {
   inputPhases,

@@ -53,6 +53,7 @@ export const matrix: Record<string, Line> = {
   generation: line(everyone, 'OWN'),
   generations: line(everyone),
   providers: line(readers),
+  modelProviders: line(readers),
   rateLimits: line(readers),
   sessions: line(readers),
   webhook: line(readers),
@@ -102,6 +103,7 @@ export const matrix: Record<string, Line> = {
   testWebhook: line(builders),
   setProvider: line(builders),
   deleteProvider: line(builders),
+  testProvider: line(builders),
 
   generationEvents: line(everyone, 'OWN'),
   projectEvents: line(everyone),

@@ -121,6 +121,13 @@ const followed = [
   'WEBHOOK_DELETED',
   'WEBHOOK_CURSOR_EXPIRED',
   'PROJECT_UPDATED',
+  'SECRET_SET',
+  'SECRET_DELETED',
+  'PROVIDER_SET',
+  'PROVIDER_DELETED',
+  'FILE_CREATED',
+  'FILE_UPLOADED',
+  'FILE_DELETED',
 ] as const satisfies readonly EventType[]
 
 interface Listener {

@@ -62,6 +62,18 @@ export const typeGroups = [
     ],
   },
   {
+    name: 'Secrets, providers and files',
+    types: [
+      'SECRET_SET',
+      'SECRET_DELETED',
+      'PROVIDER_SET',
+      'PROVIDER_DELETED',
+      'FILE_CREATED',
+      'FILE_UPLOADED',
+      'FILE_DELETED',
+    ],
+  },
+  {
     name: 'Keys, webhooks and the project',
     types: [
       'API_KEY_CREATED',
