@@ -68,6 +68,8 @@ export const listMaxima: Record<string, number> = {
   'RequiresActionEvent.toolCalls': 200,
   'Secret.allowedHosts': 50,
   'Secret.usedBy': 100,
+  'Statistics.buckets': 400,
+  'Statistics.tools': 50,
   'Step.toolCalls': 100,
   'StepRule.activeToolIds': 128,
   'SubmitToolOutputsPayload.outcomes': 100,

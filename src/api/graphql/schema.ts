@@ -20,6 +20,7 @@ import { addNodes } from './nodes.ts'
 import { addProjectSummary } from './project-summary.ts'
 import { addProjects } from './projects.ts'
 import { addProviders } from './providers.ts'
+import { addStatistics } from './statistics.ts'
 import { addUsableProviders } from './usable-providers.ts'
 import { addCallbacks } from './callbacks.ts'
 import { declareRefs } from './refs.ts'
@@ -76,6 +77,7 @@ function build(): GraphQLSchema {
   addProjectSummary(refs)
   addProviders(refs)
   addUsableProviders(refs)
+  addStatistics(refs)
   addLimits(refs)
   return meterAnswers(boundLists(builder.toSchema()))
 }

@@ -44,5 +44,14 @@ export {
 } from './submit.ts'
 export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
 export { mostUses, secretUserKinds, usesOfSecrets, type SecretUse } from './secret-uses.ts'
+export {
+  bucketSizes,
+  mostBuckets,
+  mostTools,
+  readStatistics,
+  type Bucket,
+  type Statistics,
+  type ToolFigures,
+} from './statistics.ts'
 export { closeThread, isThreadClosed, openThread } from './threads.ts'
 export { startGenerationWorker } from './loop/worker.ts'

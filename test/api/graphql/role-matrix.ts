@@ -29,6 +29,7 @@ export const matrix: Record<string, Line> = {
   project: line(everyone),
   projects: line(readers),
   projectSummary: line(readers),
+  statistics: line(readers),
   apiKeys: line(readers),
   secrets: line(readers),
   auditEntries: line(readers),
