@@ -13,6 +13,7 @@ import {
   assertUnbound,
   createAuthenticator,
   createAddressLimit,
+  createKeyUses,
   createSessionAuthenticator,
   createTokenVerifier,
   sessionCookie,
@@ -114,6 +115,8 @@ function createContexts(config: Config, services: Services, closers: (() => Prom
   const sessions = createSessionAuthenticator(services)
   closers.push(async () => authenticator.close())
   closers.push(async () => sessions.close())
+  const uses = createKeyUses(services)
+  closers.push(() => uses.close())
   const anonymous = createAddressLimit(services.clock, config.anonymousPerMinute)
   const wrongKeys = createAddressLimit(services.clock, wrongKeysPerMinute)
   const trusted: BlockList = networksOf(config.trustedProxies)!
@@ -129,6 +132,7 @@ function createContexts(config: Config, services: Services, closers: (() => Prom
     if (!known) takeOne(anonymous, name)
     const principal = await find()
     if (!known) anonymous.giveBack(name)
+    uses.note(principal)
     return { ...services, principal, requestId, remoteAddress }
   }
   const ctxOf = ({ secret, resources, ...from }: Credentials): Promise<Ctx> =>
@@ -146,6 +150,7 @@ function createContexts(config: Config, services: Services, closers: (() => Prom
       takeOne(wrongKeys, name)
       const principal = await authenticator.authenticate(secret)
       wrongKeys.giveBack(name)
+      uses.note(principal)
       await services.rates.takeRequests(principal, 1)
       return { ...services, principal, ...from }
     },

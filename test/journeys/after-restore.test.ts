@@ -107,11 +107,14 @@ test(
         { due: true, epoch: 6 },
         { due: null, epoch: 4 },
       ])
-      const document = `subscription($after: String) { projectEvents(after: $after) { type cursor ... on ToolCallSettledEvent { toolCall { id } } } }`
-      const told = await h.collect(document, { after: made.cursor }, (events) => events.length === 2)
-      expect(told.map((event) => [event.type, event.toolCall.id]).toSorted()).toEqual([
-        ['TOOL_CALL_SETTLED', 'call_direct'],
-        ['TOOL_CALL_SETTLED', 'call_inside'],
+      const document = `subscription($after: String) { projectEvents(after: $after) { type cursor
+        ... on ToolCallUnknownEvent { reason toolCall { id } } ... on ToolCallSettledEvent { toolCall { id } } } }`
+      const told = await h.collect(document, { after: made.cursor }, (events) => events.length === 4)
+      expect(told.map((event) => [event.type, event.toolCall.id, event.reason ?? null]).toSorted()).toEqual([
+        ['TOOL_CALL_SETTLED', 'call_direct', null],
+        ['TOOL_CALL_SETTLED', 'call_inside', null],
+        ['TOOL_CALL_UNKNOWN', 'call_direct', 'WORKER_LOST'],
+        ['TOOL_CALL_UNKNOWN', 'call_inside', 'WORKER_LOST'],
       ])
       expect(incarnationOf(told[0].cursor)).not.toBe(incarnationOf(made.cursor))
     })

@@ -19,6 +19,7 @@ beforeAll(async () => {
   provider = await startStrictProvider()
   // The first request of each path never gets a response.
   hanging = await startLoopback((request, response) => {
+    if (request.url === '/cut') return void response.destroy()
     if (hanging.seen.filter((seen) => seen.url === request.url).length > 1) response.end('second answer')
   })
   h = await openHarness()
@@ -152,6 +153,60 @@ describe('a person resolves', () => {
   })
 })
 
+describe('the feed reports an unknown outcome of its own', () => {
+  const types = ['TOOL_CALL_UNKNOWN', 'TOOL_CALL_SETTLED']
+  const fields = `... on GenerationEvent { generationId }
+    ... on ToolCallUnknownEvent { name reason toolCall { id status } }
+    ... on ToolCallSettledEvent { status toolCall { id status } }`
+  /** What the feed says of the call once it says that it is settled as UNKNOWN. */
+  const toldOf = async (id: string) => {
+    const of = (events: Record<string, any>[]) => events.filter((event) => event['toolCall'].id === id)
+    const all = await gate.feed(types, fields, (events) =>
+      of(events).some((event) => event['status'] === 'UNKNOWN'),
+    )
+    return of(all).map(({ cursor: _cursor, ...event }) => event)
+  }
+  const toolCall = (id: string) => ({ id, status: 'UNKNOWN' })
+
+  test('of a direct call whose process was lost, just before the event that settles it', async () => {
+    const { id, tool } = await unknownCall()
+    expect((await toldOf(id)).slice(-2)).toEqual([
+      {
+        type: 'TOOL_CALL_UNKNOWN',
+        generationId: null,
+        name: tool.name,
+        reason: 'WORKER_LOST',
+        toolCall: toolCall(id),
+      },
+      { type: 'TOOL_CALL_SETTLED', generationId: null, status: 'UNKNOWN', toolCall: toolCall(id) },
+    ])
+  })
+
+  test('of a direct call whose tool gave no final response', async () => {
+    const http = { url: `${hanging.url}/cut`, method: 'POST', inputSchema: objectSchema({}) }
+    const { tool } = await h.mutate('createTool', { name: 'cut', config: { http } }, 'tool { id }')
+    const { id, status } = await gate.call(tool.id, {})
+    expect(status).toBe('UNKNOWN')
+    expect(await toldOf(id)).toMatchObject([
+      { type: 'TOOL_CALL_UNKNOWN', reason: 'NO_RESPONSE' },
+      { type: 'TOOL_CALL_SETTLED', status: 'UNKNOWN' },
+    ])
+  })
+
+  test('of a call in a run, and so does the log of the run', async () => {
+    const { id, call } = await lostCall('told', 'POST')
+    const told = await toldOf(call.id)
+    expect(told).toMatchObject([
+      { type: 'TOOL_CALL_UNKNOWN', generationId: id, reason: 'WORKER_LOST' },
+      { type: 'TOOL_CALL_SETTLED', generationId: id, status: 'UNKNOWN' },
+    ])
+    const log = `query($id: ID!) { generation(id: $id) { events(first: 100) { nodes { type ${fields} } } } }`
+    const { data } = await h.gql(log, { id })
+    const nodes = data['generation'].events.nodes as { type: string }[]
+    expect(nodes.filter(({ type }) => types.includes(type))).toEqual(told)
+  })
+})
+
 /** Starts a run whose call gets no response from the upstream, and ends its worker's lease. */
 async function lostCall(name: string, method: string) {
   const config = { http: { url: `${hanging.url}/${name}`, method, inputSchema: objectSchema({}) } }
@@ -166,6 +221,7 @@ async function lostCall(name: string, method: string) {
   const end = await h.until(id, ['COMPLETED', 'FAILED'], `threadId toolCalls { ${callFields} }`)
   expect(end).toMatchObject({ status: 'COMPLETED', output: { text: 'went on' } })
   return {
+    id,
     agentId,
     toolId: tool.id as string,
     threadId: end['threadId'] as string,

@@ -5,6 +5,7 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimGenerations } from '../../src/domain/generations/transaction/claim.ts'
 import { countProject } from '../../src/domain/generations/project-summary.ts'
+import { countStatistics } from '../../src/domain/generations/statistics.ts'
 import { loadGenerations } from '../../src/domain/generations/read.ts'
 import { readEntries } from '../../src/domain/audit/index.ts'
 import { loadCallsOf } from '../../src/domain/tool-calls/index.ts'
@@ -22,7 +23,7 @@ import { claim, heartbeat } from '../../src/store/work/work.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 
 const rowsPerTable = 20_000
-const big = ['generations', 'tool_calls', 'events', 'audit_entries']
+const big = ['generations', 'tool_calls', 'approvals', 'events', 'audit_entries']
 
 let connection: Connection
 let reader: postgres.Sql
@@ -63,6 +64,11 @@ async function fill(db: postgres.Sql): Promise<void> {
     from generate_series(1, ${n}::int) i`
   await db`insert into audit_entries (id, project_id, principal_id, action, resource, outcome, details, created_at)
     select 'aud_' || i, 'proj_' || i % 5, 'key_1', 'tools:Call', 'tool/1', 'EXECUTED', '{}', now() - i * interval '1 second'
+    from generate_series(1, ${n}::int) i`
+  await db`insert into approvals (id, project_id, tool_call_id, tool_id, tool_version, runtime_name, status, arguments,
+      digest, requested_by, requirement, on_approve, expires_at, settled_at, created_at)
+    select 'apr_' || i, 'proj_' || i % 5, 'call_' || i, 'tool_1', 1, 'tool', 'APPROVED', '{}', '', 'key_1', '{}', 'RUN',
+      now(), now() - i * interval '1 second', now() - i * interval '1 second' - interval '1 minute'
     from generate_series(1, ${n}::int) i`
   await db`vacuum analyze`
 }
@@ -136,6 +142,19 @@ test.skipIf(!hasPostgres)(
     }
   },
 )
+
+test.skipIf(!hasPostgres)('statistics of an hour read no table whole', async () => {
+  const to = new Date()
+  const range = { projectId: 'proj_1', from: new Date(to.getTime() - 3_600_000), to, size: 3_600_000 }
+  const seen = await statementsOf((db) => countStatistics(db, range, 1))
+  expect(seen).toHaveLength(3)
+  for (const { text, values } of seen) {
+    const rows = await reader.unsafe(`explain ${text}`, values as never[], { prepare: false })
+    const plan = rows.map((row) => row['QUERY PLAN'] as string).join('\n')
+    for (const table of big) expect(plan).not.toMatch(new RegExp(`Seq Scan on ${table}\\b`))
+    expect(plan).toMatch(/(generations|approvals|tool_calls)_list/)
+  }
+})
 
 describe.skipIf(!hasPostgres)('no sequential scan and no sort of a large table', () => {
   const cases: [string, (db: Database) => Promise<unknown>, RegExp, number?][] = [

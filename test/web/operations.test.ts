@@ -99,6 +99,8 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await page.getByLabel('Name of the secret with its API key').fill('')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('cell', { name: 'house' }).waitFor()
+    await page.getByRole('button', { name: 'Test' }).click()
+    await page.getByText('(MODEL_NOT_CONFIGURED)').waitFor()
     await picture(tab, 'providers')
     await tab.check()
     await page.getByRole('link', { name: 'Files' }).click()
@@ -118,9 +120,12 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     )
     await shop.h.mutate('decideApproval', { approvalId: approval.id, verdict: 'APPROVE' }, 'approval { id }')
     await settled
-    await leaveBehind(shop.h, id)
     const tab = await visit(browser, shop.h, '/operations/unknown')
     const { page } = tab
+    await page.getByText('No unknown calls').waitFor()
+    await leaveBehind(shop.h, id)
+    // The list and the mark beside Operations follow the event.
+    await page.getByLabel('1 unknown calls').waitFor()
     await page.getByRole('button', { name: 'Resolve …' }).first().click()
     await picture(tab, 'unknown')
     await page.getByLabel('Outcome', { exact: true }).selectOption('RUN_AGAIN')
@@ -132,6 +137,7 @@ describe.skipIf(!hasChromium)('operations', { timeout: 60_000 }, () => {
     await tab.check()
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('No unknown calls').waitFor()
+    await page.getByLabel('1 unknown calls').waitFor({ state: 'detached' })
     const { data } = await shop.h.gql('query($id: ID!) { toolCall(id: $id) { status resolution } }', { id })
     expect(data['toolCall']).toEqual({ status: 'SUCCEEDED', resolution: 'SUCCEEDED' })
     await tab.check()

@@ -1,11 +1,14 @@
 /** The object type of approvals and their votes, and their enums. */
 import {
   approvalStatuses,
+  claimOf,
   decisionOf,
+  extendableUntil,
   shownArguments,
   verdicts,
   voidReasons,
   type AskedTool,
+  type Claim,
   type Vote,
 } from '../../domain/approvals/index.ts'
 import { pointerOf } from '../../core/json.ts'
@@ -81,11 +84,29 @@ function voteType(refs: Refs, { Verdict }: ApprovalEnums) {
   })
 }
 
+function claimType({ builder }: Refs) {
+  const moment = (field: 'at' | 'until') => (claim: Claim) => new Date(claim[field])
+  return builder.objectRef<Claim>('ApprovalClaim').implement({
+    description: 'Somebody says to be deciding an approval. A claim blocks nobody.',
+    fields: (t) => ({
+      by: t.exposeID('by', { description: 'The id of the API key or person that made the claim.' }),
+      byName: t.exposeString('byName', { description: 'The name of the API key or person at that time.' }),
+      at: t.field({ type: 'DateTime', description: 'When the claim was made.', resolve: moment('at') }),
+      until: t.field({
+        type: 'DateTime',
+        description: 'When the claim ends by itself, 10 minutes after it was made.',
+        resolve: moment('until'),
+      }),
+    }),
+  })
+}
+
 /** Implements Approval; returns the enums, which queries and verdicts need too. */
 export function addApprovalType(refs: Refs, gates: GateTypes): ApprovalEnums {
   const enums = addEnums(refs)
   const { builder } = refs
   const VoteType = voteType(refs, enums)
+  const ClaimType = claimType(refs)
   const Question = builder.objectRef<AskedTool>('AskedTool').implement({
     description: 'A tool as it was when an approval was requested; it may have changed since.',
     fields: (t) => ({
@@ -166,6 +187,14 @@ export function addApprovalType(refs: Refs, gates: GateTypes): ApprovalEnums {
         type: [VoteType],
         description: 'All votes, oldest first.',
       }),
+      claim: t.field({
+        type: ClaimType,
+        nullable: true,
+        description:
+          'Who is deciding, as claimApproval said; null without a claim, and when it has ended, its author has voted or ' +
+          'the approval is not pending.',
+        resolve: (approval, _args, { ctx }) => claimOf(approval, ctx.clock.now()),
+      }),
       decision: t.field({
         type: VoteType,
         nullable: true,
@@ -205,6 +234,12 @@ export function addApprovalType(refs: Refs, gates: GateTypes): ApprovalEnums {
       expiresAt: t.expose('expiresAt', {
         type: 'DateTime',
         description: 'When the approval expires without a verdict, which rejects the call.',
+      }),
+      extendableUntil: t.field({
+        type: 'DateTime',
+        description:
+          'The latest deadline that extendApproval accepts: 7 days after the approval was requested.',
+        resolve: extendableUntil,
       }),
       escalatedAt: t.expose('escalatedAt', {
         ...moment,

@@ -14,6 +14,7 @@ import {
 } from '../../domain/approvals/index.ts'
 import { actionMark, listOf, shown } from './action-mark.ts'
 import { addApprovalType, type ApprovalEnums } from './approval-objects.ts'
+import { addApprovalTime } from './approval-time.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import { described } from './described.ts'
 import type { GateTypes } from './gates.ts'
@@ -25,6 +26,7 @@ export function addApprovals(refs: Refs, gates: GateTypes, grants: GrantTypes): 
   const enums = addApprovalType(refs, gates)
   addQueries(refs, enums)
   addVerdicts(refs, grants, enums)
+  addApprovalTime(refs)
 }
 
 function addQueries(refs: Refs, { Status }: ApprovalEnums): void {

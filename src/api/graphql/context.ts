@@ -7,6 +7,7 @@ import {
   getPersons,
   getProjects,
   namePrincipals,
+  loadKeyUses,
   unauthenticated,
   type ApiKey,
   type NamedPrincipal,
@@ -32,13 +33,22 @@ import {
   showStepsOf,
   loadTotalUsage,
   type FailedAttempt,
+  usesOfSecrets,
   type Generation,
   type Models,
+  type SecretUse,
   type Step,
   type TotalUsage,
 } from '../../domain/generations/index.ts'
 import { getGateChanges, type GateChange } from '../../domain/gates/index.ts'
-import { loadUpstreams, type Catalog, type UpstreamState } from '../../domain/upstream/index.ts'
+import {
+  loadConnections,
+  loadUpstreams,
+  type Catalog,
+  type Connection,
+  type UpstreamState,
+} from '../../domain/upstream/index.ts'
+import type { Secret } from '../../domain/secrets/index.ts'
 import { getTools, type Tool } from '../../domain/tools/index.ts'
 import { getToolCalls, loadOpenCallsOf, showCallsOf, type ToolCall } from '../../domain/tool-calls/index.ts'
 
@@ -58,6 +68,10 @@ export interface Loaders {
   gateChanges: DataLoader<string, GateChange | null>
   files: DataLoader<string, StoredFile | null>
   webhooks: DataLoader<string, Webhook | null>
+  /** By secret, which the resolver that loaded it has authorised: what the caller may see of its uses. */
+  secretUses: DataLoader<Secret, SecretUse[], string>
+  /** By the id of a key, which the resolver that loaded it has authorised: when it was last used. */
+  keyUses: DataLoader<string, Date | null>
   /** By the id of a webhook, which the resolver that loaded it has authorised. */
   webhookProgress: DataLoader<string, Progress>
   /**
@@ -68,6 +82,8 @@ export interface Loaders {
   openCallsOf: DataLoader<string, ToolCall[]>
   /** By the id of a tool, which the resolver that loaded it has authorised. */
   upstreams: DataLoader<string, (UpstreamState & { catalog: Catalog }) | null>
+  /** The same: its OAuth tokens, without the tokens. */
+  connections: DataLoader<string, Connection | null>
   /** By agent, which the resolver that loaded it has authorised. */
   collidingNames: DataLoader<Agent, string[], string>
   /** By approval, which the resolver that loaded it has authorised: why the caller may not decide it; null: it may. */
@@ -179,11 +195,17 @@ function makeLoaders(ctx: Ctx): Loaders {
     gateChanges: byId(getGateChanges),
     files: byId(getFiles),
     webhooks: byId(getWebhooks),
+    secretUses: new DataLoader((secrets) => usesOfSecrets(ctx, secrets), { cacheKeyFn: ({ id }) => id }),
+    keyUses: new DataLoader(async (ids) => {
+      const found = await loadKeyUses(ctx.db, ids)
+      return ids.map((id) => found.get(id) ?? null)
+    }),
     webhookProgress: new DataLoader((ids) => loadProgress(ctx.db, ids)),
     upstreams: new DataLoader(async (ids) => {
       const found = await loadUpstreams(ctx.db, ids)
       return ids.map((id) => found.get(id) ?? null)
     }),
+    connections: new DataLoader((ids) => loadConnections(ctx.db, ids)),
     whyNotDecide: new DataLoader((approvals) => whyNotDecide(ctx, approvals), { cacheKeyFn: ({ id }) => id }),
     collidingNames: new DataLoader((agents) => collidingNames(ctx, agents), { cacheKeyFn: ({ id }) => id }),
     stepsOf: grouped((ids) => showStepsOf(ctx.db, ids)),

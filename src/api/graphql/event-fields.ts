@@ -38,6 +38,11 @@ export function eventFields(refs: Refs) {
     stepIndex: number('stepIndex', 'The number of the step in the generation, from 1.'),
     attempt: number('attempt', 'The number of the attempt that begins, from 1.'),
     reason: text('reason', 'The stable code of the reason, for programs.'),
+    unknownReason: text(
+      'reason',
+      'Why the outcome is unknown: NO_RESPONSE (the tool gave no final response), WORKER_LOST (the process that sent ' +
+        'the call was lost) or GENERATION_ENDED (the generation ended while the call ran).',
+    ),
     name: text('name', 'The name of the tool, agent or project at the time of the event.'),
     callStatus: text('status', 'The outcome of the call, a ToolCallStatus.'),
     childStatus: text('status', 'The final status of the child run, a GenerationStatus.'),
@@ -50,6 +55,9 @@ export function eventFields(refs: Refs) {
         description: 'The stable code of the failure for programs; null when the server responds.',
         resolve: (event) => event.data.code,
       }),
+    resourceName: text('name', 'The name of the secret or model provider.'),
+    fileName: text('name', 'The name of the file.'),
+    fileId: id('fileId', 'The id of the file.'),
     added: names('added', 'The names of the tools that the server has added.'),
     removed: names('removed', 'The names of the tools that the server has removed.'),
     changed: names('changed', 'The names of the tools whose definition has changed.'),
@@ -72,6 +80,14 @@ export function eventFields(refs: Refs) {
       'decidedBy',
       'The id of the API key or person that decided, or `system` for a result that arrived late.',
     ),
+    claimedBy: id('claimedBy', 'The id of the API key or person that made the claim.'),
+    extendedBy: id('extendedBy', 'The id of the API key or person that gave longer time.'),
+    expiresAt: <E extends Has<{ expiresAt: string }>>(t: FieldBuilder<E>) =>
+      t.field({
+        type: 'DateTime',
+        description: 'The new deadline of the approval.',
+        resolve: (event) => new Date(event.data.expiresAt),
+      }),
     proposedBy: id('proposedBy', 'The id of the API key or person that proposed the change.'),
     target: id('target', 'The id of the tool, agent or project whose gate or rule is changed.'),
     gateChangeId: id('gateChangeId', 'The id of the proposed gate change.'),

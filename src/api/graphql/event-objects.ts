@@ -41,6 +41,12 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
     description: 'A tool call has its outcome.',
     fields: (t, f) => ({ toolCall: f.toolCall(t), name: f.name(t), status: f.callStatus(t) }),
   },
+  TOOL_CALL_UNKNOWN: {
+    description:
+      'The outcome of a tool call is unknown: it was sent and may have taken effect, and is not repeated. A ' +
+      'ToolCallSettledEvent with the status UNKNOWN follows; resolveUnknownCall sets the outcome.',
+    fields: (t, f) => ({ toolCall: f.toolCall(t), name: f.name(t), reason: f.unknownReason(t) }),
+  },
   REQUIRES_ACTION: {
     description:
       'The generation waits for client tool calls: run them in the client, then submitToolOutputs.',
@@ -105,6 +111,36 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       toolCall: f.toolCall(t),
       name: f.name(t),
       reason: f.reason(t),
+      descendantId: f.descendantId(t),
+    }),
+  },
+  APPROVAL_CLAIMED: {
+    description:
+      'Somebody claimed an approval with claimApproval, or renewed the claim; it ends by itself, without an event.',
+    fields: (t, f) => ({
+      approval: f.approval(t),
+      toolCall: f.toolCall(t),
+      name: f.name(t),
+      claimedBy: f.claimedBy(t),
+    }),
+  },
+  APPROVAL_RELEASED: {
+    description: 'The claim of an approval was given up with releaseApproval.',
+    fields: (t, f) => ({
+      approval: f.approval(t),
+      toolCall: f.toolCall(t),
+      name: f.name(t),
+      claimedBy: f.claimedBy(t),
+    }),
+  },
+  APPROVAL_EXTENDED: {
+    description: 'An approval has a later deadline, given by extendApproval.',
+    fields: (t, f) => ({
+      approval: f.approval(t),
+      toolCall: f.toolCall(t),
+      name: f.name(t),
+      extendedBy: f.extendedBy(t),
+      expiresAt: f.expiresAt(t),
       descendantId: f.descendantId(t),
     }),
   },
@@ -213,6 +249,34 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
   },
   PROJECT_UPDATED: {
     description: 'The settings of the project were changed.',
+  },
+  SECRET_SET: {
+    description: 'A secret was created, or its value or hosts were replaced. The event never has a value.',
+    fields: (t, f) => ({ name: f.resourceName(t) }),
+  },
+  SECRET_DELETED: {
+    description: 'A secret was deleted.',
+    fields: (t, f) => ({ name: f.resourceName(t) }),
+  },
+  PROVIDER_SET: {
+    description: 'A model provider was created or replaced.',
+    fields: (t, f) => ({ name: f.resourceName(t) }),
+  },
+  PROVIDER_DELETED: {
+    description: 'A model provider was deleted.',
+    fields: (t, f) => ({ name: f.resourceName(t) }),
+  },
+  FILE_CREATED: {
+    description: 'A file was announced; an upload of its bytes may follow.',
+    fields: (t, f) => ({ fileId: f.fileId(t), name: f.fileName(t) }),
+  },
+  FILE_UPLOADED: {
+    description: 'The bytes of a file were uploaded.',
+    fields: (t, f) => ({ fileId: f.fileId(t), name: f.fileName(t) }),
+  },
+  FILE_DELETED: {
+    description: 'A file was deleted.',
+    fields: (t, f) => ({ fileId: f.fileId(t), name: f.fileName(t) }),
   },
   GATE_CHANGED: {
     description: 'The gate of a tool or agent was changed, or gatesNeedSecond of the project.',

@@ -68,6 +68,13 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
           'The id of the API key or person that created this key, which ends with it; null for the first key ' +
           'of the installation.',
       }),
+      lastUsedAt: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description:
+          'When a request last came with the API key or a session of it, to within about a minute; null: never.',
+        resolve: ({ id }, _args, { loaders }) => loaders.keyUses.load(id),
+      }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the API key was created.' }),
       expiresAt: t.expose('expiresAt', {
         type: 'DateTime',

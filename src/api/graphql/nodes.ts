@@ -6,7 +6,13 @@ import type { Loaders } from './context.ts'
 import type { Refs } from './refs.ts'
 
 const loaderOf: Partial<
-  Record<IdKind, Exclude<keyof Loaders, 'collidingNames' | 'whyNotDecide' | 'webhookProgress' | 'principals'>>
+  Record<
+    IdKind,
+    Exclude<
+      keyof Loaders,
+      'collidingNames' | 'whyNotDecide' | 'webhookProgress' | 'principals' | 'secretUses'
+    >
+  >
 > = {
   project: 'projects',
   apiKey: 'apiKeys',

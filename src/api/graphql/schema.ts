@@ -21,6 +21,8 @@ import { addNodes } from './nodes.ts'
 import { addProjectSummary } from './project-summary.ts'
 import { addProjects } from './projects.ts'
 import { addProviders } from './providers.ts'
+import { addStatistics } from './statistics.ts'
+import { addUsableProviders } from './usable-providers.ts'
 import { addCallbacks } from './callbacks.ts'
 import { addPrincipals } from './principals.ts'
 import { declareRefs } from './refs.ts'
@@ -79,6 +81,8 @@ function build(): GraphQLSchema {
   addGenerationInput(refs)
   addProjectSummary(refs)
   addProviders(refs)
+  addUsableProviders(refs)
+  addStatistics(refs)
   addLimits(refs)
   return meterAnswers(boundLists(builder.toSchema()))
 }

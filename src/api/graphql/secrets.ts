@@ -1,11 +1,31 @@
 /** Secrets in GraphQL: values are write-only. */
 import { deleteSecret, listSecrets, setSecret, type Secret } from '../../domain/secrets/index.ts'
+import { secretUserKinds, type SecretUse } from '../../domain/generations/index.ts'
 import { connectionOf, listCost, page } from './connections.ts'
+import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 
 export function addSecrets(refs: Refs): void {
   const { builder } = refs
+  const Kind = builder.enumType('SecretUserKind', {
+    description: 'The kind of an object that refers to a secret.',
+    values: described(secretUserKinds, {
+      TOOL: 'An http tool sends the secret.',
+      UPSTREAM: 'The server behind an mcp tool is sent the secret.',
+      PROVIDER: 'A model provider has the secret as its API key.',
+    }),
+  })
+  const Use = builder.objectRef<SecretUse>('SecretUse').implement({
+    description: 'An object that refers to a secret, and fails without it.',
+    fields: (t) => ({
+      kind: t.expose('kind', { type: Kind, description: 'The kind of the object.' }),
+      id: t.exposeID('id', {
+        description: 'The id of the tool or model provider; for an upstream server, of its mcp tool.',
+      }),
+      name: t.exposeString('name', { description: 'The name of the tool or model provider.' }),
+    }),
+  })
   refs.Secret.implement({
     description: 'A secret of a project. Its value is write-only.',
     fields: (t) => ({
@@ -14,6 +34,13 @@ export function addSecrets(refs: Refs): void {
       allowedHosts: t.exposeStringList('allowedHosts', {
         nullable: true,
         description: 'The hosts that the secret may be sent to; null: any host.',
+      }),
+      usedBy: t.field({
+        type: [Use],
+        description:
+          'The tools, upstream servers and model providers that refer to the secret, by name; only those that the ' +
+          'caller may read. Permissions: tools:Get, providers:List.',
+        resolve: (secret, _args, { loaders }) => loaders.secretUses.load(secret),
       }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the secret was first set.' }),
       updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the secret was last set.' }),

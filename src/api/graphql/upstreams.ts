@@ -100,6 +100,30 @@ function addUpstreamType(refs: Refs, { Status, Fault, Era, Transport }: Shared):
         ...moment,
         description: 'When the lists of the server were last read; null when they never were.',
       }),
+      nextTryAt: t.expose('nextTryAt', {
+        ...moment,
+        description:
+          'When the lists of the server are read again by themselves; null when that is not planned.',
+      }),
+      connectedBy: t.id({
+        nullable: true,
+        description:
+          'The id of the API key or person whose login the server accepted; null without a login of a person.',
+        resolve: async ({ id }, _args, { loaders }) => (await loaders.connections.load(id))?.by ?? null,
+      }),
+      connectedAt: t.field({
+        ...moment,
+        description: 'When that login was completed; null without a login of a person.',
+        resolve: async ({ id }, _args, { loaders }) => (await loaders.connections.load(id))?.at ?? null,
+      }),
+      tokenExpiresAt: t.field({
+        ...moment,
+        description:
+          'When the access token for the server expires, which is renewed before when possible; null without a token or ' +
+          'a stated end.',
+        resolve: async ({ id }, _args, { loaders }) =>
+          (await loaders.connections.load(id))?.expiresAt ?? null,
+      }),
       error: t.expose('error', {
         type: Fault,
         nullable: true,

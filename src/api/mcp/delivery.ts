@@ -77,11 +77,11 @@ async function waitForResult(call: ToolsCall, first: CallHandle): Promise<ToolsC
       const start = Date.now()
       const maxMs = status === 'RUNNING' ? runLeftMs : Math.max(0, holdUntil - start)
       const stopTicking =
-        progress && status !== 'RUNNING' ? reportApprovalWait(request, progress, handle) : null
+        progress && status !== 'RUNNING' ? reportApprovalWait(request, progress, () => handle) : null
       handle = await waitForHandle(ctx, handle, {
         maxMs,
         signal: abandonSignal(request),
-        enough: (now) => now.status !== status,
+        enough: (now) => (handle = now).status !== status,
       }).finally(() => stopTicking?.())
       if (status === 'RUNNING') runLeftMs -= Date.now() - start
       if (handle.status === status) return await unfinishedResult(call, handle)

@@ -48,14 +48,14 @@ export function reportRun(
   return () => stop.abort()
 }
 
-/** Reports how long the approval is still awaited, every `progressMs` until the returned function is called. */
+/** Reports how long the approval is still awaited, every `progressMs` until the returned function is called; the deadline may move meanwhile. */
 export function reportApprovalWait(
   { runtime }: AgentRequest,
   progress: Progress,
-  { pendingApproval }: CallHandle,
+  latest: () => CallHandle,
 ): () => void {
   const report = () => {
-    const expiresAt = pendingApproval?.expiresAt.getTime() ?? 0
+    const expiresAt = latest().pendingApproval?.expiresAt.getTime() ?? 0
     const secondsLeft = Math.max(0, Math.round((expiresAt - Date.now()) / 1000))
     progress(`waiting for approval, ${secondsLeft} s left`)
   }

@@ -12,6 +12,7 @@ export {
 } from './context.ts'
 export { forgetExpiredKeys, rememberRequest } from './idempotency.ts'
 export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
+export { createKeyUses, loadKeyUses, type KeyUses } from './key-uses.ts'
 export { createAuthenticator, insertKey, unauthenticated, type ApiKey, type Authenticator } from './keys.ts'
 export {
   assertStillValid,

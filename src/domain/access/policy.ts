@@ -40,6 +40,7 @@ export const actions = [
   'providers:Set',
   'providers:Delete',
   'providers:List',
+  'providers:Test',
   'files:Create',
   'files:Get',
   'files:List',

@@ -3,7 +3,7 @@
  * all of it in one statement.
  */
 import { sql } from 'drizzle-orm'
-import { AppError, invalidAt } from '../../core/errors.ts'
+import { invalidAt } from '../../core/errors.ts'
 import { hashJson } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
@@ -15,6 +15,7 @@ import { approvalOf, currentArguments, type Approval, type Vote } from './approv
 import type { Edit, Ready } from './decision.ts'
 import { isOutdated } from './drift.ts'
 import { insertGrant } from './grants.ts'
+import { assertOpen, conflict } from './open.ts'
 import { outcomeOf } from './outcome.ts'
 import { hasApproved, personsIn, RightsChanged, whyNot } from './rights.ts'
 import { voteOf, writeVerdict } from './write-verdict.ts'
@@ -85,26 +86,4 @@ const nothingKnown = { seq: null, status: null, rootId: null, rootSeq: null }
 /** Sending the current arguments is not an edit; restoring the original ones is. */
 function isEdit(edit: Edit | null, approval: Approval): boolean {
   return edit !== null && hashJson(edit.merged) !== hashJson(currentArguments(approval))
-}
-
-function assertOpen(approval: Approval, late: boolean): void {
-  const { status, votes, voidReason } = approval
-  if (status === 'EXPIRED' || (status === 'PENDING' && late))
-    throw new AppError(
-      'APPROVAL_EXPIRED',
-      `The time for this approval was over at ${approval.expiresAt.toISOString()}; the call was rejected.`,
-      { conflictingId: approval.id },
-    )
-  if (status === 'VOIDED') throw conflict(approval, `This approval was voided (${voidReason ?? ''}).`)
-  if (status === 'PENDING') return
-  const last = votes.at(-1)
-  throw new AppError(
-    'APPROVAL_ALREADY_DECIDED',
-    `Somebody was faster: ${last?.byName ?? 'another key'} decided ${last?.verdict ?? ''} at ${last?.at ?? ''}.`,
-    { conflictingId: approval.id },
-  )
-}
-
-function conflict(approval: Approval, message: string): AppError {
-  return new AppError('CONFLICT', message, { conflictingId: approval.id })
 }

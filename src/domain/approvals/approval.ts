@@ -33,6 +33,16 @@ export interface Vote {
   note: string | null
 }
 
+/** Somebody says to be deciding. It blocks nobody, and ends by itself. */
+export interface Claim {
+  /** Id and name of the key or person at that time. */
+  by: string
+  byName: string
+  /** ISO 8601. */
+  at: string
+  until: string
+}
+
 /**
  * What happens after an approval. RUN: the server runs the call; CLIENT: the client runs it; SKIP: nothing runs, the
  * approved arguments are the final answer.
@@ -72,6 +82,8 @@ export interface Approval {
   onApprove: OnApprove
   clientTimeoutMs: number | null
   votes: Vote[]
+  /** As it was stored; see claimOf. */
+  claim: Claim | null
   expiresAt: Date
   escalatedAt: Date | null
   /** When it was approved, rejected, expired or voided. */
@@ -93,6 +105,13 @@ export function currentArguments(approval: Approval): JsonObject {
 /** The masked arguments that people may read: the current ones, or the original ones from before an edit. */
 export function shownArguments(approval: Approval, which: 'current' | 'original' = 'current'): JsonObject {
   return masked(which === 'current' ? currentArguments(approval) : approval.arguments, approval.masked)
+}
+
+/** The claim that holds now: of a pending approval, until its time is over or its author has voted. */
+export function claimOf({ status, claim, votes }: Approval, now: number): Claim | null {
+  if (!claim || status !== 'PENDING' || Date.parse(claim.until) <= now) return null
+  const hasVoted = votes.some(({ by, at }) => by === claim.by && Date.parse(at) >= Date.parse(claim.at))
+  return hasVoted ? null : claim
 }
 
 /** The vote that settled the approval; null when no vote did (expired, voided or pending). */

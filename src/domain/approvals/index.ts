@@ -1,12 +1,14 @@
 /** The entry point of approvals. */
 export {
   approvalStatuses,
+  claimOf,
   decisionOf,
   shownArguments,
   verdicts,
   voidReasons,
   type Approval,
   type AskedTool,
+  type Claim,
   type Verdict,
   type Vote,
 } from './approval.ts'
@@ -19,11 +21,13 @@ export {
   voidPending,
   type NewApproval,
 } from './ask.ts'
+export { claimApproval, releaseApproval } from './claims.ts'
 export { decideEachApproval, type DecisionOutcome } from './decide-each.ts'
 export { decideApproval, decideApprovals, type DecideApprovalInput } from './decide.ts'
 export { redoDigests } from './digest.ts'
 export { changesOfDrift, driftOf, type Drift } from './drift.ts'
 export { startDeadlines } from './deadlines.ts'
+export { extendableUntil, extendApproval } from './extend.ts'
 export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate.ts'
 export { covers, findGrants, takeUse, type Holder, type StoppedCall, type UsableGrant } from './grant-use.ts'
 export {

@@ -16,7 +16,7 @@ import { changesOfDrift, type Drift } from '../approvals/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { insertProjectEvents } from '../events/index.ts'
 import {
-  callSettled,
+  callEnded,
   endOf,
   callStarted,
   executedEntry,
@@ -127,7 +127,7 @@ export async function settleOnce(
   const outcome = { id: call.id, status, result: finished.result }
   const [row] = await writtenRows(services.leaseDb, toolCalls, [
     sql`g as (${settleCalls(endOf(call.status), [outcome], underLease(held), {}, wholeRow)})`,
-    sql`e as (${insertProjectEvents(call.projectId, [callSettled(call, status)], sql`g`)})`,
+    sql`e as (${insertProjectEvents(call.projectId, callEnded(call, status, finished.result), sql`g`)})`,
     sql`a as (${insertEntries([executedEntry(call, status)])})`,
   ])
   if (!row) return loadCall(services.db, call.id)

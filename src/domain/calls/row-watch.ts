@@ -97,7 +97,9 @@ async function readVersions(db: Services['db'], ids: readonly string[]): Promise
   const rows = await query<{ id: string; version: string }>(
     db,
     sql`with asked as (select jsonb_array_elements_text(${jsonb(ids)}) as id)
-      select id, status || ' ' || attempt || ' ' || (settled_at is not null)::text
+      select id, status || ' ' || attempt || ' ' || (settled_at is not null)::text || case
+          when status = 'AWAITING_APPROVAL'
+          then coalesce((select ' ' || expires_at from approvals where approvals.id = approval_id), '') else '' end
         as version from tool_calls where id in (select id from asked)
       union all select id, status || ' ' || last_seq from generations where id in (select id from asked)`,
   )

@@ -7,6 +7,9 @@ type ApprovalFacts = { approvalId: string; toolCallId: string; name: string }
 /** `decidedBy` is the id of the key that voted last. */
 type VerdictFacts = ApprovalFacts & { verdict: 'APPROVE' | 'REJECT'; decidedBy: string }
 
+/** `claimedBy` is the id of the key or person that says to be deciding. */
+type ClaimFacts = ApprovalFacts & { claimedBy: string }
+
 type GrantFacts = { grantId: string; approvalId: string; name: string }
 
 export interface ApprovalEvents {
@@ -18,6 +21,11 @@ export interface ApprovalEvents {
   APPROVAL_VOIDED: ApprovalFacts & {
     reason: 'TOOL_CHANGED' | 'TOOL_DELETED' | 'GENERATION_ENDED' | 'WITHDRAWN'
   }
+  /** A claim ends by itself, without an event, at the time that it names. */
+  APPROVAL_CLAIMED: ClaimFacts
+  APPROVAL_RELEASED: ClaimFacts
+  /** `expiresAt`: the later deadline, ISO 8601. */
+  APPROVAL_EXTENDED: ApprovalFacts & { extendedBy: string; expiresAt: string }
   GRANT_CREATED: GrantFacts
   GRANT_REVOKED: GrantFacts
 }
@@ -30,5 +38,8 @@ export const approvalDecided = kind('APPROVAL_DECIDED', copiedToRoot)
 export const approvalExpired = kind('APPROVAL_EXPIRED', copiedToRoot)
 export const approvalEscalated = kind('APPROVAL_ESCALATED', copiedToRoot)
 export const approvalVoided = kind('APPROVAL_VOIDED', copiedToRoot)
+export const approvalClaimed = kind('APPROVAL_CLAIMED', projectOnly)
+export const approvalReleased = kind('APPROVAL_RELEASED', projectOnly)
+export const approvalExtended = kind('APPROVAL_EXTENDED', copiedToRoot)
 export const grantCreated = kind('GRANT_CREATED', projectOnly)
 export const grantRevoked = kind('GRANT_REVOKED', projectOnly)

@@ -9,6 +9,7 @@ import * as approvals from './approval-events.ts'
 import type { EventKind } from './define.ts'
 import * as gates from './gate-events.ts'
 import * as generations from './generation-events.ts'
+import * as resources from './resource-events.ts'
 import * as calls from './tool-call-events.ts'
 import * as tools from './tool-events.ts'
 import * as webhooks from './webhook-events.ts'
@@ -23,6 +24,7 @@ export interface EventData
     agents.AgentEvents,
     access.AccessEvents,
     gates.GateEvents,
+    resources.ResourceEvents,
     webhooks.WebhookEvents {}
 
 export type EventType = keyof EventData
@@ -39,6 +41,7 @@ export const eventKinds = {
   TOOL_CALL_PROPOSED: calls.toolCallProposed,
   TOOL_CALL_STARTED: calls.toolCallStarted,
   TOOL_CALL_SETTLED: calls.toolCallSettled,
+  TOOL_CALL_UNKNOWN: calls.toolCallUnknown,
   REQUIRES_ACTION: generations.requiresAction,
   APPROVAL_REQUESTED: approvals.approvalRequested,
   APPROVAL_VOTED: approvals.approvalVoted,
@@ -46,6 +49,9 @@ export const eventKinds = {
   APPROVAL_EXPIRED: approvals.approvalExpired,
   APPROVAL_ESCALATED: approvals.approvalEscalated,
   APPROVAL_VOIDED: approvals.approvalVoided,
+  APPROVAL_CLAIMED: approvals.approvalClaimed,
+  APPROVAL_RELEASED: approvals.approvalReleased,
+  APPROVAL_EXTENDED: approvals.approvalExtended,
   CHILD_STARTED: generations.childStarted,
   CHILD_ENDED: generations.childEnded,
   GENERATION_COMPLETED: generations.generationCompleted,
@@ -66,6 +72,13 @@ export const eventKinds = {
   API_KEY_CREATED: access.apiKeyCreated,
   API_KEY_REVOKED: access.apiKeyRevoked,
   PROJECT_UPDATED: access.projectUpdated,
+  SECRET_SET: resources.secretSet,
+  SECRET_DELETED: resources.secretDeleted,
+  PROVIDER_SET: resources.providerSet,
+  PROVIDER_DELETED: resources.providerDeleted,
+  FILE_CREATED: resources.fileCreated,
+  FILE_UPLOADED: resources.fileUploaded,
+  FILE_DELETED: resources.fileDeleted,
   GATE_CHANGED: gates.gateChanged,
   GATE_CHANGE_PROPOSED: gates.gateChangeProposed,
   GATE_CHANGE_DECIDED: gates.gateChangeDecided,

@@ -14,9 +14,12 @@ export {
   isCopiedToRoot,
 } from './append.ts'
 export {
+  approvalClaimed,
   approvalDecided,
   approvalEscalated,
   approvalExpired,
+  approvalExtended,
+  approvalReleased,
   approvalRequested,
   approvalVoided,
   approvalVoted,
@@ -75,8 +78,10 @@ export {
   toolCallProposed,
   toolCallSettled,
   toolCallStarted,
+  toolCallUnknown,
   unknownCallResolved,
   type SettledStatus,
+  type UnknownReason,
 } from './tool-call-events.ts'
 export { toolCreated, toolDeleted, toolUpdated, upstreamChanged, upstreamStatus } from './tool-events.ts'
 export {
@@ -86,4 +91,13 @@ export {
   webhookDisabled,
   webhookUpdated,
 } from './webhook-events.ts'
+export {
+  fileCreated,
+  fileDeleted,
+  fileUploaded,
+  providerDeleted,
+  providerSet,
+  secretDeleted,
+  secretSet,
+} from './resource-events.ts'
 export { encodeFeedCursor, encodeGenerationCursor } from '../../store/events/position.ts'

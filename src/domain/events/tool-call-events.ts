@@ -8,11 +8,19 @@ type CallFacts = { toolCallId: string; name: string; stepIndex?: number | null }
 export type SettledStatus =
   'SUCCEEDED' | 'ERRORED' | 'INVALID' | 'UNKNOWN' | 'REJECTED' | 'EXPIRED' | 'SKIPPED' | 'CANCELLED'
 
+/**
+ * Why the outcome of a call is unknown: no final response arrived, the process that sent it was lost, or its generation
+ * ended while it ran.
+ */
+export type UnknownReason = 'NO_RESPONSE' | 'WORKER_LOST' | 'GENERATION_ENDED'
+
 export interface ToolCallEvents {
   TOOL_CALL_PROPOSED: CallFacts & { stepIndex: number }
   /** `attempt` is the one that is sent, from 1. */
   TOOL_CALL_STARTED: CallFacts & { attempt: number }
   TOOL_CALL_SETTLED: CallFacts & { status: SettledStatus }
+  /** Written just before the TOOL_CALL_SETTLED of the same call, with its status UNKNOWN. */
+  TOOL_CALL_UNKNOWN: CallFacts & { reason: UnknownReason }
   /** `decidedBy` is a key's id; `system` with `late` when the tool's own result came after the call was UNKNOWN. */
   UNKNOWN_CALL_RESOLVED: {
     toolCallId: string
@@ -28,4 +36,5 @@ const kind = kindsOf<ToolCallEvents>()
 export const toolCallProposed = kind('TOOL_CALL_PROPOSED', inGeneration)
 export const toolCallStarted = kind('TOOL_CALL_STARTED', inGeneration)
 export const toolCallSettled = kind('TOOL_CALL_SETTLED', inGeneration)
+export const toolCallUnknown = kind('TOOL_CALL_UNKNOWN', inGeneration)
 export const unknownCallResolved = kind('UNKNOWN_CALL_RESOLVED', projectOnly)

@@ -6,6 +6,7 @@ import { check, whole } from '../../core/check.ts'
 import { invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
+import { appendProjectEvents, fileCreated, fileDeleted } from '../events/index.ts'
 import { atomically, nowPlus } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { files } from '../../store/db/tables/files.ts'
@@ -82,8 +83,10 @@ export async function presignUpload(ctx: Ctx, input: PresignUploadInput): Promis
       .values({ id, projectId, filename, contentType, agentId, createdBy, uploadUntil })
       .returning()
     await recordChange(tx, ctx, { projectId, action: 'files:Create', resource: `file/${id}` })
+    await appendProjectEvents(tx, projectId, [fileCreated({ fileId: id, name: filename })])
     return row as StoredFile
   })
+  publishNews(ctx, projectId)
   return { file, uploadUrl: linkTo(ctx, 'PUT', id, uploadSeconds) }
 }
 
@@ -173,12 +176,21 @@ export async function deleteFile(ctx: Ctx, input: { fileId: string }): Promise<S
   const { projectId } = file
   await assertMay(ctx, 'files:Delete', projectId, `file/${fileId}`)
   await atomically(ctx.db, async (tx) => {
-    await tx.delete(files).where(eq(files.id, fileId))
+    const gone = await tx.delete(files).where(eq(files.id, fileId)).returning({ id: files.id })
     await recordChange(tx, ctx, { projectId, action: 'files:Delete', resource: `file/${fileId}` })
+    // Of two requests at once, one has deleted it.
+    if (gone.length > 0)
+      await appendProjectEvents(tx, projectId, [fileDeleted({ fileId, name: file.filename })])
   })
+  publishNews(ctx, projectId)
   if (file.sha256) await ctx.blobs.remove(blobKey(fileId, file.sha256))
   await ctx.blobs.remove(fileId)
   return file
+}
+
+/** Tells followers of the project, after the commit, that there is a new event. */
+function publishNews({ pubsub }: Pick<Services, 'pubsub'>, projectId: string): void {
+  pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
 }
 
 function bondOf({ agentId }: StoredFile): Bond {

@@ -5,6 +5,7 @@ import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { files } from '../../store/db/tables/files.ts'
 import type { Services } from '../access/index.ts'
+import { appendProjectEvents, fileUploaded } from '../events/index.ts'
 import type { StoredFile } from './file.ts'
 import { blobKey, loadFiles } from './stored.ts'
 
@@ -64,7 +65,7 @@ async function takeBytes(
   const draft = await services.blobs.write(untilReplaced(id, source), Math.min(maxFileBytes, quota))
   if (!draft) throw quota < maxFileBytes ? quotaExceeded(services) : tooLarge(services)
   try {
-    return await atomically(services.db, async (tx) => {
+    const stored = await atomically(services.db, async (tx) => {
       const { size, sha256 } = draft
       // Locks the project, because two files together may exceed a quota that each of them keeps.
       await tx.execute(sql`select 1 from projects where id = ${projectId} for no key update`)
@@ -78,8 +79,11 @@ async function takeBytes(
       // Before the commit makes the file READY. The lock may be lost by now, so the key contains the hash of these
       // bytes.
       await draft.keep(blobKey(id, sha256))
+      await appendProjectEvents(tx, projectId, [fileUploaded({ fileId: id, name: ready.filename })])
       return ready as StoredFile
     })
+    services.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
+    return stored
   } finally {
     await draft.drop()
   }

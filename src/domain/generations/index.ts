@@ -26,6 +26,14 @@ export {
   type Provider,
   type SetProviderInput,
 } from './providers/provider-records.ts'
+export {
+  listUsableProviders,
+  mostProviders,
+  providerSources,
+  testProvider,
+  type ProviderTrial,
+  type UsableProvider,
+} from './providers/usable-providers.ts'
 export { readEvents, watchGeneration } from './generation-events.ts'
 export { listDescendants, listGenerations, type GenerationFilter } from './list.ts'
 export { getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
@@ -37,5 +45,15 @@ export {
   type SubmitToolOutputsInput,
 } from './submit.ts'
 export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
+export { mostUses, secretUserKinds, usesOfSecrets, type SecretUse } from './secret-uses.ts'
+export {
+  bucketSizes,
+  mostBuckets,
+  mostTools,
+  readStatistics,
+  type Bucket,
+  type Statistics,
+  type ToolFigures,
+} from './statistics.ts'
 export { closeThread, isThreadClosed, openThread } from './threads.ts'
 export { startGenerationWorker } from './loop/worker.ts'

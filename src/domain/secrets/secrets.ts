@@ -8,6 +8,7 @@ import type { Page } from '../../core/page.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { secrets } from '../../store/db/tables/secrets.ts'
+import { appendProjectEvents, secretDeleted, secretSet } from '../events/index.ts'
 import { assertMay, assertQuota, projectOf, recordChange, type Ctx, type Services } from '../access/index.ts'
 import { allowedHostsShape, mayGoTo } from './hosts.ts'
 import { seal, unseal } from './sealing.ts'
@@ -51,7 +52,7 @@ export async function setSecret(
   const projectId = projectOf(ctx, rest.projectId)
   await assertMay(ctx, 'secrets:Set', projectId, `secret/${name}`)
   const sealed = seal(ctx.masterKey, value, contextOf(projectId, name))
-  return atomically(ctx.db, async (tx) => {
+  const saved = await atomically(ctx.db, async (tx) => {
     await assertQuota(tx, ctx, secrets, projectId, 'secrets')
     const [row] = await tx
       .insert(secrets)
@@ -63,8 +64,11 @@ export async function setSecret(
       .returning()
     const details: JsonObject = allowedHosts === undefined ? {} : { allowedHosts }
     await recordChange(tx, ctx, { projectId, action: 'secrets:Set', resource: `secret/${name}`, details })
+    await appendProjectEvents(tx, projectId, [secretSet({ name })])
     return shown(row!)
   })
+  publishNews(ctx, projectId)
+  return saved
 }
 
 /** Deletes a secret. Idempotent: returns whether there was one. Action `secrets:Delete`. */
@@ -74,15 +78,22 @@ export async function deleteSecret(
 ): Promise<boolean> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'secrets:Delete', projectId, `secret/${input.name}`)
-  return atomically(ctx.db, async (tx) => {
+  const wasThere = await atomically(ctx.db, async (tx) => {
     const rows = await tx
       .delete(secrets)
       .where(and(eq(secrets.projectId, projectId), eq(secrets.name, input.name)))
       .returning({ id: secrets.id })
-    if (rows.length > 0)
-      await recordChange(tx, ctx, { projectId, action: 'secrets:Delete', resource: `secret/${input.name}` })
-    return rows.length > 0
+    if (rows.length === 0) return false
+    await recordChange(tx, ctx, { projectId, action: 'secrets:Delete', resource: `secret/${input.name}` })
+    await appendProjectEvents(tx, projectId, [secretDeleted({ name: input.name })])
+    return true
   })
+  if (wasThere) publishNews(ctx, projectId)
+  return wasThere
+}
+
+function publishNews({ pubsub }: Ctx, projectId: string): void {
+  pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
 }
 
 /** Secrets of a project without their values, newest first. Action `secrets:List`. */

@@ -1,5 +1,13 @@
 /** The entry point of tool calls: their states, their rows and the only writers of them. */
-export { callProposed, callSettled, callStarted, executedEntry, factsOfCall } from './records.ts'
+export {
+  callEnded,
+  callProposed,
+  callSettled,
+  callStarted,
+  callUnknown,
+  executedEntry,
+  factsOfCall,
+} from './records.ts'
 export {
   callsAsJson,
   callsOfJson,

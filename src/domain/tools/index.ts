@@ -49,7 +49,15 @@ export {
   type CreateToolInput,
   type UpdateToolInput,
 } from './registry.ts'
-export { givenUpResult, isGivenUp, known, statusOf, unknownResult, type Finished } from './outcome.ts'
+export {
+  givenUpResult,
+  isGivenUp,
+  known,
+  statusOf,
+  unknownReasonOf,
+  unknownResult,
+  type Finished,
+} from './outcome.ts'
 export {
   checkOutput,
   codeOf,
@@ -70,6 +78,7 @@ export {
   readCallable,
   type ReadAction,
 } from './kinds/mcp-reads.ts'
+export { secretsOfDefinition } from './outside.ts'
 export { collisions, isToolName, runtimeName } from './names.ts'
 export {
   inputPhases,

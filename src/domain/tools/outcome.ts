@@ -48,6 +48,12 @@ export function unknownResult(cause: ToolResult | null = null): ToolResult {
   })
 }
 
+/** Why the outcome of a call with this result, made by unknownResult, cannot be known. */
+export function unknownReasonOf({ structuredContent }: ToolResult): 'NO_RESPONSE' | 'WORKER_LOST' {
+  const error = (structuredContent as { error?: JsonObject } | undefined)?.error
+  return error?.['reason'] === undefined ? 'WORKER_LOST' : 'NO_RESPONSE'
+}
+
 /** How often an idempotent call is sent whose worker stops each time: the call itself may stop the worker. */
 const maxLost = 5
 

@@ -42,6 +42,11 @@ function placesOf({
   return [...places, { path: ['auth'], names: more, address: null }]
 }
 
+/** The names of all secrets in a definition, some more than once. */
+export function secretsOfDefinition(definition: ToolDefinition): string[] {
+  return placesOf(definition).flatMap(({ names }) => names)
+}
+
 /** Saves a tool's upstream, in the transaction that saves the tool. */
 export async function saveOutside(tx: Database, { id, projectId, mcp }: Tool): Promise<void> {
   if (!mcp) return

@@ -11,9 +11,11 @@ export { dropUpstream, saveUpstream } from './save.ts'
 export {
   isCatalog,
   loadCatalogs,
+  loadConnections,
   loadUpstreams,
   upstreamRowOf,
   upstreamStatuses,
+  type Connection,
   type UpstreamRow,
   type UpstreamState,
   type UpstreamStatus,

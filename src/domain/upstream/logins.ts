@@ -117,7 +117,7 @@ export async function finishLogin(
     await auditLogin(services, row, taken.startedBy, 'failed')
     return 'failed'
   }
-  await reconnect(services, row)
+  await reconnect(services, row, taken.startedBy)
   await auditLogin(services, row, taken.startedBy, 'connected')
   return 'connected'
 }
@@ -134,7 +134,7 @@ export async function disconnectUpstream(ctx: Ctx, input: { toolId: string }): P
       details: { disconnected: true },
     })
   })
-  await reconnect(ctx, row)
+  await reconnect(ctx, row, null)
 }
 
 /** Returns the row when the caller can reach it and may connect it. */
@@ -207,11 +207,19 @@ async function deleteOldLogins(tx: Ctx['db'], id: string): Promise<void> {
   )
 }
 
-/** Raises the configuration's version, so that connections with other tokens are no longer used, and refreshes now. */
-async function reconnect(services: Services, row: UpstreamRow): Promise<void> {
+/**
+ * Raises the configuration's version, so that connections with other tokens are no longer used, refreshes now, and notes
+ * whose login it was; null after the end of a login.
+ */
+async function reconnect(services: Services, row: UpstreamRow, by: string | null): Promise<void> {
   await query(
     services.db,
     sql`
+      with l as (
+        update upstream_tokens
+        set connected_by = ${by}, connected_at = now()
+        where upstream_id = ${row.id} and sealed is not null and ${by !== null}::boolean
+      )
       update upstreams
       set config_version = config_version + 1,
         failures = 0,

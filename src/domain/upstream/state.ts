@@ -30,6 +30,8 @@ export interface UpstreamState {
   catalogHash: string | null
   era: Era | null
   transport: UpstreamTransport | null
+  /** When its lists are read again; null: not planned. */
+  nextTryAt: Date | null
 }
 
 /** The protocol that was negotiated with the server. `discover` is a modern server's `server/discover` result. */
@@ -52,6 +54,7 @@ export interface UpstreamRow {
   transport: UpstreamTransport | null
   lastSeenMs: number | null
   refreshedMs: number | null
+  nextTryMs: number | null
   error: { code: string; message: string } | null
   failures: number
   /** Milliseconds until calls are sent again, by the database's clock; zero or less when they are sent now. */
@@ -74,6 +77,7 @@ export const rowColumns = sql`
   verdict->>'transport' as transport,
   ${millis('last_seen_at')} as "lastSeenMs",
   ${millis('refreshed_at')} as "refreshedMs",
+  ${millis('wake_at')} as "nextTryMs",
   error,
   failures,
   coalesce(${millis('retry_at')} - ${millis('now()')}, 0) as "closedForMs",
@@ -103,7 +107,32 @@ export function stateOf(row: UpstreamRow): UpstreamState {
     catalogHash,
     era,
     transport,
+    nextTryAt: row.nextTryMs === null ? null : new Date(row.nextTryMs),
   }
+}
+
+/** The OAuth tokens of an upstream, without the tokens. */
+export interface Connection {
+  /** The key or person whose login got them; null when no person did. */
+  by: string | null
+  at: Date | null
+  /** When the access token expires; null when the server did not say. */
+  expiresAt: Date | null
+}
+
+/** The tokens of these upstreams, in their order; null without tokens. Checks no permission. */
+export async function loadConnections(db: Database, ids: readonly string[]): Promise<(Connection | null)[]> {
+  const rows = await query<{ id: string; by: string | null; atMs: number | null; expiresMs: number | null }>(
+    db,
+    sql`select upstream_id as id, connected_by as by, ${millis('connected_at')} as "atMs",
+        ${millis('expires_at')} as "expiresMs"
+      from upstream_tokens where upstream_id in ${[...ids]} and sealed is not null`,
+  )
+  const dateOf = (ms: number | null) => (ms === null ? null : new Date(ms))
+  const found = new Map(
+    rows.map(({ id, by, atMs, expiresMs }) => [id, { by, at: dateOf(atMs), expiresAt: dateOf(expiresMs) }]),
+  )
+  return ids.map((id) => found.get(id) ?? null)
 }
 
 /** This process's cache of parsed catalogs by id and hash, least recently used first. */

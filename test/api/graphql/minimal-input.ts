@@ -121,6 +121,7 @@ function minimal(at: GraphQLArgument | GraphQLInputField, type: GraphQLInputType
     JSONSchema: {},
     JSONObject: {},
     JSON: {},
+    DateTime: '2026-01-01T00:00:00.000Z',
   }
   if (!(name in values)) throw new Error(`no minimal value for ${name} at ${at.name}`)
   return values[name]

@@ -93,6 +93,7 @@ test('the log of a root shows the copies of a run below it with its id, and no o
     'APPROVAL_DECIDED',
     'APPROVAL_ESCALATED',
     'APPROVAL_EXPIRED',
+    'APPROVAL_EXTENDED',
     'APPROVAL_REQUESTED',
     'APPROVAL_VOIDED',
     'APPROVAL_VOTED',

@@ -8,6 +8,7 @@ import { seal } from '../../../src/domain/secrets/index.ts'
 import {
   connectUpstream,
   disconnectUpstream,
+  loadConnections,
   testUpstream,
   type UpstreamAuth,
 } from '../../../src/domain/upstream/index.ts'
@@ -289,7 +290,11 @@ describe.skipIf(!hasPeers)('with a person', () => {
     expect(issuer.granted.every(({ resource }) => resource === server.url)).toBe(true)
     const again = await browse(page.url)
     expect(again.status).toBe(400)
+    expect(await loadConnections(services.db, [one.id])).toEqual([
+      { by: 'key_ada', at: expect.any(Date), expiresAt: expect.any(Date) },
+    ])
     await disconnectUpstream(ctx, { toolId: one.id })
+    expect(await loadConnections(services.db, [one.id])).toEqual([null])
     expect(await one.refresh()).toMatchObject({ status: 'AUTHORIZATION_REQUIRED' })
   })
 

@@ -272,6 +272,62 @@ describe('a legacy client', () => {
     expect(agent.paid()).toBe(before + 1)
   })
 
+  test.each([['pay'], ['teller']])(
+    'that waits for %s hears the new deadline when a person gets longer time, and then the later verdict',
+    async (name) => {
+      const { url, callerKey } = agent
+      const args = fresh()
+      const message = `call pay ${JSON.stringify(args)}\nthen\nsay done`
+      const params = {
+        name,
+        arguments: name === 'pay' ? args : { message },
+        _meta: { progressToken: 1 },
+      }
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'x-agent-api-key': callerKey,
+          'mcp-protocol-version': legacyProtocol,
+          accept: 'application/json, text/event-stream',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      })
+      const reader = response.body!.getReader()
+      let heard = ''
+      const until = async (found: (seconds: number) => boolean) => {
+        for (;;) {
+          const left = [...heard.matchAll(/waiting for approval, (\d+) s left/g)].map((match) =>
+            Number(match[1]),
+          )
+          if (left.length > 0 && found(left.at(-1)!)) return
+          const { value, done } = await reader.read()
+          if (done) throw new Error(`the stream ended: ${heard}`)
+          heard += Buffer.from(value).toString()
+        }
+      }
+      await until((seconds) => seconds <= 300)
+      const { data } = await h.gql('{ approvals(status: PENDING) { nodes { id } } }')
+      const approvalId = data['approvals'].nodes[0].id
+      const extended = await h.mutate(
+        'extendApproval',
+        { approvalId, until: new Date(Date.now() + 7_200_000).toISOString() },
+        'approval { expiresAt }',
+      )
+      expect(extended['__typename']).toBe('ExtendApprovalPayload')
+      await until((seconds) => seconds > 7000)
+      const before = agent.paid()
+      await agent.decide()
+      for (;;) {
+        const { value, done } = await reader.read()
+        if (done) break
+        heard += Buffer.from(value).toString()
+      }
+      expect(heard).toContain(name === 'pay' ? args.word : 'done')
+      expect(agent.paid()).toBe(before + 1)
+    },
+  )
+
   test('cancels a request with notifications/cancelled in its session', async () => {
     const { url, callerKey } = agent
     const session = await startSession(url, callerKey)

@@ -52,6 +52,21 @@ const feedDocument = graphql(`
           id
         }
       }
+      ... on ApprovalClaimedEvent {
+        approval {
+          id
+        }
+      }
+      ... on ApprovalReleasedEvent {
+        approval {
+          id
+        }
+      }
+      ... on ApprovalExtendedEvent {
+        approval {
+          id
+        }
+      }
       ... on ApprovalVoidedEvent {
         approval {
           id
@@ -72,6 +87,9 @@ const followed = [
   'APPROVAL_EXPIRED',
   'APPROVAL_ESCALATED',
   'APPROVAL_VOIDED',
+  'APPROVAL_CLAIMED',
+  'APPROVAL_RELEASED',
+  'APPROVAL_EXTENDED',
   'GRANT_CREATED',
   'GRANT_REVOKED',
   'GENERATION_QUEUED',
@@ -82,6 +100,7 @@ const followed = [
   'GENERATION_CANCELLED',
   'GENERATION_EXPIRED',
   'REQUIRES_ACTION',
+  'TOOL_CALL_UNKNOWN',
   'UNKNOWN_CALL_RESOLVED',
   'AGENT_CREATED',
   'AGENT_UPDATED',
@@ -102,6 +121,13 @@ const followed = [
   'WEBHOOK_DELETED',
   'WEBHOOK_CURSOR_EXPIRED',
   'PROJECT_UPDATED',
+  'SECRET_SET',
+  'SECRET_DELETED',
+  'PROVIDER_SET',
+  'PROVIDER_DELETED',
+  'FILE_CREATED',
+  'FILE_UPLOADED',
+  'FILE_DELETED',
 ] as const satisfies readonly EventType[]
 
 interface Listener {

@@ -12,7 +12,7 @@ import { Mark } from './door.tsx'
 import { Help } from './help.tsx'
 import { AlertsButton } from './alerts.tsx'
 import { ThemeButton } from './theme.tsx'
-import { countText, usePending } from './summary.ts'
+import { countText, usePending, useUnknown } from './summary.ts'
 
 const places: { href: string; name: string; icon: IconName; key: string }[] = [
   { href: '/approvals', name: 'Inbox', icon: 'inbox', key: 'i' },
@@ -47,6 +47,7 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
   const [isHelpOpen, setHelpOpen] = useState(false)
   const { data } = useQuery(viewerQuery, {}, { hears: ['PROJECT_UPDATED'] })
   const pending = usePending()
+  const unknown = useUnknown()
   const here = places.find(({ href }) => location.startsWith(href))
   useKeys({
     '?': () => setHelpOpen(true),
@@ -68,11 +69,8 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
             <Link key={href} href={href} aria-current={here?.href === href ? 'page' : undefined}>
               <Icon name={icon} />
               <span>{label}</span>
-              {href === '/approvals' && pending !== null && pending > 0 && (
-                <span className="count" aria-label={`${countText(pending)} waiting`}>
-                  {countText(pending)}
-                </span>
-              )}
+              {href === '/approvals' && <Count of={pending} what="waiting" />}
+              {href === '/operations' && <Count of={unknown} what="unknown calls" />}
             </Link>
           ))}
         </nav>
@@ -111,6 +109,15 @@ export function Shell({ name, children }: { name: string; children: ReactNode })
       </main>
       {isHelpOpen && <Help onClose={() => setHelpOpen(false)} />}
     </div>
+  )
+}
+
+function Count({ of, what }: { of: number | null; what: string }) {
+  if (!of) return null
+  return (
+    <span className="count" aria-label={`${countText(of)} ${what}`}>
+      {countText(of)}
+    </span>
   )
 }
 

@@ -1,4 +1,4 @@
-/** How many approvals wait: shown beside the inbox, in the title and on the icon of the page. */
+/** How many approvals wait, and how many calls have an unknown outcome: shown beside the places that list them. */
 import { useEffect } from 'react'
 import { graphql } from '../api/document.ts'
 import { useQuery } from '../api/query.ts'
@@ -26,6 +26,20 @@ export function usePending(): number | null {
     else void app.clearAppBadge?.().catch(() => {})
   }, [pending])
   return pending
+}
+
+const unknownQuery = graphql(`
+  query UnknownCount($projectId: ID) {
+    projectSummary(projectId: $projectId) {
+      unknownCalls
+    }
+  }
+`)
+
+/** The number of calls whose outcome only a person can find out; null while it is not known. */
+export function useUnknown(): number | null {
+  const { data } = useQuery(unknownQuery, {}, { hears: ['TOOL_CALL_UNKNOWN', 'UNKNOWN_CALL_RESOLVED'] })
+  return data?.projectSummary.unknownCalls ?? null
 }
 
 export const approvalTypes = [

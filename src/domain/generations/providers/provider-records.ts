@@ -16,6 +16,7 @@ import {
   type Ctx,
   type Services,
 } from '../../access/index.ts'
+import { appendProjectEvents, providerDeleted, providerSet } from '../../events/index.ts'
 import { faultOfUse, openSecrets, SecretRefusedError } from '../../secrets/index.ts'
 import { ModelError, type ModelCapabilities, type ModelPort, type ProviderKind } from '../model/port.ts'
 import { addressOf, openModel, type ProviderSettings } from './open-model.ts'
@@ -182,7 +183,7 @@ export async function setProvider(ctx: Ctx, input: SetProviderInput): Promise<Pr
     ),
     contextWindow: given.contextWindow ?? null,
   }
-  return atomically(ctx.db, async (tx) => {
+  const saved = await atomically(ctx.db, async (tx) => {
     await assertQuota(tx, ctx, providers, projectId, 'providers')
     const [row] = await tx
       .insert(providers)
@@ -193,8 +194,11 @@ export async function setProvider(ctx: Ctx, input: SetProviderInput): Promise<Pr
       })
       .returning()
     await recordChange(tx, ctx, { projectId, action: 'providers:Set', resource: `provider/${given.name}` })
+    await appendProjectEvents(tx, projectId, [providerSet({ name: given.name })])
     return providerOf(row!)
   })
+  publishNews(ctx, projectId)
+  return saved
 }
 
 async function checkProvider(ctx: Ctx, projectId: string, given: z.output<typeof shape>): Promise<void> {
@@ -214,15 +218,32 @@ export async function deleteProvider(
 ): Promise<boolean> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'providers:Delete', projectId, `provider/${input.name}`)
-  return atomically(ctx.db, async (tx) => {
+  const wasThere = await atomically(ctx.db, async (tx) => {
     const rows = await tx
       .delete(providers)
       .where(and(eq(providers.projectId, projectId), eq(providers.name, input.name)))
       .returning({ id: providers.id })
     const resource = `provider/${input.name}`
-    if (rows.length > 0) await recordChange(tx, ctx, { projectId, action: 'providers:Delete', resource })
-    return rows.length > 0
+    if (rows.length === 0) return false
+    await recordChange(tx, ctx, { projectId, action: 'providers:Delete', resource })
+    await appendProjectEvents(tx, projectId, [providerDeleted({ name: input.name })])
+    return true
   })
+  if (wasThere) publishNews(ctx, projectId)
+  return wasThere
+}
+
+function publishNews({ pubsub }: Ctx, projectId: string): void {
+  pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
+}
+
+/** The project's own provider of this name; null when it has none. Checks no permission. */
+export async function findProvider(ctx: Ctx, projectId: string, name: string): Promise<Provider | null> {
+  const [row] = await ctx.db
+    .select()
+    .from(providers)
+    .where(and(eq(providers.projectId, projectId), eq(providers.name, name)))
+  return row ? providerOf(row) : null
 }
 
 /** Providers of a project, newest first, without those of the environment. Action `providers:List`. */

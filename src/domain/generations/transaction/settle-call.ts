@@ -3,7 +3,7 @@ import type { ToolResult } from '../../../core/content.ts'
 import { nowPlus } from '../../../store/db/database.ts'
 import type { Services } from '../../access/index.ts'
 import {
-  callSettled,
+  callEnded,
   endOf,
   executedEntry,
   inGeneration,
@@ -27,7 +27,7 @@ export function outcomeOf(
   return {
     wakeAt: nowPlus(services.limits.leaseMs),
     calls: [settleCalls(endOf(call.status), [{ id: call.id, status, result }], inGeneration)],
-    events: [callSettled(call, status)],
+    events: callEnded(call, status, result),
     audit: [executedEntry(call, status)],
   }
 }

@@ -12,7 +12,14 @@ import {
   type GenerationEvent,
 } from '../../events/index.ts'
 import { unknownResult } from '../../tools/index.ts'
-import { callSettled, inGeneration, isOpen, settleCalls, type ToolCall } from '../../tool-calls/index.ts'
+import {
+  callSettled,
+  callUnknown,
+  inGeneration,
+  isOpen,
+  settleCalls,
+  type ToolCall,
+} from '../../tool-calls/index.ts'
 import type { RunEnd } from '../nesting/notify-parent.ts'
 import type { Change } from './commit.ts'
 import type { FailureCode, StopReason } from '../generation.ts'
@@ -42,7 +49,9 @@ function closeOpenCalls(
     also: asked.length > 0 ? [voidPending()] : [],
     events: [
       ...asked.map((call) => voided(call, 'GENERATION_ENDED')),
-      ...open.map((call) => callSettled(call, wasSent(call) ? 'UNKNOWN' : 'CANCELLED')),
+      ...open.flatMap((call) =>
+        wasSent(call) ? callUnknown(call, 'GENERATION_ENDED') : [callSettled(call, 'CANCELLED')],
+      ),
       closingEvent,
     ],
   }

@@ -54,6 +54,12 @@ export const apiKeys = pgTable(
   ],
 )
 
+/** When keys were last used. Not a column of the key: whoever acts with a key locks its row. */
+export const keyUses = pgTable('key_uses', {
+  keyId: text('key_id').primaryKey(),
+  usedAt: moment('used_at').notNull(),
+})
+
 /** People and programs that an identity provider authenticated: one row for each that has sent a request. */
 export const subjects = pgTable('subjects', {
   /** Derived from issuer, subject and project, so that every replica computes the same id. */

@@ -43,6 +43,8 @@ export const approvals = pgTable(
     votes: jsonb('votes')
       .notNull()
       .default(sql`'[]'::jsonb`),
+    /** Who says to be deciding, and until when: a Claim of domain/approvals. */
+    claim: jsonb('claim'),
     expiresAt: moment('expires_at').notNull(),
     escalatedAt: moment('escalated_at'),
     /** When it was decided, expired or voided. */

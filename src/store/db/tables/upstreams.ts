@@ -55,6 +55,9 @@ export const upstreamTokens = pgTable('upstream_tokens', {
   sealed: text('sealed'),
   /** When the access token expires; null when the server did not say. */
   expiresAt: moment('expires_at'),
+  /** The key or person whose login got the tokens, and when; null for tokens that no person got. */
+  connectedBy: text('connected_by'),
+  connectedAt: moment('connected_at'),
   /** The client registration, encrypted because dynamic registration may return a secret. */
   client: text('client'),
   /** The URL of the Protected Resource Metadata in its last challenge. */

@@ -40,10 +40,15 @@ test('a call that was sent and got no result is UNKNOWN, one that was not sent i
     call_of_agent: { status: 'CANCELLED', error_code: 'failed' },
   })
   expect(Object.keys(settled)).toHaveLength(3)
-  expect(change.events.map((event) => ('status' in event.data ? event.data.status : undefined))).toEqual([
-    'UNKNOWN',
-    'CANCELLED',
-    'CANCELLED',
-    undefined,
+  const facts = { name: 'pay', stepIndex: 1 }
+  expect(change.events).toEqual([
+    {
+      type: 'TOOL_CALL_UNKNOWN',
+      data: { ...facts, toolCallId: 'call_EXECUTING', reason: 'GENERATION_ENDED' },
+    },
+    { type: 'TOOL_CALL_SETTLED', data: { ...facts, toolCallId: 'call_EXECUTING', status: 'UNKNOWN' } },
+    { type: 'TOOL_CALL_SETTLED', data: { ...facts, toolCallId: 'call_APPROVED', status: 'CANCELLED' } },
+    { type: 'TOOL_CALL_SETTLED', data: { ...facts, toolCallId: 'call_of_agent', status: 'CANCELLED' } },
+    { type: 'GENERATION_FAILED', data: { code: 'INTERNAL' } },
   ])
 })

@@ -43,7 +43,9 @@ const deleteMutation = graphql(`
 `)
 
 export function Files() {
-  const pages = usePages(filesQuery, {}, (data) => data.files)
+  const pages = usePages(filesQuery, {}, (data) => data.files, {
+    hears: ['FILE_CREATED', 'FILE_UPLOADED', 'FILE_DELETED'],
+  })
   const { mutate, isRunning } = useMutation(deleteMutation)
   const remove = async (fileId: string, name: string) => {
     const refused = refusalOf((await mutate({ input: { fileId } }))?.deleteFile)

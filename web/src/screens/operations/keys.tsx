@@ -25,6 +25,7 @@ const keysQuery = graphql(`
         role
         votes
         createdAt
+        lastUsedAt
         expiresAt
         revokedAt
         agent {
@@ -93,7 +94,7 @@ export function Keys() {
       <Listing
         pages={pages}
         label="API keys"
-        columns={['Name', 'May', 'Made', 'Ends', '']}
+        columns={['Name', 'May', 'Made', 'Last used', 'Ends', '']}
         empty={{ title: 'No keys', text: 'Keys of this project stand here.' }}
         renderRow={(key) => (
           <tr key={key.id}>
@@ -112,6 +113,7 @@ export function Keys() {
             <td>
               <Ago at={key.createdAt} />
             </td>
+            <td>{key.lastUsedAt ? <Ago at={key.lastUsedAt} /> : <span className="mute">never</span>}</td>
             <td>
               {key.revokedAt ? (
                 <span className="tone-bad">

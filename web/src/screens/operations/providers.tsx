@@ -63,9 +63,54 @@ const kinds = [
 ] as const
 type Kind = (typeof kinds)[number]['value']
 
+const testMutation = graphql(
+  `
+    mutation TestProvider($input: TestProviderInput!) {
+      testProvider(input: $input) {
+        __typename
+        ... on TestProviderPayload {
+          model
+          ok
+          milliseconds
+          error {
+            code
+            message
+          }
+        }
+        ...Faults
+      }
+    }
+  `,
+  [faults],
+)
+
+/** Asks the provider's model for a few tokens, and says what came. */
+function Test({ name }: { name: string }) {
+  const { mutate, isRunning } = useMutation(testMutation)
+  const test = async () => {
+    const result = (await mutate({ input: { name } }))?.testProvider
+    const refusal = refusalOf(result)
+    if (refusal) toast(refusal.message, { tone: 'bad' })
+    else if (result?.__typename === 'TestProviderPayload')
+      toast(
+        result.error
+          ? `${result.model}: ${result.error.message} (${result.error.code})`
+          : `${result.model} has answered within ${result.milliseconds} ms.`,
+        { tone: result.ok ? 'good' : 'bad' },
+      )
+  }
+  return (
+    <button type="button" disabled={isRunning} onClick={() => void test()}>
+      Test
+    </button>
+  )
+}
+
 export function Providers() {
   const [isOpen, setOpen] = useState(false)
-  const pages = usePages(providersQuery, {}, (data) => data.providers)
+  const pages = usePages(providersQuery, {}, (data) => data.providers, {
+    hears: ['PROVIDER_SET', 'PROVIDER_DELETED'],
+  })
   const { mutate, isRunning } = useMutation(deleteMutation)
   const remove = async (name: string) => {
     const refused = refusalOf((await mutate({ input: { name } }))?.deleteProvider)
@@ -106,6 +151,7 @@ export function Providers() {
             </td>
             <td className="mono">{one.secretName ?? <span className="mute">none</span>}</td>
             <td className="actions">
+              <Test name={one.name} />
               <Confirm
                 word="Delete"
                 question={`Delete ${one.name}?`}

@@ -21,6 +21,11 @@ const secretsQuery = graphql(`
         id
         name
         allowedHosts
+        usedBy {
+          kind
+          id
+          name
+        }
         updatedAt
       }
       pageInfo {
@@ -56,7 +61,9 @@ const deleteMutation = graphql(`
 
 export function Secrets() {
   const [open, setOpen] = useState<{ name: string } | null>(null)
-  const pages = usePages(secretsQuery, {}, (data) => data.secrets)
+  const pages = usePages(secretsQuery, {}, (data) => data.secrets, {
+    hears: ['SECRET_SET', 'SECRET_DELETED'],
+  })
   const { mutate, isRunning } = useMutation(deleteMutation)
   const remove = async (name: string) => {
     const refused = refusalOf((await mutate({ input: { name } }))?.deleteSecret)
@@ -76,7 +83,7 @@ export function Secrets() {
       <Listing
         pages={pages}
         label="Secrets"
-        columns={['Name', 'May be sent to', 'Set', '']}
+        columns={['Name', 'May be sent to', 'Used by', 'Set', '']}
         empty={{
           title: 'No secrets',
           text: 'Keys of the services that your tools call stand here, without their values.',
@@ -91,6 +98,13 @@ export function Secrets() {
                 <Foreign text={secret.allowedHosts.join(', ')} max={200} />
               ) : (
                 <span className="tone-warn">any host</span>
+              )}
+            </td>
+            <td>
+              {secret.usedBy.length > 0 ? (
+                <Foreign text={secret.usedBy.map((use) => use.name).join(', ')} max={200} />
+              ) : (
+                <span className="mute">nothing</span>
               )}
             </td>
             <td>

@@ -61,7 +61,7 @@ type Call = ResultOf<typeof unknownQuery>['unknownToolCalls']['nodes'][number]
 
 export function UnknownCalls() {
   const pages = usePages(unknownQuery, {}, (data) => data.unknownToolCalls, {
-    hears: ['UNKNOWN_CALL_RESOLVED', 'GENERATION_RESUMED', 'GENERATION_COMPLETED'],
+    hears: ['TOOL_CALL_UNKNOWN', 'UNKNOWN_CALL_RESOLVED'],
   })
   const [open, setOpen] = useState<Call | null>(null)
   return (

@@ -12,6 +12,9 @@ export const typeGroups = [
       'APPROVAL_ESCALATED',
       'APPROVAL_EXPIRED',
       'APPROVAL_VOIDED',
+      'APPROVAL_CLAIMED',
+      'APPROVAL_RELEASED',
+      'APPROVAL_EXTENDED',
     ],
   },
   {
@@ -37,7 +40,13 @@ export const typeGroups = [
   },
   {
     name: 'Calls',
-    types: ['TOOL_CALL_PROPOSED', 'TOOL_CALL_STARTED', 'TOOL_CALL_SETTLED', 'UNKNOWN_CALL_RESOLVED'],
+    types: [
+      'TOOL_CALL_PROPOSED',
+      'TOOL_CALL_STARTED',
+      'TOOL_CALL_SETTLED',
+      'TOOL_CALL_UNKNOWN',
+      'UNKNOWN_CALL_RESOLVED',
+    ],
   },
   {
     name: 'Agents, tools and upstreams',
@@ -50,6 +59,18 @@ export const typeGroups = [
       'TOOL_DELETED',
       'UPSTREAM_STATUS',
       'UPSTREAM_CHANGED',
+    ],
+  },
+  {
+    name: 'Secrets, providers and files',
+    types: [
+      'SECRET_SET',
+      'SECRET_DELETED',
+      'PROVIDER_SET',
+      'PROVIDER_DELETED',
+      'FILE_CREATED',
+      'FILE_UPLOADED',
+      'FILE_DELETED',
     ],
   },
   {

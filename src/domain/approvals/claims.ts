@@ -1,0 +1,117 @@
+/** "I am on it": a claim tells others who is deciding. It never blocks a verdict, and ends by itself. */
+import { sql, type SQL } from 'drizzle-orm'
+import { z } from 'zod'
+import { check } from '../../core/check.ts'
+import { writtenRows } from '../../store/db/rows.ts'
+import { approvals } from '../../store/db/tables/approvals.ts'
+import { assertStillValid, entryOf, stillValid, type Ctx } from '../access/index.ts'
+import { insertEntries } from '../audit/index.ts'
+import { approvalClaimed, approvalReleased, insertProjectEvents, type DomainEvent } from '../events/index.ts'
+import { approvalOf, claimOf, type Approval } from './approval.ts'
+import { assertOpen, conflict, findDecidable, readNow, whatOf } from './open.ts'
+import { hasApproved } from './rights.ts'
+
+/** How long a claim holds without being renewed. */
+const claimMinutes = 10
+
+const shape = z.object({ approvalId: z.string() })
+
+const claimIsOver = sql`(p.claim is null or (p.claim->>'until')::timestamptz <= clock_timestamp())`
+
+/**
+ * Says that the caller is deciding this approval, for 10 minutes. Action `approvals:Decide`, with the rules of its gate. A
+ * repeat by the same key or person renews the claim. Approval, event and audit entry are written in one statement.
+ * Errors: CONFLICT while somebody else has it, or for a person who has approved already; APPROVAL_ALREADY_DECIDED and
+ * APPROVAL_EXPIRED.
+ */
+export async function claimApproval(ctx: Ctx, input: { approvalId: string }): Promise<Approval> {
+  const { approvalId } = check(shape, input)
+  const { approval, isLate, persons } = await findDecidable(ctx, approvalId)
+  assertOpen(approval, isLate)
+  if (hasApproved(ctx, approval, persons))
+    throw conflict(approval, 'The person of this key has approved already; another person must approve, too.')
+  const { id: by, name: byName } = ctx.principal
+  const claim = sql`jsonb_build_object(
+    'by', ${by}::text, 'byName', ${byName}::text, 'at', clock_timestamp(),
+    'until', clock_timestamp() + ${claimMinutes}::int * interval '1 minute'
+  )`
+  // Whoever has voted is not deciding any more.
+  const hasVoted = sql`exists (
+    select 1 from jsonb_array_elements(p.votes) as vote
+    where vote->>'by' = p.claim->>'by' and (vote->>'at')::timestamptz >= (p.claim->>'at')::timestamptz
+  )`
+  const isFree = sql`(${claimIsOver} or p.claim->>'by' = ${by} or ${hasVoted})`
+  const event = approvalClaimed({ ...factsOf(approval), claimedBy: by })
+  const written = await write(ctx, approval, { claim, when: isFree, event, details: { claimed: true } })
+  return written ?? refuse(ctx, approval)
+}
+
+/**
+ * Gives up the caller's claim. Action `approvals:Decide`, with the rules of its gate. Without a claim that holds it changes
+ * nothing, so it may be repeated. CONFLICT for the claim of somebody else.
+ */
+export async function releaseApproval(ctx: Ctx, input: { approvalId: string }): Promise<Approval> {
+  const { approvalId } = check(shape, input)
+  const { approval } = await findDecidable(ctx, approvalId)
+  const { id: by } = ctx.principal
+  const isMine = sql`p.claim->>'by' = ${by} and not ${claimIsOver}`
+  const event = approvalReleased({ ...factsOf(approval), claimedBy: by })
+  const change = { claim: sql`null::jsonb`, when: isMine, event, details: { claimed: false } }
+  const written = await write(ctx, approval, change)
+  if (written) return written
+  await assertStillValid(ctx.db, ctx.principal)
+  const { approval: now } = await readNow(ctx, ctx.db, approval.id)
+  const held = claimOf(now, ctx.clock.now())
+  if (held && held.by !== by) throw claimedBy(now, held.byName)
+  return now
+}
+
+function factsOf({ id, toolCallId, runtimeName }: Approval) {
+  return { approvalId: id, toolCallId, name: runtimeName }
+}
+
+interface Change {
+  claim: SQL
+  /** A condition on the row `p`. */
+  when: SQL
+  event: DomainEvent
+  details: { claimed: boolean }
+}
+
+/** Null, with nothing written, when the approval is not open, `when` does not hold, or the caller was revoked. */
+async function write(
+  ctx: Ctx,
+  { id, projectId, toolId, toolCallId }: Approval,
+  { claim, when, event, details }: Change,
+): Promise<Approval | null> {
+  const entry = entryOf(ctx, {
+    ...whatOf({ projectId, toolId }),
+    details: { approvalId: id, toolCallId, ...details },
+  })
+  const [row] = await writtenRows(ctx.db, approvals, [
+    sql`g as (
+      update approvals as p
+      set claim = ${claim}
+      where p.id = ${id} and p.status = 'PENDING' and p.expires_at > clock_timestamp()
+        and ${when} and ${stillValid(ctx.principal)}
+      returning p.*
+    )`,
+    sql`e as (${insertProjectEvents(projectId, [event], sql`g`)})`,
+    sql`l as (${insertEntries([entry])})`,
+  ])
+  if (!row) return null
+  ctx.pubsub.publish([{ kind: 'news', projectId, generationId: null, seq: null }])
+  return approvalOf(row)
+}
+
+/** Why a claim was not written. */
+async function refuse(ctx: Ctx, { id }: Approval): Promise<never> {
+  await assertStillValid(ctx.db, ctx.principal)
+  const { approval, isLate } = await readNow(ctx, ctx.db, id)
+  assertOpen(approval, isLate)
+  throw claimedBy(approval, approval.claim?.byName ?? 'Somebody')
+}
+
+function claimedBy(approval: Approval, name: string) {
+  return conflict(approval, `${name} is on it. A verdict is possible all the same.`)
+}

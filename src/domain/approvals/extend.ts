@@ -1,0 +1,114 @@
+/** Longer time for a question: a later deadline, written under the lock of the owner like a verdict. */
+import { sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { check } from '../../core/check.ts'
+import { invalidAt } from '../../core/errors.ts'
+import { atomically, query, type Database } from '../../store/db/database.ts'
+import type { Hint } from '../../store/events/pubsub.ts'
+import { lockOwners, ownerOf, type Owner } from '../../store/work/owner.ts'
+import { assertStillValid, denied, entryOf, type Ctx } from '../access/index.ts'
+import { insertEntries } from '../audit/index.ts'
+import { approvalExtended, hintsOf, ownerUpdate, type UpdatedOwner } from '../events/index.ts'
+import type { Approval } from './approval.ts'
+import { assertOpen, conflict, findDecidable, readNow, whatOf } from './open.ts'
+import { personsIn, RightsChanged, whyNot, type Persons } from './rights.ts'
+
+/** The latest deadline, counted from the question: as long as a gate may allow at most. */
+const longestMs = 7 * 24 * 3_600_000
+
+const shape = z.object({ approvalId: z.string(), until: z.date() })
+
+/** The latest deadline that an approval can get. */
+export function extendableUntil({ createdAt, expiresAt }: Pick<Approval, 'createdAt' | 'expiresAt'>): Date {
+  return new Date(Math.max(createdAt.getTime() + longestMs, expiresAt.getTime()))
+}
+
+/**
+ * Moves the deadline of a pending approval to `until`, at most 7 days after it was requested. Action `approvals:Decide`,
+ * with the rules of its gate, and never by the person who requested the call. A deadline that is at `until` or later stays,
+ * so the request may be repeated, and of two extensions the longer one holds. An escalation keeps its time. Approval,
+ * event and audit entry are written in one statement, under the owner's lock and with the rights of that moment.
+ * Errors: INVALID for an `until` that is too late; CONFLICT for a voided approval; APPROVAL_ALREADY_DECIDED and
+ * APPROVAL_EXPIRED.
+ */
+export async function extendApproval(
+  ctx: Ctx,
+  input: { approvalId: string; until: Date },
+): Promise<Approval> {
+  const { approvalId, until } = check(shape, input)
+  const found = await findDecidable(ctx, approvalId)
+  const { approval } = found
+  const refusal = whyNotExtend(ctx, approval, found.persons)
+  if (refusal) throw await denied(ctx, whatOf(approval), refusal)
+  assertOpen(approval, found.isLate)
+  const latest = extendableUntil(approval)
+  if (until.getTime() > latest.getTime())
+    throw invalidAt(['input', 'until'], `must be at ${latest.toISOString()} at the latest`)
+  const owner = ownerOf({ ...approval, id: approval.toolCallId })
+  const extending = atomically(ctx.db, async (tx) => {
+    await lockOwners(tx, [owner])
+    await assertStillValid(tx, ctx.principal)
+    return extendLocked(tx, ctx, owner, approvalId, until)
+  })
+  const done = await extending.catch(async (error: unknown) => {
+    if (!(error instanceof RightsChanged)) throw error
+    throw await denied(ctx, whatOf(error.approval), error.message)
+  })
+  ctx.pubsub.publish(done.hints)
+  return done.approval
+}
+
+/** Why this caller may not give an approval longer time, beyond the right to decide it. Pure. */
+function whyNotExtend(
+  { principal }: Pick<Ctx, 'principal'>,
+  { requestedBy }: Pick<Approval, 'requestedBy'>,
+  persons: Persons,
+): string | null {
+  return persons.get(requestedBy) === persons.get(principal.id)
+    ? 'Whoever requested the call cannot give it longer time: another person must.'
+    : null
+}
+
+async function extendLocked(
+  tx: Database,
+  ctx: Ctx,
+  owner: Owner,
+  approvalId: string,
+  until: Date,
+): Promise<{ approval: Approval; hints: Hint[] }> {
+  const { approval, isLate } = await readNow(ctx, tx, approvalId)
+  assertOpen(approval, isLate)
+  const persons = await personsIn(tx, ctx, approval)
+  const refusal = whyNot(ctx, approval, persons) ?? whyNotExtend(ctx, approval, persons)
+  if (refusal) throw new RightsChanged(approval, refusal)
+  if (until.getTime() <= approval.expiresAt.getTime()) return { approval, hints: [] }
+  const end = sql`${until.toISOString()}::timestamptz`
+  const { toolCallId, runtimeName: name } = approval
+  const event = approvalExtended({
+    approvalId,
+    toolCallId,
+    name,
+    extendedBy: ctx.principal.id,
+    expiresAt: until.toISOString(),
+  })
+  const update = ownerUpdate(owner, [event], null, { when: sql`a` })
+  const details = { approvalId, toolCallId, expiresAt: until.toISOString() }
+  const [written] = await query<UpdatedOwner>(
+    tx,
+    // The row is due at its escalation, which stays, or else at the deadline.
+    sql`with a as (
+        update approvals as p
+        set expires_at = ${end}, wake_at = case when p.wake_at < p.expires_at then p.wake_at else ${end} end
+        where p.id = ${approvalId} and p.status = 'PENDING' and p.expires_at > clock_timestamp()
+        returning p.id
+      ),
+      ${update.parts},
+      l as (${insertEntries([entryOf(ctx, { ...whatOf(approval), details })])})
+      ${update.result}`,
+  )
+  if (!written) {
+    assertOpen(approval, true)
+    throw conflict(approval, 'The call of this approval does not wait for it any more.')
+  }
+  return { approval: { ...approval, expiresAt: until }, hints: hintsOf(update, written) }
+}

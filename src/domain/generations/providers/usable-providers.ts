@@ -1,0 +1,139 @@
+/** Every provider that the agents of a project can name, wherever it is configured, and a test of one. */
+import { sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { check, text } from '../../../core/check.ts'
+import { invalidAt, notFound } from '../../../core/errors.ts'
+import { query } from '../../../store/db/database.ts'
+import { assertMay, projectOf, recordChange, type Ctx } from '../../access/index.ts'
+import { ModelError, type ModelErrorCode, type ModelPort, type ProviderKind } from '../model/port.ts'
+import { watched, type WatchdogLimits } from '../step/stream-timeout.ts'
+import { findProvider, type Models } from './provider-records.ts'
+import { rehearsalModelId } from './rehearsal.ts'
+
+export const providerSources = ['PROJECT', 'ENVIRONMENT', 'BUILTIN'] as const
+
+/** A provider as agents name it. It has no address and no key. */
+export interface UsableProvider {
+  name: string
+  kind: ProviderKind
+  source: (typeof providerSources)[number]
+  /** The model to preselect; null when none is configured. */
+  defaultModel: string | null
+}
+
+/** The most providers that are listed. */
+export const mostProviders = 200
+
+/**
+ * The providers that agents of a project can name, by name: those of the project, those of the environment that no
+ * provider of the project replaces, and the builtin one. Action `providers:List`.
+ */
+export async function listUsableProviders(
+  ctx: Ctx,
+  models: Models,
+  input: { projectId?: string | null | undefined },
+): Promise<UsableProvider[]> {
+  const projectId = projectOf(ctx, input.projectId)
+  await assertMay(ctx, 'providers:List', projectId, 'provider/*')
+  const own = await query<UsableProvider>(
+    ctx.db,
+    sql`select name, kind, 'PROJECT' as source, default_model as "defaultModel"
+      from providers where project_id = ${projectId}
+      order by name limit ${mostProviders}`,
+  )
+  const names = new Set(own.map(({ name }) => name))
+  const others: UsableProvider[] = [
+    ...models.environment.flatMap(({ name, kind }) =>
+      names.has(name) ? [] : [{ name, kind, source: 'ENVIRONMENT' as const, defaultModel: null }],
+    ),
+    { name: 'builtin', kind: 'builtin', source: 'BUILTIN', defaultModel: rehearsalModelId },
+  ]
+  return [...own.slice(0, mostProviders - others.length), ...others].toSorted((a, b) =>
+    a.name < b.name ? -1 : 1,
+  )
+}
+
+/** What became of a test. A provider that refuses or is silent is a result, not an error. */
+export interface ProviderTrial {
+  /** `provider/model`. */
+  model: string
+  ok: boolean
+  /** From the request until the end, in milliseconds. */
+  milliseconds: number
+  /** `message` has no key, header or host. */
+  error: { code: ModelErrorCode; message: string } | null
+}
+
+const shape = z.object({
+  projectId: z.string().nullish(),
+  name: text(64, 1),
+  model: text(200, 1).nullish(),
+})
+
+/** A test counts as so many requests of its caller: each costs the provider's owner money. */
+const requestsPerTest = 10
+
+const limits: WatchdogLimits = { firstChunkMs: 15_000, idleMs: 10_000, totalMs: 20_000 }
+
+/**
+ * Asks a model of a provider for a few tokens, once. Action `providers:Test`; in the audit with its outcome. Holds no
+ * transaction meanwhile. LIMITED when the caller's rate limit has no 10 requests left, NOT_FOUND for a name that no
+ * provider has, INVALID without a model where the provider has no default.
+ */
+export async function testProvider(
+  ctx: Ctx,
+  models: Models,
+  input: { projectId?: string | null | undefined; name: string; model?: string | null | undefined },
+): Promise<ProviderTrial> {
+  const { name, model: named, ...rest } = check(shape, input)
+  const projectId = projectOf(ctx, rest.projectId)
+  const resource = `provider/${name}`
+  await assertMay(ctx, 'providers:Test', projectId, resource)
+  const own = name === 'builtin' ? null : await findProvider(ctx, projectId, name)
+  const isKnown =
+    own !== null || name === 'builtin' || models.environment.some((provider) => provider.name === name)
+  if (!isKnown) throw notFound('provider', name)
+  const chosen = named ?? own?.defaultModel ?? (name === 'builtin' ? rehearsalModelId : null)
+  if (chosen === null) throw invalidAt(['input', 'model'], 'is required: this provider has no default model')
+  await ctx.rates.takeRequests(ctx.principal, requestsPerTest)
+  const trial = await tryModel(`${name}/${chosen}`, () => models.open(projectId, `${name}/${chosen}`), limits)
+  const details = { model: trial.model, ok: trial.ok, ...(trial.error ? { code: trial.error.code } : {}) }
+  await recordChange(ctx.db, ctx, { projectId, action: 'providers:Test', resource, details })
+  return trial
+}
+
+/** One request to a model, within the time limits. Throws only what is no failure of the model. */
+export async function tryModel(
+  model: string,
+  open: () => Promise<ModelPort>,
+  within: WatchdogLimits,
+): Promise<ProviderTrial> {
+  const start = performance.now()
+  const ended = (error: ProviderTrial['error']): ProviderTrial => ({
+    model,
+    ok: error === null,
+    milliseconds: Math.round(performance.now() - start),
+    error,
+  })
+  const abort = new AbortController()
+  try {
+    const port = await open()
+    const stream = port.stream({
+      instructions: null,
+      messages: [{ v: 1, role: 'user', parts: [{ type: 'text', text: 'Answer with the word: yes' }] }],
+      tools: [],
+      toolChoice: { type: 'auto' },
+      outputSchema: null,
+      // The fewest that every provider accepts.
+      settings: { maxOutputTokens: 16 },
+      signal: abort.signal,
+    })
+    for await (const event of watched(stream, within, abort)) if (event.type === 'finish') return ended(null)
+    return ended({ code: 'MODEL_UNAVAILABLE', message: 'The answer ended before it was complete.' })
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error
+    return ended({ code: error.code, message: error.message })
+  } finally {
+    abort.abort()
+  }
+}

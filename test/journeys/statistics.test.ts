@@ -1,0 +1,128 @@
+/** Statistics of a project: what is counted, in which bucket, and where counting ends. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { countStatistics } from '../../src/domain/generations/statistics.ts'
+import { connect } from '../../src/store/db/connect.ts'
+import { query } from '../../src/store/db/database.ts'
+import { migrate } from '../../src/store/db/migrate.ts'
+import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { makeCast, type Cast } from '../support/story.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+})
+afterAll(async () => {
+  await cast?.close()
+  await h?.stop()
+})
+
+const figures = `complete from to verdictP50 verdictP90 tools { name calls errors unknown }
+  buckets { start completed failed cancelled expired open inputTokens outputTokens approvals approvalsExpired
+    verdictP50 verdictP90 }`
+const read = (args = '') => h.gql(`{ statistics${args} { ${figures} } }`)
+
+test('runs, tokens, verdicts and failures are counted in the bucket in which they began', async () => {
+  const { db } = h.app.services
+  const tool = await gate.gated({ mode: 'ALWAYS' })
+  // Three questions: approved after 10 s, rejected after 30 s, and one that expires.
+  const runs = [await gate.ask(tool), await gate.ask(tool), await gate.ask(tool)]
+  const ids: string[] = []
+  for (const [i, run] of runs.entries()) {
+    const [approval] = await gate.pending(run)
+    ids.push(approval!['id'])
+    if (i < 2) await gate.decide(approval!['id'], i === 0 ? 'APPROVE' : 'REJECT')
+    else await gate.bringForward(approval!['id'], 'expiry')
+    await h.until(run, ['COMPLETED', 'FAILED'])
+  }
+  const waiting = await gate.ask(tool)
+  await gate.pending(waiting)
+  const later = sql`created_at + interval '10 seconds'`
+  await query(db, sql`update approvals set settled_at = ${later} where id = ${ids[0]}`)
+  await query(
+    db,
+    sql`update approvals set settled_at = created_at + interval '30 seconds' where id = ${ids[1]}`,
+  )
+  const { data } = await read()
+  const { statistics } = data
+  expect(statistics.complete).toBe(true)
+  expect(statistics.buckets).toHaveLength(24)
+  expect(Date.parse(statistics.to) - Date.parse(statistics.from)).toBe(86_400_000)
+  const last = statistics.buckets.at(-1)
+  expect(last).toMatchObject({
+    completed: 3,
+    failed: 0,
+    open: 1,
+    approvals: 4,
+    approvalsExpired: 1,
+    verdictP50: 20,
+    verdictP90: 28,
+  })
+  expect(last.inputTokens).toBeGreaterThan(0)
+  expect(last.outputTokens).toBeGreaterThan(0)
+  expect(statistics).toMatchObject({ verdictP50: 20, verdictP90: 28 })
+  expect(statistics.buckets.slice(0, -1).every((one: any) => one.completed + one.approvals === 0)).toBe(true)
+  expect(statistics.buckets[0]).toMatchObject({ verdictP50: null, inputTokens: 0 })
+  const { tools } = statistics
+  expect(tools).toEqual([{ name: tool.name, calls: 4, errors: 0, unknown: 0 }])
+  // Moved into the past, the same runs are in the bucket of that time.
+  await query(
+    db,
+    sql`update generations set created_at = created_at - interval '90 minutes', status = 'FAILED'
+    where id = ${runs[0]}`,
+  )
+  await query(db, sql`update tool_calls set status = 'UNKNOWN' where generation_id = ${runs[0]}`)
+  await query(db, sql`update tool_calls set status = 'ERRORED' where generation_id = ${runs[1]}`)
+  const moved = (await read()).data['statistics']
+  expect(moved.buckets.at(-2)).toMatchObject({ failed: 1, completed: 0 })
+  expect(moved.buckets.at(-1)).toMatchObject({ failed: 0, completed: 2 })
+  expect(moved.tools).toEqual([{ name: tool.name, calls: 4, errors: 1, unknown: 1 }])
+})
+
+test('a range is bounded, begins before its end, and belongs to one project', async () => {
+  const range = (from: string, to: string, more = '') => `(from: "${from}", to: "${to}"${more})`
+  const far = await read(range('2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00.000Z'))
+  expect(far.errors![0]).toMatchObject({ extensions: { code: 'INVALID' } })
+  expect(far.errors![0]!.message).toContain('744 buckets')
+  const empty = await read(range('2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z'))
+  expect(empty.errors![0]).toMatchObject({ extensions: { code: 'INVALID' } })
+  const days = await read(range('2025-12-01T00:00:00.000Z', '2026-12-01T00:00:00.000Z', ', bucket: DAY'))
+  expect(days.data['statistics'].buckets).toHaveLength(365)
+  const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
+  const other = await read(`(projectId: "${project.id}")`)
+  expect(other.data['statistics'].tools).toEqual([])
+  const { secret } = await h.mutate('createApiKey', { name: 'caller', role: 'CALLER' }, 'secret')
+  const refused = await h.gql(`{ statistics { complete } }`, {}, secret)
+  expect(refused.errors![0]).toMatchObject({ extensions: { code: 'FORBIDDEN' } })
+})
+
+test.skipIf(!hasPostgres)(
+  'counting ends at 100,000 rows of a table, of which it takes the newest, and says so',
+  async () => {
+    const database = await postgresDatabase()
+    const connection = await connect({ kind: 'postgres', url: database.url, poolSize: 1 })
+    await migrate(connection)
+    const { db } = connection
+    await query(
+      db,
+      sql`insert into tool_calls (id, project_id, source, runtime_name, status, requested_by, created_at)
+        select 'call_' || i, 'proj_1', 'DIRECT', 'tool', 'ERRORED', 'key_1', now() - i * interval '100 milliseconds'
+        from generate_series(1, 120000) i`,
+    )
+    const to = new Date()
+    const range = { projectId: 'proj_1', from: new Date(to.getTime() - 86_400_000), to, size: 3_600_000 }
+    const all = await countStatistics(db, range, 24)
+    expect(all).toMatchObject({ complete: false, tools: [{ name: 'tool', calls: 100_000, errors: 100_000 }] })
+    const less = { ...range, from: new Date(to.getTime() - 3_600_000) }
+    expect(await countStatistics(db, less, 1)).toMatchObject({ complete: true })
+    await connection.close()
+    await database.drop()
+  },
+)
