@@ -20,6 +20,7 @@ export const idPrefixes = {
   webhook: 'whk',
   webhookReplay: 'whr',
   webhookDelivery: 'whd',
+  slackIntegration: 'slk',
   auditEntry: 'aud',
   session: 'ses',
 } as const

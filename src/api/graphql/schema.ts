@@ -26,6 +26,7 @@ import { addScalars } from './scalars.ts'
 import { addSecrets } from './secrets.ts'
 import { addSessions } from './sessions.ts'
 import { addSettingInputs } from './settings.ts'
+import { addSlack } from './slack.ts'
 import { addSubscriptions } from './subscriptions.ts'
 import { addToolCalls } from './tool-calls.ts'
 import { addTools } from './tools.ts'
@@ -70,6 +71,7 @@ function build(): GraphQLSchema {
   const events = addEvents(refs)
   addSubscriptions(refs, events)
   addWebhooks(refs, events)
+  addSlack(refs)
   addGenerations(refs, settings, events, files, callback)
   addGenerationInput(refs)
   addProjectSummary(refs)

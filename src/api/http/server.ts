@@ -18,6 +18,10 @@ export interface Routes {
   files: FileRoutes | null
   /** OAuth login pages for upstreams; null in the role `worker`. */
   oauth: FileRoutes | null
+  /** Pages of verdict links; null in the role `worker`. */
+  verdicts: FileRoutes | null
+  /** Interactions of Slack; null in the role `worker`. */
+  slack: FileRoutes | null
   /** The dashboard; null in the role `worker`, and when it was not built. */
   web: WebRoute | null
   /** Sessions of browsers; null in the role `worker`. */
@@ -213,12 +217,18 @@ async function handle(
     else if (routes.files?.serves(path)) await routes.files.serve(request, response)
     else if (routes.sessions?.serves(path)) await routes.sessions.serve(request, response)
     else if (path === '/metrics' && routes.metrics) await routes.metrics(request, response)
+    else if (isOutside(routes, path)) await withoutKey(routes, path, request, response)
     else if (routes.web?.serves(request, path)) routes.web.serve(request, response, path)
     else await withoutKey(routes, path, request, response)
   } catch {
     if (response.headersSent) response.destroy()
     else send(response, 500, { error: 'Unexpected error.' })
   }
+}
+
+/** Whether people answer there from outside the page. */
+function isOutside({ verdicts, slack }: Routes, path: string): boolean {
+  return verdicts?.serves(path) === true || slack?.serves(path) === true
 }
 
 /** Routes without authentication, within the rate limit of the address. */
@@ -235,7 +245,8 @@ async function withoutKey(
       error: 'Too many requests without a key from this address. Try again later.',
     })
   }
-  if (routes.oauth?.serves(path)) await routes.oauth.serve(request, response)
+  const found = [routes.oauth, routes.verdicts, routes.slack].find((route) => route?.serves(path))
+  if (found) await found.serve(request, response)
   else send(response, 404, { error: 'Not found. The API is at /graphql, MCP at /mcp.' })
 }
 

@@ -4,10 +4,12 @@ export {
   decisionOf,
   shownArguments,
   verdicts,
+  verdictWays,
   voidReasons,
   type Approval,
   type AskedTool,
   type Verdict,
+  type VerdictWay,
   type Vote,
 } from './approval.ts'
 export {

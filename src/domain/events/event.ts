@@ -10,6 +10,7 @@ import type { EventKind } from './define.ts'
 import * as gates from './gate-events.ts'
 import * as generations from './generation-events.ts'
 import * as calls from './tool-call-events.ts'
+import * as slack from './slack-events.ts'
 import * as tools from './tool-events.ts'
 import * as webhooks from './webhook-events.ts'
 
@@ -23,7 +24,8 @@ export interface EventData
     agents.AgentEvents,
     access.AccessEvents,
     gates.GateEvents,
-    webhooks.WebhookEvents {}
+    webhooks.WebhookEvents,
+    slack.SlackEvents {}
 
 export type EventType = keyof EventData
 
@@ -74,6 +76,9 @@ export const eventKinds = {
   WEBHOOK_DELETED: webhooks.webhookDeleted,
   WEBHOOK_DISABLED: webhooks.webhookDisabled,
   WEBHOOK_CURSOR_EXPIRED: webhooks.webhookCursorExpired,
+  SLACK_SET: slack.slackSet,
+  SLACK_DELETED: slack.slackDeleted,
+  SLACK_DISABLED: slack.slackDisabled,
 } satisfies { [Type in EventType]: EventKind<Type, EventData[Type]> }
 
 type With<Traits> = {
