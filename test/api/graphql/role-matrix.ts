@@ -57,6 +57,7 @@ export const matrix: Record<string, Line> = {
   sessions: line(readers),
   webhook: line(readers),
   webhooks: line(readers),
+  slackIntegration: line(readers),
 
   setRateLimit: line(admins),
   createProject: line('operator'),
@@ -97,6 +98,10 @@ export const matrix: Record<string, Line> = {
   replayWebhook: line(builders),
   redeliverWebhook: line(builders),
   testWebhook: line(builders),
+  setWebhookRecipients: line(builders),
+  setSlackIntegration: line(admins),
+  deleteSlackIntegration: line(admins),
+  linkSlackUser: line(admins),
   setProvider: line(builders),
   deleteProvider: line(builders),
 
