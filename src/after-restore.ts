@@ -2,6 +2,7 @@
 import { makeActions } from './api/graphql/actions.ts'
 import { ConfigError, loadConfig, type Config } from './config.ts'
 import { endAllLeases, settleInterruptedCalls } from './domain/generations/index.ts'
+import { endSlackLeases } from './domain/slack/index.ts'
 import { endWebhookLeases } from './domain/webhooks/index.ts'
 import { addressOf } from './paths.ts'
 import { connect } from './store/db/connect.ts'
@@ -24,6 +25,7 @@ export async function afterRestore(config: Config): Promise<{ unknown: number }>
       await beginIncarnation(tx)
       await endAllLeases(tx)
       await endWebhookLeases(tx)
+      await endSlackLeases(tx)
     })
     const unknown = await settleInterruptedCalls({
       db,

@@ -281,7 +281,12 @@ function limitsOf(config: Config): Services['limits'] {
   const { maxStreamsPerKey, maxStreamsPerProject } = config
   const streams = { maxStreamsPerKey, maxStreamsPerProject }
   const { maxWebhooksPerProject, maxCallbacksPerProject, webhookTimeoutMs } = config
-  const hooks = { maxWebhooksPerProject, maxCallbacksPerProject, webhookTimeoutMs }
+  const hooks = {
+    maxWebhooksPerProject,
+    maxCallbacksPerProject,
+    webhookTimeoutMs,
+    slackApiUrl: config.slackApiUrl,
+  }
   const files = { maxFileBytes, maxProjectFileBytes, fileTypes }
   return {
     maxResponseBytes,

@@ -64,6 +64,8 @@ export interface Config {
   maxCallbacksPerProject: number
   /** The time limit of one delivery of a webhook, in milliseconds. @default 15000 */
   webhookTimeoutMs: number
+  /** The base URL of Slack's Web API. @default https://slack.com/api */
+  slackApiUrl: string
   /** The most open streams and sockets of one key on one replica. @default 1000 */
   maxStreamsPerKey: number
   /** The most open streams and sockets of all keys of a project on one replica. @default 5000 */
@@ -186,6 +188,7 @@ const shapes = {
   GATEHOUSE_MAX_WEBHOOKS_PER_PROJECT: number(1, 10_000),
   GATEHOUSE_MAX_CALLBACKS_PER_PROJECT: number(1, 100_000),
   GATEHOUSE_WEBHOOK_TIMEOUT_MS: number(100, 60_000),
+  GATEHOUSE_SLACK_API_URL: url(['http:', 'https:']).transform((value) => value.replace(/\/$/, '')),
   GATEHOUSE_REQUESTS_PER_MINUTE: number(1, 100_000_000),
   GATEHOUSE_MAX_STREAMS_PER_KEY: number(1, 1_000_000),
   GATEHOUSE_MAX_STREAMS_PER_PROJECT: number(1, 1_000_000),
@@ -259,6 +262,7 @@ export function loadConfig(env: Environment = process.env): Config {
     maxWebhooksPerProject: set.GATEHOUSE_MAX_WEBHOOKS_PER_PROJECT ?? 100,
     maxCallbacksPerProject: set.GATEHOUSE_MAX_CALLBACKS_PER_PROJECT ?? 1000,
     webhookTimeoutMs: set.GATEHOUSE_WEBHOOK_TIMEOUT_MS ?? 15_000,
+    slackApiUrl: set.GATEHOUSE_SLACK_API_URL ?? 'https://slack.com/api',
     requestsPerMinute: set.GATEHOUSE_REQUESTS_PER_MINUTE ?? 6000,
     maxStreamsPerKey: set.GATEHOUSE_MAX_STREAMS_PER_KEY ?? 1000,
     maxStreamsPerProject: set.GATEHOUSE_MAX_STREAMS_PER_PROJECT ?? 5000,

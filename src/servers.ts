@@ -19,6 +19,8 @@ import {
   type MetricsRoute,
   type ServerLimits,
 } from './api/http/server.ts'
+import { makeSlack } from './api/http/slack.ts'
+import { makeVerdicts } from './api/http/verdict.ts'
 import { makeWeb } from './api/http/web.ts'
 import { makeMcp, type Mcp } from './api/mcp/handler.ts'
 import type { McpTimings } from './api/mcp/timings.ts'
@@ -95,6 +97,8 @@ export async function openServers(
       mcp,
       files: serves ? makeFiles(services, callers) : null,
       oauth: serves ? makeOauth(services) : null,
+      verdicts: serves ? makeVerdicts({ services, addressOf: callers.addressOf }) : null,
+      slack: serves ? makeSlack(services) : null,
       web: serves ? makeWeb(webFolder()) : null,
       sessions: serves ? makeSessions(sessionParts(config, services, callers, link)) : null,
       upgrade: sockets?.upgrade ?? null,

@@ -4,6 +4,8 @@ import { startDeadlines } from './domain/approvals/index.ts'
 import { startCallWorker } from './domain/calls/index.ts'
 import { startGenerationWorker, type Models } from './domain/generations/index.ts'
 import { startUpstreams } from './domain/upstream/index.ts'
+import { forgetOldMessages, startSlack } from './domain/slack/index.ts'
+import { forgetOldTries } from './domain/verdict-links/index.ts'
 import { forgetOldDeliveries, startWebhooks, type WebhookWorker } from './domain/webhooks/index.ts'
 
 export interface WorkersOptions {
@@ -30,14 +32,17 @@ export function startWorkers(services: Services, models: Models, options: Worker
   const generations = startGenerationWorker(services, models, { slots: options.slots })
   const calls = startCallWorker(services, { slots: options.callSlots })
   const webhooks = startWebhooks(services)
+  const slack = startSlack(services)
   const upstreams = startUpstreams(services)
   const deadlines = startDeadlines(services)
   const housekeeping = setInterval(() => {
     void forgetExpiredKeys(services.db).catch(() => {})
     void forgetExpiredSessions(services.db).catch(() => {})
+    void forgetOldMessages(services.db).catch(() => {})
+    void forgetOldTries(services.db).catch(() => {})
     void forgetOldDeliveries(services.db).catch(() => {})
   }, housekeepingMs).unref()
-  const claiming = [generations, calls, webhooks]
+  const claiming = [generations, calls, webhooks, slack]
   return {
     webhooks,
     busy: () => generations.busy(),

@@ -20,6 +20,7 @@ export const idPrefixes = {
   webhook: 'whk',
   webhookReplay: 'whr',
   webhookDelivery: 'whd',
+  slackIntegration: 'slk',
   auditEntry: 'aud',
   session: 'ses',
   /** A person or program of an identity provider. Its ids are derived, never made by `newId`. */

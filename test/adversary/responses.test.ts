@@ -124,6 +124,8 @@ describe('clients that do not read', () => {
     files: null,
     oauth: null,
     sessions: null,
+    verdicts: null,
+    slack: null,
     upgrade: null,
     hostFault: () => null,
     takeAnonymous: () => 0,

@@ -6,6 +6,7 @@ import {
   extendableUntil,
   shownArguments,
   verdicts,
+  verdictWays,
   voidReasons,
   type AskedTool,
   type Claim,
@@ -37,6 +38,15 @@ function addEnums({ builder }: Refs) {
         REJECT: 'The call does not run; one rejection is enough.',
       }),
     }),
+    Way: builder.enumType('VerdictWay', {
+      description: 'How a vote was given.',
+      values: described(verdictWays, {
+        KEY: 'The vote came with an API key or a token.',
+        SESSION: 'The vote came from a signed-in browser.',
+        SLACK: 'The vote was given in Slack.',
+        LINK: 'The vote was given with a link and a one-time code.',
+      }),
+    }),
     VoidReason: builder.enumType('ApprovalVoidReason', {
       description: 'The reason why an approval became void.',
       values: described(voidReasons, {
@@ -52,7 +62,7 @@ function addEnums({ builder }: Refs) {
 
 export type ApprovalEnums = ReturnType<typeof addEnums>
 
-function voteType(refs: Refs, { Verdict }: ApprovalEnums) {
+function voteType(refs: Refs, { Verdict, Way }: ApprovalEnums) {
   return refs.builder.objectRef<Vote>('ApprovalVote').implement({
     description: 'The vote of one person about an approval.',
     fields: (t) => ({
@@ -70,6 +80,12 @@ function voteType(refs: Refs, { Verdict }: ApprovalEnums) {
       from: t.exposeString('from', {
         nullable: true,
         description: 'The network address of the voter; null when it is unknown.',
+      }),
+      via: t.field({
+        type: Way,
+        nullable: true,
+        description: 'How the vote was given; null for votes of earlier releases.',
+        resolve: (vote) => vote.via ?? null,
       }),
       reason: t.exposeString('reason', {
         nullable: true,

@@ -75,6 +75,13 @@ export function eventFields(refs: Refs) {
         resolve: (event) => event.data.descendantId ?? null,
       }),
     verdict: text('verdict', 'The verdict: APPROVE or REJECT.'),
+    via: <E extends Has<{ via?: string }>>(t: FieldBuilder<E>) =>
+      t.string({
+        nullable: true,
+        description: 'How the verdict was given, a VerdictWay; null in events of earlier releases.',
+        resolve: (event) => event.data.via ?? null,
+      }),
+    integrationId: id('integrationId', 'The id of the Slack integration.'),
     outcome: text('outcome', 'The outcome that was set: SUCCEEDED, FAILED or RUN_AGAIN.'),
     decidedBy: id(
       'decidedBy',

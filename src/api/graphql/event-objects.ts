@@ -70,6 +70,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       verdict: f.verdict(t),
       decidedBy: f.decidedBy(t),
       decider: f.decider(t),
+      via: f.via(t),
       descendantId: f.descendantId(t),
     }),
   },
@@ -82,6 +83,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       verdict: f.verdict(t),
       decidedBy: f.decidedBy(t),
       decider: f.decider(t),
+      via: f.via(t),
       descendantId: f.descendantId(t),
     }),
   },
@@ -307,6 +309,18 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       decidedBy: f.decidedBy(t),
       decider: f.decider(t),
     }),
+  },
+  SLACK_SET: {
+    description: 'The Slack integration of the project was set, or a Slack user was linked or unlinked.',
+    fields: (t, f) => ({ integrationId: f.integrationId(t) }),
+  },
+  SLACK_DELETED: {
+    description: 'The Slack integration of the project was deleted.',
+    fields: (t, f) => ({ integrationId: f.integrationId(t) }),
+  },
+  SLACK_DISABLED: {
+    description: 'The Slack integration was disabled and keeps its place in the log.',
+    fields: (t, f) => ({ integrationId: f.integrationId(t), reason: f.reason(t) }),
   },
   WEBHOOK_CREATED: {
     description: 'A webhook was created.',

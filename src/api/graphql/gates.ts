@@ -21,6 +21,10 @@ export type GateTypes = ReturnType<typeof addGateTypes>
 const when =
   'The JSON Schema of the mode WHEN: calls whose arguments, presets included, match it are stopped.'
 
+const links =
+  'Whether recipients of a webhook may decide with a link and a one-time code, without signing in; every gate that ' +
+  'stops a call must allow it.'
+
 /** Adds the types and queries; returns the types that tools, agents and approvals use. */
 export function addGateTypes(refs: Refs, Role: RoleEnum) {
   const { builder } = refs
@@ -72,6 +76,10 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
           'Seconds without a verdict until the approval is escalated: an event is sent and admins may decide ' +
           'too. Null: never.',
       }),
+      verdictLinks: t.boolean({
+        description: links,
+        resolve: (gate) => gate.verdictLinks === true,
+      }),
       source: t.expose('source', { type: Source, description: 'The origin of the gate.' }),
     }),
   })
@@ -107,6 +115,7 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
           'Seconds without a verdict until the approval is escalated, from 1 and less than timeoutSeconds. ' +
           'Default: never.',
       }),
+      verdictLinks: t.boolean({ description: `${links} Default: false.` }),
     }),
   })
   const Required = builder.objectRef<Requirement>('GateRequirement').implement({
@@ -127,6 +136,10 @@ export function addGateTypes(refs: Refs, Role: RoleEnum) {
       escalateAfterSeconds: t.exposeInt('escalateAfterSeconds', {
         nullable: true,
         description: 'Seconds without a verdict until the approval is escalated; null: never.',
+      }),
+      verdictLinks: t.boolean({
+        description: links,
+        resolve: (requirement) => requirement.verdictLinks === true,
       }),
     }),
   })

@@ -30,6 +30,7 @@ import { addScalars } from './scalars.ts'
 import { addSecrets } from './secrets.ts'
 import { addSessions } from './sessions.ts'
 import { addSettingInputs } from './settings.ts'
+import { addSlack } from './slack.ts'
 import { addSubscriptions } from './subscriptions.ts'
 import { addToolCalls } from './tool-calls.ts'
 import { addTools } from './tools.ts'
@@ -77,6 +78,7 @@ function build(): GraphQLSchema {
   addSubscriptions(refs, events)
   addEventPages(refs, events)
   addWebhooks(refs, events)
+  addSlack(refs)
   addGenerations(refs, settings, events, files, callback)
   addGenerationInput(refs)
   addProjectSummary(refs)

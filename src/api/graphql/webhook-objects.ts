@@ -5,6 +5,7 @@ import {
   listDeliveries,
   webhookStatuses,
   type Answer,
+  type Recipient,
 } from '../../domain/webhooks/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'
@@ -30,6 +31,17 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
     }),
   })
   const DeliveryAnswer = addAnswer(refs)
+  const Recipient = builder.objectRef<Recipient>('WebhookRecipient').implement({
+    description: 'Somebody who is sent links to decide with, by way of a webhook.',
+    fields: (t) => ({
+      principalId: t.exposeID('principalId', {
+        description: 'The id of the API key or person whose vote a verdict with the link is.',
+      }),
+      address: t.exposeString('address', {
+        description: 'The address of the person, such as an e-mail address, for the endpoint.',
+      }),
+    }),
+  })
   const deliveries = addDelivery(refs, EventType, DeliveryAnswer)
   refs.Webhook.implement({
     description:
@@ -81,6 +93,12 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
       callbackOf: t.exposeID('callbackOf', {
         nullable: true,
         description: 'The id of the generation or tool call whose callback this is; null for other webhooks.',
+      }),
+      recipients: t.field({
+        type: [Recipient],
+        description:
+          'Who is sent a link and a one-time code with each question that allows verdictLinks, at most 20.',
+        resolve: ({ recipients }) => recipients ?? [],
       }),
       deliveredCount: t.int({
         description: 'The number of events that the endpoint has accepted.',

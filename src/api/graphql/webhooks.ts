@@ -6,6 +6,7 @@ import {
   redeliverWebhook,
   replayWebhook,
   rotateWebhookSecret,
+  setWebhookRecipients,
   testWebhook,
   updateWebhook,
   type Answer,
@@ -152,9 +153,10 @@ function addChanges(refs: Refs, { EventType }: EventTypes, payloads: Payloads): 
       }),
     }),
     payload: payloads.plain('UpdateWebhookPayload'),
-    errors: ['ValidationError', 'NotFoundError'],
+    errors: ['ValidationError', 'NotFoundError', 'ConflictError'],
     run: async (ctx, input) => ({ webhook: await updateWebhook(ctx, input as UpdateWebhookInput) }),
   })
+  addRecipients(refs, payloads)
   const one = (name: string, what: string) =>
     builder.inputType(name, {
       description: what,
@@ -182,6 +184,44 @@ function addChanges(refs: Refs, { EventType }: EventTypes, payloads: Payloads): 
     payload: payloads.withSecret('RotateWebhookSecretPayload'),
     errors: ['NotFoundError'],
     run: (ctx, input) => rotateWebhookSecret(ctx, input),
+  })
+}
+
+function addRecipients(refs: Refs, payloads: Payloads): void {
+  const { builder } = refs
+  const Recipient = builder.inputType('WebhookRecipientInput', {
+    description: 'Somebody who is sent links to decide with.',
+    fields: (t) => ({
+      principalId: t.id({
+        required: true,
+        description: 'The id of the API key or person whose vote a verdict with the link is.',
+      }),
+      address: t.string({
+        required: true,
+        description: 'The address of the person for the endpoint, 1 to 320 characters.',
+      }),
+    }),
+  })
+  addMutation(refs, {
+    name: 'setWebhookRecipients',
+    description:
+      'Sets who is sent a link and a one-time code with each question that allows verdictLinks. Whoever owns the ' +
+      "endpoint can vote for them: only an operator's API key may name others than itself and keys made with it. " +
+      'Permission: webhooks:SetRecipients.',
+    input: builder.inputType('SetWebhookRecipientsInput', {
+      description: 'The recipients of a webhook.',
+      fields: (t) => ({
+        webhookId: t.id({ required: true, description: webhookId }),
+        recipients: t.field({
+          type: [Recipient],
+          required: true,
+          description: 'All recipients, at most 20; an empty list removes them.',
+        }),
+      }),
+    }),
+    payload: payloads.plain('SetWebhookRecipientsPayload'),
+    errors: ['ValidationError', 'NotFoundError'],
+    run: async (ctx, input) => ({ webhook: await setWebhookRecipients(ctx, input) }),
   })
 }
 

@@ -18,6 +18,10 @@ export interface Routes {
   files: FileRoutes | null
   /** OAuth login pages for upstreams; null in the role `worker`. */
   oauth: FileRoutes | null
+  /** Pages of verdict links; null in the role `worker`. */
+  verdicts: FileRoutes | null
+  /** Interactions of Slack; null in the role `worker`. */
+  slack: FileRoutes | null
   /** The dashboard; null in the role `worker`, and when it was not built. */
   web: WebRoute | null
   /** Sessions of browsers; null in the role `worker`. */
@@ -209,11 +213,12 @@ async function handle(
     if (routes.mcp?.serves(path)) return await mcp(routes.mcp, budget, request, response)
     const fault = routes.hostFault(request.headers.host)
     if (fault) return send(response, 403, { error: fault })
+    const open = [routes.oauth, routes.verdicts, routes.slack].find((route) => route?.serves(path))
     if (path === '/graphql' && routes.graphql) await graphql(routes.graphql, budget, request, response)
     else if (routes.files?.serves(path)) await routes.files.serve(request, response)
     else if (routes.sessions?.serves(path)) await routes.sessions.serve(request, response)
     else if (path === '/metrics' && routes.metrics) await routes.metrics(request, response)
-    else if (routes.oauth?.serves(path)) await withoutKey(routes, routes.oauth, request, response)
+    else if (open) await withoutKey(routes, open, request, response)
     // Last: it responds with its page to whatever browsers open.
     else if (routes.web?.serves(request, path)) routes.web.serve(request, response, path)
     else await withoutKey(routes, null, request, response)

@@ -75,6 +75,8 @@ export interface Limits {
   maxCallbacksPerProject: number
   /** Time for one delivery of a webhook, in milliseconds. */
   webhookTimeoutMs: number
+  /** The base URL of Slack's Web API, without a final slash. */
+  slackApiUrl: string
 }
 
 /** The authenticated caller. */
@@ -119,6 +121,8 @@ export interface Ctx extends Services {
   requestId: string
   /** The client address of the request, for the audit log. */
   remoteAddress: string | null
+  /** How a person answers from outside the page and the APIs; absent for any other request. */
+  via?: 'SLACK' | 'LINK'
 }
 
 /** An operation of Gatehouse, offered as a tool. See docs/decisions/0008. */

@@ -99,6 +99,32 @@ export async function rememberRequest(
 }
 
 /**
+ * Whether this is the first use of a key that counts once, such as the signature of a request: of any number of uses at
+ * once, on any replica, one is the first. It is remembered for `lifetimeMs`, after which the key must be refused otherwise.
+ */
+export async function spendOnce(
+  db: Database,
+  { projectId, principalId, operation, key }: Omit<IdempotentRequest, 'request'>,
+  lifetimeMs: number,
+): Promise<boolean> {
+  const rows = await query(
+    db,
+    sql`${insertSelect(idempotencyKeys, {
+      projectId,
+      principalId,
+      operation,
+      key,
+      requestHash: '',
+      resultId: '',
+      expiresAt: nowPlus(lifetimeMs),
+    })}
+      on conflict do nothing
+      returning true as fresh`,
+  )
+  return rows.length > 0
+}
+
+/**
  * Processes at most `limit` expired keys; call it again for more. Deletes them, and extends those whose call or
  * generation is open or was settled within the last 24 hours.
  */

@@ -17,6 +17,10 @@ export type Verdict = (typeof verdicts)[number]
 export const voidReasons = ['TOOL_CHANGED', 'TOOL_DELETED', 'GENERATION_ENDED', 'WITHDRAWN'] as const
 export type VoidReason = (typeof voidReasons)[number]
 
+export const verdictWays = ['KEY', 'SESSION', 'SLACK', 'LINK'] as const
+/** How a vote was given: with a key or token, in a signed-in browser, in Slack, or with a link and a code. */
+export type VerdictWay = (typeof verdictWays)[number]
+
 /** The vote of one person. */
 export interface Vote {
   verdict: Verdict
@@ -27,6 +31,8 @@ export interface Vote {
   at: string
   /** The voter's network address. */
   from: string | null
+  /** Absent in votes of earlier releases. */
+  via?: VerdictWay
   /** Passed to the model when the call is rejected. */
   reason: string | null
   /** For other approvers; never passed to the model. */

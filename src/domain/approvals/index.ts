@@ -5,11 +5,13 @@ export {
   decisionOf,
   shownArguments,
   verdicts,
+  verdictWays,
   voidReasons,
   type Approval,
   type AskedTool,
   type Claim,
   type Verdict,
+  type VerdictWay,
   type Vote,
 } from './approval.ts'
 export {

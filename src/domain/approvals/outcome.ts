@@ -32,7 +32,13 @@ export interface Outcome {
 export function outcomeOf(approval: Approval, votes: readonly Vote[]): Outcome {
   const call = { toolCallId: approval.toolCallId, name: approval.runtimeName }
   const last = votes.at(-1)!
-  const facts = { ...call, approvalId: approval.id, verdict: last.verdict, decidedBy: last.by }
+  const facts = {
+    ...call,
+    approvalId: approval.id,
+    verdict: last.verdict,
+    decidedBy: last.by,
+    via: last.via!,
+  }
   if (last.verdict === 'REJECT') {
     const result = rejectedResult(last.reason)
     return {

@@ -100,6 +100,7 @@ export function voteOf(ctx: Ctx, given: Decision, now: Date): Vote {
     byName: ctx.principal.name,
     at: now.toISOString(),
     from: ctx.remoteAddress,
+    via: ctx.via ?? (ctx.principal.sessionId === undefined ? 'KEY' : 'SESSION'),
     reason: given.reason || null,
     note: given.note || null,
   }
@@ -114,6 +115,7 @@ function entryFor(ctx: Ctx, { approval, votes, edit, dropped }: JudgedVerdict) {
       approvalId: approval.id,
       toolCallId: approval.toolCallId,
       verdict: votes.at(-1)!.verdict,
+      via: votes.at(-1)!.via!,
       ...(edit ? { editedKeys: edit.keys } : {}),
       ...(dropped.length > 0 ? { droppedPresetKeys: [...dropped] } : {}),
     },

@@ -4,8 +4,12 @@ import { copiedToRoot, kindsOf, projectOnly } from './define.ts'
 /** The approval and its call; `name` is the call's runtime name. */
 type ApprovalFacts = { approvalId: string; toolCallId: string; name: string }
 
-/** `decidedBy` is the id of the key that voted last. */
-type VerdictFacts = ApprovalFacts & { verdict: 'APPROVE' | 'REJECT'; decidedBy: string }
+/** `decidedBy` is the id of the principal that voted last, `via` how; absent in events of earlier releases. */
+type VerdictFacts = ApprovalFacts & {
+  verdict: 'APPROVE' | 'REJECT'
+  decidedBy: string
+  via?: 'KEY' | 'SESSION' | 'SLACK' | 'LINK'
+}
 
 /** `claimedBy` is the id of the key or person that says to be deciding. */
 type ClaimFacts = ApprovalFacts & { claimedBy: string }

@@ -11,6 +11,7 @@ import * as gates from './gate-events.ts'
 import * as generations from './generation-events.ts'
 import * as resources from './resource-events.ts'
 import * as calls from './tool-call-events.ts'
+import * as slack from './slack-events.ts'
 import * as tools from './tool-events.ts'
 import * as webhooks from './webhook-events.ts'
 
@@ -25,7 +26,8 @@ export interface EventData
     access.AccessEvents,
     gates.GateEvents,
     resources.ResourceEvents,
-    webhooks.WebhookEvents {}
+    webhooks.WebhookEvents,
+    slack.SlackEvents {}
 
 export type EventType = keyof EventData
 
@@ -87,6 +89,9 @@ export const eventKinds = {
   WEBHOOK_DELETED: webhooks.webhookDeleted,
   WEBHOOK_DISABLED: webhooks.webhookDisabled,
   WEBHOOK_CURSOR_EXPIRED: webhooks.webhookCursorExpired,
+  SLACK_SET: slack.slackSet,
+  SLACK_DELETED: slack.slackDeleted,
+  SLACK_DISABLED: slack.slackDisabled,
 } satisfies { [Type in EventType]: EventKind<Type, EventData[Type]> }
 
 type With<Traits> = {

@@ -74,6 +74,7 @@ export {
 } from './generation-events.ts'
 export { insertRootCopies, ownerUpdate, rootCopies, updateOwner } from './owner-update.ts'
 export { hintsOf, type OwnerClaim, type UpdatedOwner } from '../../store/work/owner-update.ts'
+export { slackDeleted, slackDisabled, slackSet } from './slack-events.ts'
 export {
   toolCallProposed,
   toolCallSettled,

@@ -22,6 +22,8 @@ export interface GatePolicy {
   approvers: Role[]
   /** Without a decision for this long, an escalation event is written, and admins may decide too. */
   escalateAfterSeconds: number | null
+  /** Recipients of a webhook may decide with a link and a code, without signing in. Absent: they may not. */
+  verdictLinks?: true
 }
 
 export const gateDefaults: GatePolicy = {
@@ -45,11 +47,12 @@ const shape = z.object({
   excludeRequester: z.boolean().nullish(),
   approvers: z.array(z.enum(roles)).max(roles.length).nullish(),
   escalateAfterSeconds: whole(1, week).nullish(),
+  verdictLinks: z.boolean().nullish(),
 })
 
 /**
  * A gate as clients write it: the switch `autoApprove`, or a policy. Without `mode` it is WHEN if `when` is given, else
- * ALWAYS. The output has every field and is valid input again.
+ * ALWAYS. The output has every field, `verdictLinks` only when it is true, and is valid input again.
  */
 export const gateInput = shape.transform((given, at): GatePolicy => {
   const fault = (path: string, message: string) => at.addIssue({ code: 'custom', path: [path], message })
@@ -73,6 +76,7 @@ export const gateInput = shape.transform((given, at): GatePolicy => {
     excludeRequester: given.excludeRequester ?? gateDefaults.excludeRequester,
     approvers: [...new Set(given.approvers)],
     escalateAfterSeconds: given.escalateAfterSeconds ?? null,
+    ...linksIf(given.verdictLinks === true),
   }
   if (made.escalateAfterSeconds !== null && made.escalateAfterSeconds >= made.timeoutSeconds)
     fault('escalateAfterSeconds', 'must be less than timeoutSeconds')
@@ -106,6 +110,13 @@ export interface Requirement {
   /** An approver needs a role of each of these lists. */
   approvers: Role[][]
   escalateAfterSeconds: number | null
+  /** Every policy that stops the call allows verdicts with a link and a code. */
+  verdictLinks?: true
+}
+
+/** Left out when it is false, so that digests and hashes of gates without it are what they were. */
+function linksIf(allowed: boolean): { verdictLinks?: true } {
+  return allowed ? { verdictLinks: true } : {}
 }
 
 /** What the policies require for a call with these arguments, presets merged in; null when it may run. */
@@ -122,6 +133,7 @@ export function judgeGate(policies: readonly GatePolicy[], merged: JsonObject): 
     excludeRequester: stopping.some((policy) => policy.excludeRequester),
     approvers: stopping.map((policy) => policy.approvers).filter((list) => list.length > 0),
     escalateAfterSeconds: escalations.length > 0 ? Math.min(...escalations) : null,
+    ...linksIf(stopping.every((policy) => policy.verdictLinks)),
   }
 }
 
@@ -129,8 +141,10 @@ export function judgeGate(policies: readonly GatePolicy[], merged: JsonObject): 
 export function stricter(asked: Requirement, more: Requirement | null): Requirement {
   if (!more) return asked
   const known = new Set(asked.approvers.map((list) => list.join()))
+  const { verdictLinks = false, ...rest } = asked
   return {
-    ...asked,
+    ...rest,
+    ...linksIf(verdictLinks && more.verdictLinks === true),
     quorum: Math.max(asked.quorum, more.quorum),
     excludeRequester: asked.excludeRequester || more.excludeRequester,
     approvers: [...asked.approvers, ...more.approvers.filter((list) => !known.has(list.join()))],
@@ -142,6 +156,7 @@ export function meets(met: Requirement, asked: Requirement): boolean {
   return (
     met.quorum >= asked.quorum &&
     (met.excludeRequester || !asked.excludeRequester) &&
+    (!met.verdictLinks || asked.verdictLinks === true) &&
     asked.approvers.every((list) => met.approvers.some((one) => one.every((role) => list.includes(role))))
   )
 }

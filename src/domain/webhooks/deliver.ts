@@ -116,12 +116,16 @@ async function jobsOf({ db }: Services, state: CursorState, page: LogPage): Prom
 
 async function sendJobs(
   services: Services,
-  { full, part, ordered, target }: CursorState,
+  { full, part, ordered, target, webhookId, recipients }: CursorState,
   jobs: readonly Job[],
   { lease, signal, isDraining }: WorkControl,
 ) {
   const events = jobs.map(({ event }) => event)
-  const messages = await messagesOf(services, events, { full, ofGeneration: part.generationId !== null })
+  const messages = await messagesOf(services, events, {
+    full,
+    links: recipients && { webhookId, recipients },
+    ofGeneration: part.generationId !== null,
+  })
   const mayStart = () => lease.isSure() && !isDraining()
   return sendRound(jobs, messages, {
     ordered,

@@ -11,6 +11,7 @@ export {
   type UpdateWebhookInput,
 } from './operations.ts'
 export { listDeliveries, redeliverWebhook, replayWebhook, testWebhook } from './resend.ts'
+export { isRecipient, setWebhookRecipients, type SetRecipientsInput } from './recipients.ts'
 export type { Answer } from './send.ts'
 export { endWebhookLeases, forgetOldDeliveries, resealWebhooks } from './upkeep.ts'
 export {
@@ -20,6 +21,8 @@ export {
   webhookStatuses,
   type Delivery,
   type Progress,
+  type Recipient,
   type Webhook,
 } from './webhook.ts'
+export { codeOf, readCode, readToken, verdictPath, type VerdictLink } from './verdict-link.ts'
 export { startWebhooks, type WebhookWorker } from './worker.ts'

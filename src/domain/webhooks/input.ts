@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
-import type { Ctx } from '../access/index.ts'
+import { assertMay, assertSpeaksFor, type Ctx } from '../access/index.ts'
 import { eventKinds, type EventType } from '../events/index.ts'
+import type { Recipient, Webhook } from './webhook.ts'
 
 const longestUrl = 2000
 
@@ -27,4 +28,22 @@ export const urlShape = text(longestUrl, 1)
 export function assertUrl({ egress }: Pick<Ctx, 'egress'>, url: string, path: string[]): void {
   const fault = egress.checkUrl(url)
   if (fault) throw invalidAt(path, `cannot be used: ${fault}`)
+}
+
+/** Throws unless the caller may let these people's links go to the endpoint. Call it when list or URL change. */
+export async function assertRecipients(
+  ctx: Ctx,
+  { id, projectId }: Pick<Webhook, 'id' | 'projectId'>,
+  recipients: readonly Recipient[],
+): Promise<void> {
+  const what = { action: 'webhooks:SetRecipients', projectId, resource: `webhook/${id}` } as const
+  await assertMay(ctx, what.action, projectId, what.resource)
+  await assertSpeaksFor(
+    ctx,
+    what,
+    recipients.map(({ principalId }, i) => ({
+      id: principalId,
+      path: ['input', 'recipients', String(i), 'principalId'],
+    })),
+  )
 }

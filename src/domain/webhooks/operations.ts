@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
+import { hashJson, type JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
@@ -20,7 +21,7 @@ import {
 } from '../events/index.ts'
 import { givenPlace } from './given-place.ts'
 import { pauseCursors } from './endings.ts'
-import { assertUrl, settings, urlShape } from './input.ts'
+import { assertRecipients, assertUrl, settings, urlShape } from './input.ts'
 import { newSecret, sealSecret } from './signature.ts'
 import { webhookOf, type Webhook } from './webhook.ts'
 
@@ -102,15 +103,21 @@ export type UpdateWebhookInput = z.input<typeof changes>
 
 /**
  * Changes the given settings; null sets `description` and `types` back. A webhook that is enabled again goes on at its
- * place: it gets what it has missed. Action `webhooks:Update`. Idempotent.
+ * place: it gets what it has missed. Action `webhooks:Update`; to send the links of recipients to another URL the caller
+ * needs what `setWebhookRecipients` needs, and CONFLICT when the recipients change meanwhile. Idempotent.
  */
 export async function updateWebhook(ctx: Ctx, input: UpdateWebhookInput): Promise<Webhook> {
   const { webhookId, url, description, types, full, ordered, enabled } = check(changes, input)
   const found = await findWebhook(ctx, webhookId)
   await assertMay(ctx, 'webhooks:Update', found.projectId, resourceOf(webhookId))
   if (typeof url === 'string') assertUrl(ctx, url, ['input', 'url'])
+  const moves = typeof url === 'string' && url !== found.url
+  const { recipients } = webhookOf(found)
+  if (moves && recipients) await assertRecipients(ctx, found, recipients)
   const webhook = await atomically(ctx.db, async (tx) => {
     const before = await lockWebhook(tx, ctx, webhookId)
+    if (moves && hashJson(before.recipients) !== hashJson(found.recipients))
+      throw recipientsChanged(webhookId)
     const isEnabled = enabled ?? before.status === 'ENABLED'
     const turned = isEnabled !== (before.status === 'ENABLED')
     const [row] = await tx
@@ -140,6 +147,12 @@ export async function updateWebhook(ctx: Ctx, input: UpdateWebhookInput): Promis
   })
   wake(ctx, webhook.projectId)
   return webhook
+}
+
+function recipientsChanged(id: string): AppError {
+  return new AppError('CONFLICT', 'The recipients of this webhook were changed meanwhile. Try again.', {
+    conflictingId: id,
+  })
 }
 
 function turnedTo(enabled: boolean) {
@@ -238,19 +251,19 @@ export async function findWebhook(ctx: Ctx, id: string): Promise<Row> {
   return reachable(ctx, row, 'webhook', id)
 }
 
-async function lockWebhook(tx: Database, ctx: Ctx, id: string): Promise<Row> {
+export async function lockWebhook(tx: Database, ctx: Ctx, id: string): Promise<Row> {
   const [row] = await tx.select().from(webhooks).where(eq(webhooks.id, id)).for('update')
   return reachable(ctx, row, 'webhook', id)
 }
 
 /** Writes the events and the audit entry of a change. */
-async function told(
+export async function told(
   tx: Database,
   ctx: Ctx,
   { id, projectId }: Row,
-  action: 'webhooks:Create' | 'webhooks:Update' | 'webhooks:Delete',
+  action: 'webhooks:Create' | 'webhooks:Update' | 'webhooks:Delete' | 'webhooks:SetRecipients',
   events: readonly DomainEvent[],
-  details: Record<string, string> = {},
+  details: JsonObject = {},
 ): Promise<void> {
   await recordChange(tx, ctx, { projectId, action, resource: resourceOf(id), details })
   await appendProjectEvents(tx, projectId, events)

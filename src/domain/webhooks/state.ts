@@ -7,6 +7,7 @@ import type { Services } from '../access/index.ts'
 import type { EventType, LogPart } from '../events/index.ts'
 import type { Target } from './send.ts'
 import { openSecret } from './signature.ts'
+import type { Recipient } from './webhook.ts'
 
 /** Deliveries that are sent again in one round. */
 const mostDue = 50
@@ -32,6 +33,7 @@ export interface CursorState {
   due: Due[]
   target: Target
   full: boolean
+  recipients: Recipient[] | null
   ordered: boolean
   isCallback: boolean
 }
@@ -51,6 +53,7 @@ interface Raw {
   secret: string
   previous: string | null
   full: boolean
+  recipients: Recipient[] | null
   ordered: boolean
   isCallback: boolean
   due: Due[]
@@ -65,7 +68,7 @@ export async function loadCursor(
     db,
     sql`select c.webhook_id as "webhookId", c.project_id as "projectId", c.generation_id as "generationId",
         c.tool_call_id as "toolCallId", c.types, c.at::float8 as at, c.mark, c.until::float8 as until,
-        c.failures, c.asked, w.url, w.secret, w."full", w.ordered, w.callback_of is not null as "isCallback",
+        c.failures, c.asked, w.url, w.secret, w."full", w.recipients, w.ordered, w.callback_of is not null as "isCallback",
         case when w.previous_until > now() then w.previous_secret end as previous,
         (
           select coalesce(jsonb_agg(d), '[]')
@@ -96,6 +99,7 @@ export async function loadCursor(
     due,
     target: { url, secrets: sealed.map((one) => openSecret(masterKey, webhookId, one)) },
     full: row.full,
+    recipients: row.recipients,
     ordered: row.ordered,
     isCallback: row.isCallback,
   }

@@ -9,6 +9,13 @@ export const webhookStatuses = ['ENABLED', 'DISABLED'] as const
 export const disabledReasons = ['BY_REQUEST', 'GONE', 'FAILING'] as const
 export const deliveryStatuses = ['PENDING', 'DELIVERED', 'DEAD'] as const
 
+/** Who is sent a link and a code to decide with. */
+export interface Recipient {
+  principalId: string
+  /** An e-mail address, or whatever the endpoint finds the person by. */
+  address: string
+}
+
 /** An endpoint that gets the events of a project, without its secret. */
 export interface Webhook {
   id: string
@@ -30,6 +37,8 @@ export interface Webhook {
   previousUntil: Date | null
   /** The generation or tool call whose callback this is. */
   callbackOf: string | null
+  /** Null: nobody. */
+  recipients: Recipient[] | null
   createdBy: string
   createdAt: Date
   updatedAt: Date

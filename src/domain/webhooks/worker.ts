@@ -1,4 +1,5 @@
 /** This process's worker of webhooks: claims endpoints that have events behind their place, and delivers to them. */
+import { watchNews } from '../../store/work/news.ts'
 import { startWorker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
 import { claimCursors, countCursors, lagOf } from './claim.ts'
@@ -6,8 +7,6 @@ import { deliver, type DeliveryCounts } from './deliver.ts'
 
 /** Endpoints that get events at the same time: one that hangs keeps its own slot only. */
 const slots = 256
-/** The shortest time between two polls that hints cause, in milliseconds. */
-const pollGapMs = 50
 
 export interface WebhookWorker {
   counts: Readonly<DeliveryCounts>
@@ -24,7 +23,12 @@ export interface WebhookWorker {
 export function startWebhooks(services: Services): WebhookWorker {
   const { leaseDb, heartbeat, pubsub, schedule, limits, log } = services
   const counts: DeliveryCounts = { delivered: 0, failed: 0, dead: 0 }
-  const news = watchNews(services, () => worker.poll())
+  const news = watchNews(
+    services,
+    'webhook_cursors',
+    () => countCursors(leaseDb),
+    () => worker.poll(),
+  )
   const worker = startWorker({
     db: leaseDb,
     pubsub,
@@ -56,58 +60,6 @@ export function startWebhooks(services: Services): WebhookWorker {
     async stop(graceMs) {
       news.stop()
       await worker.stop(graceMs)
-    },
-  }
-}
-
-/**
- * Calls `act` when the log has grown: soon after hints, and after each poll of the schedule until a poll has found
- * nothing while no process held a cursor, because a cursor that is given back may have news behind it.
- */
-function watchNews({ leaseDb, pubsub, schedule }: Services, act: () => void) {
-  let quietAt: number | null = null
-  let candidate: number | null = null
-  let any = true
-  let timer: NodeJS.Timeout | null = null
-  let stopped = false
-  const pollSoon = () => {
-    if (stopped) return
-    timer ??= setTimeout(() => {
-      timer = null
-      act()
-    }, pollGapMs).unref()
-  }
-  const poll = async (newest: number | null) => {
-    if (newest !== null && newest === quietAt) return
-    const counted = await countCursors(leaseDb).catch(() => null)
-    any = counted?.all !== 0
-    if (stopped) return
-    if (!any) quietAt = newest
-    else {
-      candidate = counted?.working === 0 ? newest : null
-      act()
-    }
-  }
-  const leave = schedule.onPoll((state) => void poll(state?.newest ?? null))
-  const unsubscribe = pubsub.subscribe((hint) => {
-    if (hint.kind === 'work' && hint.table === 'webhook_cursors') any = true
-    if ((hint.kind === 'numbered' && any) || hint.kind === 'reconnected') pollSoon()
-  })
-  return {
-    pollSoon,
-    /** A poll begins; call the result when it has found nothing that it could not take. */
-    polling() {
-      const newest = candidate
-      candidate = null
-      return () => {
-        if (newest !== null) quietAt = newest
-      }
-    },
-    stop() {
-      stopped = true
-      leave()
-      unsubscribe()
-      if (timer) clearTimeout(timer)
     },
   }
 }

@@ -188,6 +188,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     tool_calls: beatsOf('tool_calls'),
     upstreams: beatsOf('upstreams'),
     webhook_cursors: beatsOf('webhook_cursors'),
+    slack_integrations: beatsOf('slack_integrations'),
   }
   const keep = (table: WorkTable, held: Held, since: Moment): Lease => {
     const lost = new AbortController()

@@ -49,7 +49,14 @@ const afterHintMs = 200
 /** The longest time that a timer takes, in milliseconds. */
 const longestTimerMs = 2 ** 31 - 1
 
-const tables: WakeTable[] = ['generations', 'tool_calls', 'upstreams', 'approvals', 'webhook_cursors']
+const tables: WakeTable[] = [
+  'generations',
+  'tool_calls',
+  'upstreams',
+  'approvals',
+  'webhook_cursors',
+  'slack_integrations',
+]
 
 interface Poll extends LogState {
   /** Milliseconds until the first row of each table is due, by the clock of the database; null when there is none. */

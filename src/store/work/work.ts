@@ -6,7 +6,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import { nowPlus, query, type Database, jsonb } from '../db/database.ts'
 
 /** Tables with the columns id, wake_at and epoch. */
-export type WorkTable = 'generations' | 'tool_calls' | 'upstreams' | 'webhook_cursors'
+export type WorkTable = 'generations' | 'tool_calls' | 'upstreams' | 'webhook_cursors' | 'slack_integrations'
 
 /** A row that this process works on. Every write checks `epoch`; when it differs, another worker has the row. */
 export interface Held {

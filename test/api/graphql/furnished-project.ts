@@ -98,6 +98,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       ...(await furnishGate(h, marker, upstream, mutate)),
       file_: await furnishFile(marker, mutate),
       ...(await furnishWebhook(h, project.id, marker, upstream, mutate)),
+      slk_: await furnishSlack(h, project.id, marker),
       proj_: project.id,
       key_: spare['apiKey'].id,
       gch_: proposed['gateChange'].id,
@@ -206,6 +207,23 @@ async function furnishWebhook(
   return { whk_: webhook.id, whd_: delivery, whr_: replay }
 }
 
+/** A Slack integration that no worker claims. */
+async function furnishSlack(h: Harness, projectId: string, marker: string): Promise<string> {
+  const id = newId('slackIntegration')
+  await query(
+    h.app.services.db,
+    sql`insert into slack_integrations (id, project_id, team_id, team_name, bot_token, signing_secret, channel, status,
+        at, created_by)
+      values (${id}, ${projectId}, 'T1', ${marker}, 'sealed', 'sealed', 'C1', 'DISABLED', 0, ${marker})`,
+  )
+  await query(
+    h.app.services.db,
+    sql`insert into slack_users (project_id, slack_user_id, principal_id, created_by)
+      values (${projectId}, 'U0001', ${marker}, ${marker})`,
+  )
+  return id
+}
+
 /** Fields that inputs need in this project, in addition to those that the schema requires. */
 export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string, object> {
   return {
@@ -223,6 +241,8 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     DisconnectUpstreamInput: { toolId: ids['mcp'] },
     CreateWebhookInput: { url: 'http://127.0.0.1:9/hook' },
     ReplayWebhookInput: { after: '0' },
+    SetWebhookRecipientsInput: { recipients: [] },
+    LinkSlackUserInput: { slackUserId: 'U0123456789' },
     TestUpstreamInput: { url: 'http://127.0.0.1:9/mcp' },
   }
 }

@@ -59,6 +59,7 @@ export const matrix: Record<string, Line> = {
   sessions: line(readers),
   webhook: line(readers),
   webhooks: line(readers),
+  slackIntegration: line(readers),
 
   setRateLimit: line(admins),
   createProject: line('operator'),
@@ -102,6 +103,10 @@ export const matrix: Record<string, Line> = {
   replayWebhook: line(builders),
   redeliverWebhook: line(builders),
   testWebhook: line(builders),
+  setWebhookRecipients: line(builders),
+  setSlackIntegration: line(admins),
+  deleteSlackIntegration: line(admins),
+  linkSlackUser: line(admins),
   setProvider: line(builders),
   deleteProvider: line(builders),
   testProvider: line(builders),

@@ -29,6 +29,8 @@ export const webhooks = pgTable(
     failingSince: moment('failing_since'),
     /** The generation or tool call whose callback this is; null for an endpoint of the project. */
     callbackOf: text('callback_of'),
+    /** Who is sent links to decide with, in the messages of questions that allow it: `{principalId, address}` each. */
+    recipients: jsonb('recipients'),
     createdBy: text('created_by').notNull(),
     createdAt: createdAt(),
     updatedAt: updatedAt(),

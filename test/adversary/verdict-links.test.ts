@@ -1,0 +1,177 @@
+/** Attacks on verdict links: guessed codes, altered links, and questions and people that have changed. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openStage, type Stage } from '../support/stage.ts'
+import { hasPostgres } from '../support/databases.ts'
+import { openLinkStory, sendForm, type Link, type LinkStory } from '../support/link-story.ts'
+import { codeOf, readCode, readToken } from '../../src/domain/webhooks/index.ts'
+
+let stage: Stage
+let story: LinkStory
+beforeAll(async () => {
+  stage = await openStage(hasPostgres ? 'PostgreSQL' : 'PGlite', { trustedProxies: ['127.0.0.1/32'] })
+  story = await openLinkStory(stage.replicas[0]!, stage.cast)
+})
+afterAll(async () => {
+  await story.close()
+  await stage.close()
+})
+const masterKey = Buffer.alloc(32, 7)
+const tokenOf = (url: string) => url.split('/verdict/')[1]!
+/** Codes of the right shape that are not the code of this link. */
+function wrongCodes(link: Link, count: number): string[] {
+  const read = readToken(masterKey, tokenOf(link.url))!
+  return Array.from({ length: count }, (_, i) => codeOf(masterKey, { ...read, endMs: read.endMs + i + 1 }))
+}
+const approve = (url: string, code: string) => sendForm(url, { code, verdict: 'APPROVE' })
+const elsewhere = (url: string) => url.replace(stage.replicas[0]!.url, stage.replicas.at(-1)!.url)
+
+test('five wrong codes end a link, on two replicas together, and not the link of another recipient', async () => {
+  const { approvalId, links } = await story.question()
+  const [link, other] = links as [Link, Link]
+  const guesses = wrongCodes(link, 12)
+  const answers = await Promise.all(
+    guesses.map((code, i) => approve(i % 2 ? elsewhere(link.url) : link.url, code)),
+  )
+  expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
+  const late = await approve(link.url, link.code)
+  expect(late).toMatchObject({ status: 400, text: answers[0]!.text })
+  const [row] = await stage.rows(`select wrong from verdict_tries where approval_id = '${approvalId}'`)
+  expect(row!['wrong']).toBe(5)
+  expect((await story.gate.approval(approvalId))['status']).toBe('PENDING')
+  expect((await approve(other.url, other.code)).status).toBe(200)
+})
+
+test('what cannot be a code is no try, and four wrong ones leave the fifth', async () => {
+  const { approvalId, links } = await story.question()
+  const [link] = links as [Link]
+  const junk = ['', 'test', 'test1234', '12345678', 'AAAAAAAA', 'password', `${link.code}0`, '<script>']
+  expect(junk.map(readCode)).toEqual(junk.map(() => null))
+  for (const text of [...junk, ...junk]) expect((await approve(link.url, text)).status).toBe(400)
+  for (const code of wrongCodes(link, 4)) expect((await approve(link.url, code)).status).toBe(400)
+  expect((await approve(link.url, link.code)).status).toBe(200)
+  expect((await story.gate.approval(approvalId))['status']).toBe('APPROVED')
+})
+
+test('unknown, altered and mixed links are answered like a wrong code', async () => {
+  const one = await story.question()
+  const two = await story.question()
+  const [link, other] = one.links as [Link, Link]
+  const [far] = two.links as [Link]
+  const wrong = await approve(link.url, wrongCodes(link, 1)[0]!)
+  const token = tokenOf(link.url)
+  const [body, mac] = token.split('.') as [string, string]
+  const parts = JSON.parse(Buffer.from(body, 'base64url').toString()) as unknown[]
+  const forged = [0, 1, 2, 3, 4].map((i) => {
+    const altered = parts.map((part, at) => (at === i ? (i === 4 ? 9e15 : 'x') : part))
+    return `${Buffer.from(JSON.stringify(altered)).toString('base64url')}.${mac}`
+  })
+  const urls = [...forged, 'x', 'x.y', `${body}.`, `${token}x`, 'A'.repeat(5000), '%00'].map((one) =>
+    link.url.replace(token, one),
+  )
+  for (const url of urls)
+    expect(await approve(url, link.code), url).toMatchObject({ status: 400, text: wrong.text })
+  for (const code of [other.code, far.code])
+    expect(await approve(link.url, code)).toMatchObject({ status: 400, text: wrong.text })
+  expect((await approve(link.url, link.code)).status).toBe(200)
+})
+
+test('a form of another site, or without a verdict, is refused and is no try', async () => {
+  const { links } = await story.question()
+  const [link] = links as [Link]
+  const fields = { code: link.code, verdict: 'APPROVE' }
+  for (const headers of [
+    { 'sec-fetch-site': 'cross-site' },
+    { origin: 'https://evil.example' },
+    { 'content-type': 'text/plain' },
+  ])
+    expect((await sendForm(link.url, fields, headers)).status).toBe(400)
+  expect((await sendForm(link.url, { code: link.code })).status).toBe(400)
+  expect((await sendForm(link.url, { ...fields, verdict: 'MAYBE' })).status).toBe(400)
+  expect((await sendForm(link.url, fields, { origin: 'null' })).status).toBe(200)
+})
+
+test('an edited question, a late verdict and a settled one are refused with a sentence, to those who know the code', async () => {
+  const edited = await story.question({ quorum: 2 })
+  const [link] = edited.links as [Link]
+  await story.gate.decide(edited.approvalId, 'APPROVE', { arguments: { amount: 6 } })
+  expect((await approve(link.url, link.code)).text).toContain('was edited since this link was sent')
+  expect((await story.gate.approval(edited.approvalId))['votes']).toHaveLength(1)
+
+  const late = await story.question()
+  await story.gate.bringForward(late.approvalId, 'expiry')
+  await story.gate.untilCall(late.callId, ['EXPIRED'])
+  expect((await approve(late.links[0]!.url, late.links[0]!.code)).text).toContain(
+    'The time for this verdict is over',
+  )
+
+  const settled = await story.question()
+  await story.gate.decide(settled.approvalId, 'REJECT')
+  expect((await approve(settled.links[0]!.url, settled.links[0]!.code)).text).toContain('settled already')
+})
+
+test('somebody who is no recipient any more, whose key was revoked, or who asked, decides nothing', async () => {
+  const { people } = story
+  const all = people.map(({ id }, i) => ({ principalId: id, address: `p${i}@example.com` }))
+  const one = await story.question()
+  await story.setRecipients(all.slice(1))
+  expect((await approve(one.links[0]!.url, one.links[0]!.code)).text).toContain(
+    'may not decide with this link any more',
+  )
+  await story.setRecipients(all)
+  expect((await approve(one.links[0]!.url, one.links[0]!.code)).status).toBe(200)
+
+  const key = await story.gate.key({ role: 'APPROVER' })
+  await story.setRecipients([{ principalId: key.id, address: 'k' }])
+  const two = await story.question()
+  await stage.replicas[0]!.mutate('revokeApiKey', { id: key.id }, 'apiKey { id }')
+  expect((await approve(two.links[0]!.url, two.links[0]!.code)).text).toContain(
+    'may not decide with this link any more',
+  )
+
+  const admin = await story.gate.key({ role: 'ADMIN' })
+  await story.setRecipients([{ principalId: admin.id, address: 'a' }])
+  const tool = await story.gate.gated({ autoApprove: false, verdictLinks: true, excludeRequester: true })
+  const call = await story.gate.call(tool.id, { amount: 1 }, {}, admin.secret)
+  await story.receiver.until((got) => got.some(({ data }) => data['approvalId'] === call['approval'].id))
+  const asked = story.receiver.received.find(({ data }) => data['approvalId'] === call['approval'].id)!
+  const [own] = asked.data['verdictLinks'] as [Link]
+  expect((await approve(own.url, own.code)).text).toContain('may not decide about it')
+  await story.setRecipients(all)
+})
+
+test('one code at once on two replicas counts once', async () => {
+  const { approvalId, links } = await story.question({ quorum: 2 })
+  const [link] = links as [Link]
+  const answers = await Promise.all(
+    [link.url, elsewhere(link.url), link.url, elsewhere(link.url)].map((url) => approve(url, link.code)),
+  )
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+  expect((await story.gate.approval(approvalId))['votes']).toHaveLength(1)
+})
+
+test('neither link nor code is stored, in the log, or shown to anybody who reads', async () => {
+  const { links } = await story.question()
+  const [link] = links as [Link]
+  const code = link.code.replace('-', '')
+  for (const table of [
+    'webhooks',
+    'webhook_deliveries',
+    'events',
+    'approvals',
+    'audit_entries',
+    'verdict_tries',
+  ]) {
+    const text = JSON.stringify(await stage.rows(`select * from ${table}`))
+    for (const secret of [code, link.code, tokenOf(link.url)]) expect(text, table).not.toContain(secret)
+  }
+})
+
+test('one address may send thirty codes a minute, whatever the link', async () => {
+  const { url } = stage.replicas[0]!
+  const answers: number[] = []
+  for (let i = 0; i < 120 && answers.at(-1) !== 429; i++)
+    answers.push(
+      (await sendForm(`${url}/verdict/x`, { code: 'x' }, { 'x-forwarded-for': '10.9.9.9' })).status,
+    )
+  expect(answers.at(-1)).toBe(429)
+})
