@@ -4,7 +4,7 @@ import type { Log } from '../../core/log.ts'
 import { maskError } from './errors.ts'
 import { withCost } from './operation-cost.ts'
 import type { Operation, OperationGuard } from './operation-guard.ts'
-import { bounded, readFeedCursor } from './yoga.ts'
+import { bounded, readFeedCursor } from './execution.ts'
 
 /** The parts that every operation passes. */
 export interface OperationParts {

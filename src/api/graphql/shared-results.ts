@@ -16,7 +16,7 @@ import type { Log } from '../../core/log.ts'
 import type { GraphQLContext } from './context.ts'
 import { maskError, withoutHttp } from './errors.ts'
 import { masked } from './operations.ts'
-import { bounded } from './yoga.ts'
+import { bounded } from './execution.ts'
 
 /** The results for one subscription of one subscriber. */
 export interface ResultTexts {

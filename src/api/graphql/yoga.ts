@@ -6,10 +6,10 @@ import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens'
 import { execute, GraphQLError, type DocumentNode, type ExecutionResult } from 'graphql'
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga'
 import type { Log } from '../../core/log.ts'
-import { newestPosition } from '../../domain/events/index.ts'
 import type { GraphQLContext, ServerContext } from './context.ts'
 import { documentFault, maskError } from './errors.ts'
 import { sharedStreams } from './event-streams.ts'
+import { bounded, readFeedCursor } from './execution.ts'
 import { costReport, quotaHeaders } from './operation-cost.ts'
 import { guardPlugin, operationGuard } from './operation-guard.ts'
 import { pageHeaders, renderPage } from './page.ts'
@@ -142,19 +142,6 @@ function feedCursorFirst(): Plugin<GraphQLContext> {
   }
 }
 
-/**
- * Reads the position of feedCursor for an operation that asks for it; null for any other. A later position would lose the
- * events between what the operation read and the cursor. Never rejects.
- */
-export function readFeedCursor({ loc }: DocumentNode, context: GraphQLContext): Promise<void> | null {
-  if (!loc?.source.body.includes('feedCursor')) return null
-  const read = async () => {
-    context.newestPosition = await newestPosition(context.ctx)
-  }
-  // No valid credentials, or no database: the resolvers report it.
-  return read().catch(() => {})
-}
-
 /** Replaces a response that exceeds its budget by an error, on every transport. */
 function boundedResponses(log: Log): Plugin<GraphQLContext> {
   type Done = { result: unknown; setResult(result: unknown): void }
@@ -169,12 +156,6 @@ function boundedResponses(log: Log): Plugin<GraphQLContext> {
       onSubscribeResult: () => ({ onNext: boundedBy(args.contextValue as GraphQLContext) }),
     }),
   }
-}
-
-/** The result, or the error that replaces it when the response exceeds its budget. */
-export function bounded({ answer }: GraphQLContext, result: ExecutionResult, log: Log): ExecutionResult {
-  const fault = answer.exceeded()
-  return fault ? { errors: [maskError(fault, log)] } : result
 }
 
 function isStream(result: unknown): boolean {
