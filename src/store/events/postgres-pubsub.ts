@@ -30,11 +30,7 @@ export function postgresPubSub(url: string): Promise<PubSub> {
     const listeners = trackListeners()
     const hear = (text: string) => void (onText(text) && listeners.found())
     const line = followChannel({
-      open() {
-        // While there is no connection, whoever begins to listen is not heard.
-        listeners.unknown()
-        return listenOn(url, hear)
-      },
+      open: () => listenOn(url, hear),
       onReconnect,
       greet: (session) => session.run(notify, [channel, greeting(origin)], plain),
       probe: (session) => listeners.probe(session),
@@ -63,7 +59,6 @@ function trackListeners() {
       found++
       exist = true
     },
-    unknown: () => void (exist = true),
     async probe(session: Session): Promise<void> {
       const before = found
       const [row] = (await session.run(probe, [], plain)) as { others: boolean }[]
