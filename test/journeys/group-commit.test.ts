@@ -64,9 +64,9 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
     const requests = await Promise.all(bases.map((basis, i) => request(word(i), basis, agentId)))
     return Promise.allSettled(requests.map((one) => createCall(ctx, one)))
   }
-  async function created(count: number, word?: (i: number) => string): Promise<CreatedCall[]> {
+  async function created(many: number, word?: (i: number) => string): Promise<CreatedCall[]> {
     const results = await createAll(
-      Array.from({ length: count }, () => ({})),
+      Array.from({ length: many }, () => ({})),
       word,
     )
     return results.map((result) => {
@@ -115,9 +115,9 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
 
   test('a group has at most 64 calls and about a million characters', async () => {
     const { db } = h.app.services
-    const many = count(db, begins)
+    const small = count(db, begins)
     await created(100)
-    expect(many()).toBe(2)
+    expect(small()).toBe(2)
     const large = count(db, begins)
     await created(5, () => 'x'.repeat(240_000))
     expect(large()).toBe(2)
@@ -186,7 +186,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
         Array(6).fill(true),
       )
       const rows = await run(sql`select id from tool_calls where arguments->>'word' like ${`lost ${when} %`}`)
-      expect(rows.map((row) => row['id']).sort()).toEqual(calls.map(({ call }) => call.id).sort())
+      expect(rows.map((row) => row['id']).toSorted()).toEqual(calls.map(({ call }) => call.id).toSorted())
       for (const { call } of calls) expect(await eventsOf(call.id)).toEqual(['TOOL_CALL_STARTED'])
     },
   )

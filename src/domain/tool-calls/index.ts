@@ -12,6 +12,7 @@ export {
   loadOpenCallsOf,
   showCallsOf,
 } from './read.ts'
+export { inGeneration, lockHeldCalls, underLease, underLock, underOwnLeases, type Proof } from './proofs.ts'
 export {
   answerCaller,
   approveCall,
@@ -23,11 +24,9 @@ export {
   expireCalls,
   forgetWake,
   holdBack,
-  inGeneration,
   insertCall,
   insertCalls,
   insertSentCalls,
-  lockHeldCalls,
   mayStart,
   noteCallerBack,
   noteCallerGone,
@@ -36,11 +35,7 @@ export {
   resolveCall,
   settleCalls,
   startCall,
-  underLease,
-  underLock,
-  underOwnLeases,
   wholeRow,
-  type Proof,
 } from './sql.ts'
 export {
   endOf,

@@ -12,7 +12,7 @@ const silenceMs = 5000
 /** How often a connection is probed, in milliseconds: its loss would stay unnoticed otherwise. */
 const probeMs = 5000
 /** Whether other processes listen. Every role may read these columns. */
-const probe = `select exists (
+const othersListen = `select exists (
     select from pg_stat_activity
     where datname = current_database() and application_name = '${applicationName}' and pid <> pg_backend_pid()
   ) as others`
@@ -61,7 +61,7 @@ function trackListeners() {
     },
     async probe(session: Session): Promise<void> {
       const before = found
-      const [row] = (await session.run(probe, [], plain)) as { others: boolean }[]
+      const [row] = (await session.run(othersListen, [], plain)) as { others: boolean }[]
       // A greeting that arrives with the response is newer.
       if (found === before) exist = row!.others
     },
