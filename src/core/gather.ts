@@ -11,18 +11,18 @@ export interface GatherLimits<Item> {
 
 interface Waiting<Item, Result> {
   item: Item
-  resolve(result: Result | Promise<Result>): void
+  resolve(result: Result): void
   reject(error: unknown): void
 }
 
 /**
  * Returns a function that does `work` for one item, together with what others ask for in the same moment: in the same turn
  * of the event loop, or while another group is under way, for at most `waitMs`. An item that is alone waits for nothing.
- * `work` gets the items in the order in which they were asked for and gives a result, or a promise of it, for each of them;
- * when it throws, each of them rejects with its error. Groups do not wait for each other.
+ * `work` gets the items in the order in which they were asked for and gives a result for each of them; when it throws, each
+ * of them rejects with its error. Groups do not wait for each other.
  */
 export function gather<Item, Result>(
-  work: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>,
+  work: (items: readonly Item[]) => Promise<readonly Result[]>,
   { maxItems, maxBytes, bytesOf, waitMs }: GatherLimits<Item>,
 ): (item: Item) => Promise<Result> {
   let waiting: Waiting<Item, Result>[] = []

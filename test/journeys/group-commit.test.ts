@@ -64,9 +64,9 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
     const requests = await Promise.all(bases.map((basis, i) => request(word(i), basis, agentId)))
     return Promise.allSettled(requests.map((one) => createCall(ctx, one)))
   }
-  async function created(count: number, word?: (i: number) => string): Promise<CreatedCall[]> {
+  async function created(many: number, word?: (i: number) => string): Promise<CreatedCall[]> {
     const results = await createAll(
-      Array.from({ length: count }, () => ({})),
+      Array.from({ length: many }, () => ({})),
       word,
     )
     return results.map((result) => {
@@ -115,9 +115,9 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
 
   test('a group has at most 64 calls and about a million characters', async () => {
     const { db } = h.app.services
-    const many = count(db, begins)
+    const small = count(db, begins)
     await created(100)
-    expect(many()).toBe(2)
+    expect(small()).toBe(2)
     const large = count(db, begins)
     await created(5, () => 'x'.repeat(240_000))
     expect(large()).toBe(2)
@@ -155,6 +155,10 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
     expect(results.map((result) => result.status === 'fulfilled')).toEqual(bases.map(([, holds]) => holds))
     for (const result of results)
       if (result.status === 'rejected') expect(result.reason.name).toBe('StaleRequestError')
+    for (const [basis, holds] of bases) {
+      const [lone] = await createAll([basis], undefined, agentId)
+      expect(lone!.status, JSON.stringify(basis)).toBe(holds ? 'fulfilled' : 'rejected')
+    }
   })
 
   test('what the database refuses in one call concerns no other', async () => {
@@ -182,7 +186,7 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
         Array(6).fill(true),
       )
       const rows = await run(sql`select id from tool_calls where arguments->>'word' like ${`lost ${when} %`}`)
-      expect(rows.map((row) => row['id']).sort()).toEqual(calls.map(({ call }) => call.id).sort())
+      expect(rows.map((row) => row['id']).toSorted()).toEqual(calls.map(({ call }) => call.id).toSorted())
       for (const { call } of calls) expect(await eventsOf(call.id)).toEqual(['TOOL_CALL_STARTED'])
     },
   )
@@ -231,8 +235,23 @@ describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kin
         throw new ConnectionLostError()
       })
       const requests = await Promise.all([0, 1, 2, 3].map((i) => request(`slow ${i}`)))
+      // All find in the same moment that nothing was written.
+      let reads = 0
+      let release = () => {}
+      const all = new Promise<void>((resolve) => (release = resolve))
+      const stopReads = watch(h.app.services.leaseDb, async (text, execute) => {
+        const rows = await execute()
+        if (!text.includes('from "tool_calls" where id =')) return rows
+        if (++reads === requests.length) release()
+        await all
+        return rows
+      })
       const calls = requests.map((one) => createCall(ctx, one))
       await Promise.all(calls.slice(1))
+      stopReads()
+      const [waits] = await run(sql`select count(*)::int as n from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`)
+      expect(waits!['n']).toBe(1)
       await other`rollback`
       other.release()
       await own.end({ timeout: 1 })

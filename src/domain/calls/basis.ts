@@ -3,9 +3,7 @@
  * is still so.
  */
 import { sql, type SQL } from 'drizzle-orm'
-import { toolCalls } from '../../store/db/tables/tools.ts'
-import { recordset } from '../../store/db/write.ts'
-import { callerColumns, callerRow, callersValid, type Caller } from '../access/index.ts'
+import { callerColumns, callerRow, callersValid, stillValid, type Caller } from '../access/index.ts'
 import { isToolVersion, type ToolBasis } from '../tools/index.ts'
 import { isCatalog } from '../upstream/index.ts'
 
@@ -47,11 +45,19 @@ export const basisHolds: SQL = sql`${callersValid}
     or ${isToolVersion({ id: sql`x.tool_id`, version: sql`x.proved_version` })})
   and (not x.proves_catalog or ${isCatalog(sql`x.tool_id`, sql`x.catalog_hash`)})`
 
-/** The same as a condition of a statement that begins one call of these. */
+/** The same as a condition of a statement that begins one call; undefined when there is nothing to prove. */
 export function stillHolds(
-  basis: Basis,
+  { caller, agentVersion, tool }: Basis,
   { toolId, agentId }: { toolId: string; agentId: string | null },
-): SQL {
-  const row = { toolId, agentId, ...basisRow(basis) }
-  return sql`exists (select 1 from ${recordset(toolCalls, [row], basisColumns)} where ${basisHolds})`
+): SQL | undefined {
+  const id = sql`${toolId}::text`
+  const conditions = [
+    ...(caller ? [stillValid(caller)] : []),
+    ...(agentVersion === null
+      ? []
+      : [sql`exists (select 1 from agents where id = ${agentId} and version = ${agentVersion}::int)`]),
+    ...(tool ? [isToolVersion({ id, version: sql`${tool.version}::int` })] : []),
+    ...(tool?.catalog ? [isCatalog(id, sql`${tool.catalog.hash}::text`)] : []),
+  ]
+  return conditions.length > 0 ? sql.join(conditions, sql` and `) : undefined
 }

@@ -8,7 +8,7 @@ import { eventColumns, insertEventRows, toolCallStarted } from '../events/index.
 import { insertSentCalls, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { upstreamRowOf, type UpstreamRow } from '../upstream/index.ts'
 import { basisColumns, basisHolds, basisRow, type Basis } from './basis.ts'
-import { together } from './together.ts'
+import { together, type alone } from './together.ts'
 
 /** A call that nothing stops. */
 export interface Beginning {
@@ -27,10 +27,13 @@ export interface Begun {
 type Uses = Pick<Services, 'db' | 'limits'>
 
 /**
- * Commits the call as EXECUTING with its event. Null when its basis does not hold any more: nothing of it was written. An
- * error of the connection does not tell whether it was written.
+ * Commits the call as EXECUTING with its event. Null when its basis does not hold any more, `alone` when it needs a statement
+ * of its own: nothing of it was written. An error of the connection does not tell whether it was written.
  */
-export function beginTogether(services: Uses, { row, basis }: Beginning): Promise<Begun | null> {
+export function beginTogether(
+  services: Uses,
+  { row, basis }: Beginning,
+): Promise<Begun | null | typeof alone> {
   const whole = { ...row, ...basisRow(basis) }
   return begin(services, { id: row.id, keys: Object.keys(whole), text: rowText(toolCalls, whole) })
 }

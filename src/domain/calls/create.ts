@@ -27,6 +27,7 @@ import { beginTogether } from './begin-together.ts'
 import { publishNews } from './news.ts'
 import { passGate, type GatedRow } from './pass-gate.ts'
 import { requestHash, requirementOf, StaleRequestError, type CallRequest } from './request.ts'
+import { alone } from './together.ts'
 
 export interface CreatedCall {
   call: ToolCall
@@ -104,18 +105,17 @@ function createAtGate(ctx: Ctx, request: CallRequest, id: string): Promise<Creat
 }
 
 /**
- * Without a gate and an idempotency key: one statement, together with calls that begin in the same moment. When that
- * statement got no response, the next one is the call's own.
+ * Without a gate and an idempotency key: one statement, with other calls that begin in the same moment. When it got no
+ * response, the next one is the call's own: it may have to wait for the first.
  */
 async function createPlain(ctx: Ctx, request: CallRequest, id: string, tries: number): Promise<Created> {
-  if (tries > 0 || request.callback || request.prepared.dropped.length > 0) {
-    const event = callStarted({ id, runtimeName: request.tool.runtimeName, stepIndex: null }, 1)
-    return insert(ctx.db, ctx, request, id, { row: {}, isSent: true, event })
-  }
-  const { basis } = request
-  const begun = await beginTogether(ctx, { row: { id, ...rowOf(ctx, request) }, basis })
-  if (!begun) throw new StaleRequestError()
-  return { ...begun, joined: false }
+  const isCommon = tries === 0 && !request.callback && request.prepared.dropped.length === 0
+  const row = { id, ...rowOf(ctx, request) }
+  const begun = isCommon ? await beginTogether(ctx, { row, basis: request.basis }) : alone
+  if (begun === null) throw new StaleRequestError()
+  if (begun !== alone) return { ...begun, joined: false }
+  const event = callStarted({ id, runtimeName: request.tool.runtimeName, stepIndex: null }, 1)
+  return insert(ctx.db, ctx, request, id, { row: {}, isSent: true, event })
 }
 
 /** Row, event and audit entry in one statement. */

@@ -16,7 +16,7 @@ import {
   type ToolCall,
 } from '../tool-calls/index.ts'
 import { statusOf, type Finished } from '../tools/index.ts'
-import { together } from './together.ts'
+import { alone, together } from './together.ts'
 
 /** The outcome of a call that is EXECUTING under this lease. */
 export interface Ending {
@@ -31,13 +31,12 @@ type Uses = Pick<Services, 'db' | 'leaseDb'>
  * Writes the outcome with its event and audit entry, if the lease holds and nobody has locked the call; it waits for
  * nothing. Null when it wrote nothing of this call. An error of the connection does not tell whether it did.
  */
-export function settleTogether(services: Uses, ending: Ending): Promise<ToolCall | null> {
-  return settle(services, { ...ending, text: JSON.stringify(ending.finished.result) })
+export async function settleTogether(services: Uses, ending: Ending): Promise<ToolCall | null> {
+  const settled = await settle(services, { ...ending, text: JSON.stringify(ending.finished.result) })
+  return settled === alone ? null : settled
 }
 
 const settle = together(async ({ leaseDb }: Uses, parts: readonly (Ending & { text: string })[]) => {
-  // Alone, a call has nobody to hold up: its own statement waits for its row.
-  if (parts.length === 1) return [null]
   const outcomes = parts.map(({ call: { id }, held: { epoch }, finished }) => ({
     id,
     epoch,

@@ -9,6 +9,9 @@ const maxCalls = 64
 /** The most characters of JSON in one statement. A larger call has a statement of its own. */
 const maxCharacters = 1_000_000
 
+/** The call needs a statement of its own. */
+export const alone = Symbol('alone')
+
 /** What is written of one call, as JSON. */
 interface Part {
   text: string
@@ -16,14 +19,14 @@ interface Part {
 
 /**
  * Returns a function that writes its part by a statement which `write` makes of all parts of the same moment, for each
- * database of its own. When the database refuses the statement, which wrote nothing then, each part has one of its own: what
- * is wrong with one call concerns no other. Throws what the statement threw; a statement without a response may have
- * been executed.
+ * database of its own. It returns `alone`, and has written nothing, when no other part was asked for in that moment, or when
+ * the database refuses the statement: what is wrong with one call concerns no other. Throws what the statement threw; a
+ * statement without a response may have been executed.
  */
 export function together<Uses extends Pick<Services, 'db'>, One extends Part, Result>(
   write: (services: Uses, parts: readonly One[]) => Promise<readonly Result[]>,
-): (services: Uses, part: One) => Promise<Result> {
-  const all = new WeakMap<Uses['db'], (part: One) => Promise<Result>>()
+): (services: Uses, part: One) => Promise<Result | typeof alone> {
+  const all = new WeakMap<Uses['db'], (part: One) => Promise<Result | typeof alone>>()
   const limits = {
     maxItems: maxCalls,
     maxBytes: maxCharacters,
@@ -31,12 +34,13 @@ export function together<Uses extends Pick<Services, 'db'>, One extends Part, Re
     waitMs,
   }
   const make = (services: Uses) =>
-    gather(async (parts: readonly One[]): Promise<readonly (Result | Promise<Result>)[]> => {
+    gather(async (parts: readonly One[]): Promise<readonly (Result | typeof alone)[]> => {
+      if (parts.length === 1) return [alone]
       try {
         return await write(services, parts)
       } catch (error) {
-        if (parts.length === 1 || isUnavailable(error)) throw error
-        return parts.map(async (part) => (await write(services, [part]))[0]!)
+        if (isUnavailable(error)) throw error
+        return parts.map(() => alone)
       }
     }, limits)
   return (services, part) => {

@@ -21,6 +21,7 @@ export {
   showCallsOf,
   type ToolCallFilter,
 } from './read.ts'
+export { inGeneration, lockHeldCalls, underLease, underLock, underOwnLeases, type Proof } from './proofs.ts'
 export {
   answerCaller,
   approveCall,
@@ -32,11 +33,9 @@ export {
   expireCalls,
   forgetWake,
   holdBack,
-  inGeneration,
   insertCall,
   insertCalls,
   insertSentCalls,
-  lockHeldCalls,
   mayStart,
   noteCallerBack,
   noteCallerGone,
@@ -45,11 +44,7 @@ export {
   resolveCall,
   settleCalls,
   startCall,
-  underLease,
-  underLock,
-  underOwnLeases,
   wholeRow,
-  type Proof,
 } from './sql.ts'
 export {
   endOf,

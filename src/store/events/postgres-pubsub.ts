@@ -12,7 +12,7 @@ const silenceMs = 5000
 /** How often a connection is probed, in milliseconds: its loss would stay unnoticed otherwise. */
 const probeMs = 5000
 /** Whether other processes listen. Every role may read these columns. */
-const probe = `select exists (
+const othersListen = `select exists (
     select from pg_stat_activity
     where datname = current_database() and application_name = '${applicationName}' and pid <> pg_backend_pid()
   ) as others`
@@ -30,11 +30,7 @@ export function postgresPubSub(url: string): Promise<PubSub> {
     const listeners = trackListeners()
     const hear = (text: string) => void (onText(text) && listeners.found())
     const line = followChannel({
-      open() {
-        // While there is no connection, whoever begins to listen is not heard.
-        listeners.unknown()
-        return listenOn(url, hear)
-      },
+      open: () => listenOn(url, hear),
       onReconnect,
       greet: (session) => session.run(notify, [channel, greeting(origin)], plain),
       probe: (session) => listeners.probe(session),
@@ -63,10 +59,9 @@ function trackListeners() {
       found++
       exist = true
     },
-    unknown: () => void (exist = true),
     async probe(session: Session): Promise<void> {
       const before = found
-      const [row] = (await session.run(probe, [], plain)) as { others: boolean }[]
+      const [row] = (await session.run(othersListen, [], plain)) as { others: boolean }[]
       // A greeting that arrives with the response is newer.
       if (found === before) exist = row!.others
     },

@@ -1,0 +1,31 @@
+/** Conditions that prove the right to write a call, for the statements of sql.ts. Each updates the row `t`. */
+import { sql, type SQL } from 'drizzle-orm'
+import { jsonb } from '../../store/db/database.ts'
+import type { Held } from '../../store/work/work.ts'
+
+/** A condition on `t`: its writer may write it. */
+export type Proof = SQL
+
+/** Within the commit of the call's generation, whose row is the relation `g(id)`. Settled calls stay unchanged. */
+export const inGeneration: Proof = sql`t.generation_id in (select id from g) and t.settled_at is null`
+
+/** The writer holds the lease of the call's own row. */
+export function underLease({ epoch }: Held): Proof {
+  return sql`t.epoch = ${epoch}::int`
+}
+
+/** The same for the outcomes of several calls, each with the epoch of its lease. The relation `o(id)` has locked the calls. */
+export const underOwnLeases: Proof = sql`t.epoch = x.epoch and t.id in (select id from o)`
+
+/** The relation `o`: locks the held calls that nobody else has locked. It waits for nothing. */
+export function lockHeldCalls(held: readonly Held[]): SQL {
+  return sql`select t.id
+    from tool_calls as t
+    join jsonb_to_recordset(${jsonb(held.map(({ id, epoch }) => ({ id, epoch })))}) as h(id text, epoch int)
+      on t.id = h.id and t.epoch = h.epoch
+    order by t.id
+    for update of t skip locked`
+}
+
+/** The transaction has locked the call, or the row that owns it. */
+export const underLock: Proof = sql`true`
