@@ -129,8 +129,8 @@ function valuesOf(
   before: IntegrationRow | undefined,
 ) {
   const { botToken, signingSecret, channel, showArguments } = given
-  const mends = Boolean(botToken || channel) && before?.disabledReason !== 'BY_REQUEST'
-  const on = given.enabled ?? (mends || before?.status !== 'DISABLED')
+  const repairs = Boolean(botToken || channel) && before?.disabledReason !== 'BY_REQUEST'
+  const on = given.enabled ?? (repairs || before?.status !== 'DISABLED')
   const state = on
     ? { status: 'IDLE', disabledReason: null, disabledAt: null, fault: null, failures: 0, wakeAt: sql`now()` }
     : before?.status === 'DISABLED'
