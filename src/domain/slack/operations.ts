@@ -137,7 +137,7 @@ function valuesOf(
       ? {}
       : { status: 'DISABLED', disabledReason: 'BY_REQUEST', disabledAt: sql`now()`, wakeAt: null }
   return {
-    ...(team ?? {}),
+    ...team,
     ...(botToken ? { botToken: sealPart(masterKey, id, 'token', botToken) } : {}),
     ...(signingSecret ? { signingSecret: sealPart(masterKey, id, 'signing', signingSecret) } : {}),
     ...(channel ? { channel } : {}),
