@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { networksOf } from './core/client-address.ts'
+import { usualFileTypes } from './core/file-types.ts'
 
 /** The configuration. Every setting has a default. Times are in milliseconds (`…Ms`) and sizes in bytes (`…Bytes`). */
 export interface Config {
@@ -317,24 +318,6 @@ function readAll(env: Environment, mistakes: string[]): Settings {
       mistakes.push(`${name} is unknown: see docs/guides/configuration.md`)
   return settings as Settings
 }
-
-/** Without HTML and scripts, which a browser could run on the origin of this server. */
-const usualFileTypes = [
-  'image/png',
-  'image/jpeg',
-  'image/gif',
-  'image/webp',
-  'audio/*',
-  'video/*',
-  'text/plain',
-  'text/csv',
-  'text/markdown',
-  'application/pdf',
-  'application/json',
-  'application/zip',
-  'application/octet-stream',
-  'application/vnd.*',
-]
 
 const oidcDetails = [
   'GATEHOUSE_OIDC_AUDIENCE',

@@ -65,8 +65,8 @@ test('unknown, altered and mixed links are answered like a wrong code', async ()
     const altered = parts.map((part, at) => (at === i ? (i === 4 ? 9e15 : 'x') : part))
     return `${Buffer.from(JSON.stringify(altered)).toString('base64url')}.${mac}`
   })
-  const urls = [...forged, 'x', 'x.y', `${body}.`, `${token}x`, 'A'.repeat(5000), '%00'].map((one) =>
-    link.url.replace(token, one),
+  const urls = [...forged, 'x', 'x.y', `${body}.`, `${token}x`, 'A'.repeat(5000), '%00'].map((part) =>
+    link.url.replace(token, part),
   )
   for (const url of urls)
     expect(await approve(url, link.code), url).toMatchObject({ status: 400, text: wrong.text })

@@ -41,8 +41,8 @@ function addEnums({ builder }: Refs) {
     Way: builder.enumType('VerdictWay', {
       description: 'How a vote was given.',
       values: described(verdictWays, {
-        KEY: 'The vote came with an API key or a token.',
-        SESSION: 'The vote came from a signed-in browser.',
+        KEY: 'The vote was given with an API key or a token.',
+        SESSION: 'The vote was given in a signed-in browser.',
         SLACK: 'The vote was given in Slack.',
         LINK: 'The vote was given with a link and a one-time code.',
       }),

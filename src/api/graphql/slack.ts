@@ -44,7 +44,7 @@ function userType({ builder }: Refs) {
         description: 'The id of the API key or person whose votes the presses are.',
       }),
       createdBy: t.exposeID('createdBy', { description: 'The id of the API key or person that linked it.' }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was linked.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the Slack user was linked.' }),
     }),
   })
 }
@@ -125,8 +125,8 @@ function addChanges(refs: Refs, Integration: ReturnType<typeof integrationType>)
   addMutation(refs, {
     name: 'setSlackIntegration',
     description:
-      'Sets the Slack integration of a project; fields that are left out stay. A new bot token is tried with Slack ' +
-      "first. Only an operator's API key may set botToken and signingSecret, because whoever knows them votes for " +
+      'Sets the Slack integration of a project; fields that are left out stay, and a new bot token is tried with ' +
+      "Slack first. Only an operator's API key may set botToken and signingSecret, with which a program can vote for " +
       'every linked user. Permission: slack:Set, and events:Subscribe.',
     input: builder.inputType('SetSlackIntegrationInput', {
       description: 'The settings of a Slack integration.',
@@ -158,7 +158,7 @@ function addChanges(refs: Refs, Integration: ReturnType<typeof integrationType>)
       fields: (t) => ({
         integration: t.expose('integration', {
           type: Integration,
-          description: 'The integration as it is now.',
+          description: 'The Slack integration after the mutation.',
         }),
       }),
     }),

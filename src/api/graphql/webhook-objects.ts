@@ -32,7 +32,7 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
   })
   const DeliveryAnswer = addAnswer(refs)
   const Recipient = builder.objectRef<Recipient>('WebhookRecipient').implement({
-    description: 'Somebody who is sent links to decide with, by way of a webhook.',
+    description: 'An approver that gets links and one-time codes by way of a webhook.',
     fields: (t) => ({
       principalId: t.exposeID('principalId', {
         description: 'The id of the API key or person whose vote a verdict with the link is.',
@@ -97,7 +97,7 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
       recipients: t.field({
         type: [Recipient],
         description:
-          'Who is sent a link and a one-time code with each question that allows verdictLinks, at most 20.',
+          'The approvers that get a link and a one-time code with each approval that allows verdictLinks, at most 20.',
         resolve: ({ recipients }) => recipients ?? [],
       }),
       deliveredCount: t.int({

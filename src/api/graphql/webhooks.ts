@@ -190,7 +190,7 @@ function addChanges(refs: Refs, { EventType }: EventTypes, payloads: Payloads): 
 function addRecipients(refs: Refs, payloads: Payloads): void {
   const { builder } = refs
   const Recipient = builder.inputType('WebhookRecipientInput', {
-    description: 'Somebody who is sent links to decide with.',
+    description: 'An approver that gets links and one-time codes by way of a webhook.',
     fields: (t) => ({
       principalId: t.id({
         required: true,
@@ -205,8 +205,9 @@ function addRecipients(refs: Refs, payloads: Payloads): void {
   addMutation(refs, {
     name: 'setWebhookRecipients',
     description:
-      'Sets who is sent a link and a one-time code with each question that allows verdictLinks. Whoever owns the ' +
-      "endpoint can vote for them: only an operator's API key may name others than itself and keys made with it. " +
+      'Sets the recipients of a webhook: the approvers that get a link and a one-time code with each approval that ' +
+      "allows verdictLinks. The endpoint can vote for them, so only an operator's API key may name other principals " +
+      'than itself and keys made with it. ' +
       'Permission: webhooks:SetRecipients.',
     input: builder.inputType('SetWebhookRecipientsInput', {
       description: 'The recipients of a webhook.',

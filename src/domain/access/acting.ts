@@ -59,8 +59,8 @@ export async function assertSpeaksFor(
   if (given.length === 0) return
   const ids = given.map(({ id }) => id)
   const known = await votersOf(ctx.db, what.projectId, ids)
-  const stranger = given.find(({ id }) => !known.has(id))
-  if (stranger) throw notVoting(stranger.path)
+  const unknown = given.find(({ id }) => !known.has(id))
+  if (unknown) throw notVoting(unknown.path)
   if (ctx.principal.installation) return
   const own = await query<{ id: string }>(
     ctx.db,

@@ -129,15 +129,15 @@ function valuesOf(
   before: IntegrationRow | undefined,
 ) {
   const { botToken, signingSecret, channel, showArguments } = given
-  const mends = Boolean(botToken || channel) && before?.disabledReason !== 'BY_REQUEST'
-  const on = given.enabled ?? (mends || before?.status !== 'DISABLED')
+  const repairs = Boolean(botToken || channel) && before?.disabledReason !== 'BY_REQUEST'
+  const on = given.enabled ?? (repairs || before?.status !== 'DISABLED')
   const state = on
     ? { status: 'IDLE', disabledReason: null, disabledAt: null, fault: null, failures: 0, wakeAt: sql`now()` }
     : before?.status === 'DISABLED'
       ? {}
       : { status: 'DISABLED', disabledReason: 'BY_REQUEST', disabledAt: sql`now()`, wakeAt: null }
   return {
-    ...(team ?? {}),
+    ...team,
     ...(botToken ? { botToken: sealPart(masterKey, id, 'token', botToken) } : {}),
     ...(signingSecret ? { signingSecret: sealPart(masterKey, id, 'signing', signingSecret) } : {}),
     ...(channel ? { channel } : {}),
