@@ -16,6 +16,7 @@ ALTER TABLE "tool_versions" ADD COLUMN "created_by" text;--> statement-breakpoin
 CREATE INDEX "audit_entries_by_principal" ON "audit_entries" USING btree ("project_id","principal_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "audit_entries_by_action" ON "audit_entries" USING btree ("project_id","action","created_at","id");--> statement-breakpoint
 CREATE INDEX "audit_entries_by_resource" ON "audit_entries" USING btree ("project_id","resource","created_at","id");--> statement-breakpoint
+CREATE INDEX "audit_entries_denied" ON "audit_entries" USING btree ("project_id","created_at","id") WHERE outcome = 'DENIED';--> statement-breakpoint
 CREATE INDEX "generations_by_requester" ON "generations" USING btree ("requested_by","created_at","id");--> statement-breakpoint
 CREATE INDEX "generations_not_completed" ON "generations" USING btree ("project_id","status","created_at","id") WHERE status in ('FAILED', 'CANCELLED', 'EXPIRED');--> statement-breakpoint
 CREATE INDEX "tool_calls_by_status" ON "tool_calls" USING btree ("project_id","status","created_at","id") WHERE status <> 'SUCCEEDED';--> statement-breakpoint

@@ -73,7 +73,7 @@ test('there is one limit for the length of a file: 300 lines of code, an error o
 const homonyms: Partial<Record<EventType, { means: string; files: readonly string[] }>> = {
   REQUIRES_ACTION: {
     means: 'a GenerationStatus',
-    files: ['domain/generations/generation.ts', 'domain/generations/read.ts'],
+    files: ['domain/generations/generation.ts', 'domain/generations/list.ts'],
   },
   TOOL_DELETED: {
     means: 'a VoidReason',

@@ -28,14 +28,15 @@ export function addEventPages({ builder }: Refs, types: EventTypes): void {
       description:
         'The events of a project after a cursor, oldest first, without TEXT_DELTA; the subscription projectEvents has ' +
         'the same cursors and continues after pageInfo.endCursor. A page searches at most 5,000 events, so it may have ' +
-        'fewer entries than first while hasNextPage is true. Fails with CURSOR_EXPIRED when the event of the cursor is ' +
-        'no longer in the log. Permission: events:Subscribe.',
+        'fewer entries than first while hasNextPage is true. ' +
+        'Permission: events:Subscribe.',
       args: {
         projectId: t.arg.id({ description: 'The id of the project. Default: the project of the API key.' }),
         filter: t.arg({ type: Filter, description: 'Only events that match all given fields.' }),
         after: t.arg.string({
           description:
-            'The cursor of an event, or Project.feedCursor: only events after it. Default: from the first event.',
+            'The cursor of an event, or Project.feedCursor: only events after it. Fails with ' +
+            'CURSOR_EXPIRED when its event is no longer in the log. Default: from the first event.',
         }),
         first: t.arg.int({
           description: `Number of entries, 0 to ${pageSizes.maximum}. Default: ${pageSizes.default}.`,

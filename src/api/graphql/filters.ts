@@ -1,7 +1,9 @@
 /** The inputs that narrow lists: what they have in common, and how a filter joins the older arguments of its list. */
 import { invalidAt } from '../../core/errors.ts'
 import { isGiven } from './connections.ts'
-import type { BuilderTypes } from './builder.ts'
+import type { ToolCallStatus } from '../../domain/tool-calls/index.ts'
+import type { BuilderTypes, EnumOf } from './builder.ts'
+import type { Refs } from './refs.ts'
 
 type InputFields = PothosSchemaTypes.InputFieldBuilder<BuilderTypes, 'InputObject'>
 
@@ -37,4 +39,24 @@ export function joined<Filter extends object>(
     made[name] = value
   }
   return made as Filter
+}
+
+/** The input that narrows lists of tool calls. */
+export function toolCallFilter({ builder }: Refs, Status: EnumOf<ToolCallStatus>) {
+  return builder.inputType('ToolCallFilter', {
+    description: 'Which tool calls of a project are listed: those that match all given fields.',
+    fields: (t) => ({
+      statuses: t.field({
+        type: [Status],
+        description: 'Only calls with one of these statuses. Default: any status.',
+      }),
+      toolId: t.id({ description: 'Only calls of the tool with this id.' }),
+      generationId: t.id({ description: 'Only calls of the generation with this id.' }),
+      agentId: t.id({
+        description:
+          'Only calls in generations of the agent with this id, and calls that MCP clients made through it.',
+      }),
+      ...createdFields(t, 'calls'),
+    }),
+  })
 }

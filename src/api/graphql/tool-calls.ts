@@ -13,7 +13,7 @@ import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'
 import type { CallbackTypes } from './callbacks.ts'
 import type { FileTypes } from './files.ts'
-import { createdFields, joined } from './filters.ts'
+import { joined, toolCallFilter } from './filters.ts'
 import type { Refs } from './refs.ts'
 import { addResolve, attemptType, resolutionEnum } from './tool-call-ledger.ts'
 
@@ -211,28 +211,9 @@ export function addToolCalls(refs: Refs, files: FileTypes, callback: CallbackTyp
   addCallTool(refs, files, callback)
 }
 
-function filterInput({ builder }: Refs, Status: EnumOf<ToolCallStatus>) {
-  return builder.inputType('ToolCallFilter', {
-    description: 'Which tool calls of a project are listed: those that match all given fields.',
-    fields: (t) => ({
-      statuses: t.field({
-        type: [Status],
-        description: 'Only calls with one of these statuses. Default: any status.',
-      }),
-      toolId: t.id({ description: 'Only calls of the tool with this id.' }),
-      generationId: t.id({ description: 'Only calls of the generation with this id.' }),
-      agentId: t.id({
-        description:
-          'Only calls in generations of the agent with this id, and calls that MCP clients made through it.',
-      }),
-      ...createdFields(t, 'calls'),
-    }),
-  })
-}
-
 function addQueries(refs: Refs, Status: EnumOf<ToolCallStatus>): void {
   const { builder } = refs
-  const Filter = filterInput(refs, Status)
+  const Filter = toolCallFilter(refs, Status)
   const connection = connectionOf(refs.ToolCall, 'ToolCall')
   builder.queryField('toolCall', (t) =>
     t.field({

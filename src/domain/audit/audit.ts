@@ -4,7 +4,7 @@ import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
-import { createdWithin, listPage, type CreatedRange } from '../../store/db/keyset.ts'
+import { createdWithin, isOneOf, listPage, type CreatedRange } from '../../store/db/keyset.ts'
 import { auditEntries } from '../../store/db/tables/audit.ts'
 import { fromRecordset, insertSelect, recordset } from '../../store/db/write.ts'
 
@@ -73,7 +73,7 @@ export async function readEntries(
     action ? eq(auditEntries.action, action) : undefined,
     principalId ? eq(auditEntries.principalId, principalId) : undefined,
     resource ? eq(auditEntries.resource, resource) : undefined,
-    outcome ? eq(auditEntries.outcome, outcome) : undefined,
+    outcome ? isOneOf(auditEntries.outcome, [outcome]) : undefined,
     createdWithin(auditEntries, range),
   )
   return (await listPage(db, auditEntries, projectId, page, where)) as AuditEntry[]

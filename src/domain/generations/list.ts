@@ -91,14 +91,14 @@ export async function listDescendants(ctx: Ctx, top: Generation, page: Page): Pr
  * The condition of a text. Every alternative has an index: the text is an id as a whole, or part of the name of an
  * agent, which is looked for among the agents of the project (their number is limited) and not in the generations.
  */
-async function matches({ db }: Ctx, projectId: string, text: string): Promise<SQL> {
+async function matches({ db }: Ctx, projectId: string, wanted: string): Promise<SQL> {
   const g = generations
-  const kind = kindOfId(text)
-  if (kind === 'generation') return or(eq(g.id, text), eq(g.rootId, text))!
-  if (kind === 'agent') return eq(g.agentId, text)
+  const kind = kindOfId(wanted)
+  if (kind === 'generation') return or(eq(g.id, wanted), eq(g.rootId, wanted))!
+  if (kind === 'agent') return eq(g.agentId, wanted)
   // A thread that a generation began has the form of its id.
-  if (kind === 'thread') return eq(g.threadId, text)
-  const agentIds = await agentIdsNamed(db, projectId, text)
+  if (kind === 'thread') return eq(g.threadId, wanted)
+  const agentIds = await agentIdsNamed(db, projectId, wanted)
   return agentIds.length > 0 ? sql`${g.agentId} in ${agentIds}` : sql`false`
 }
 

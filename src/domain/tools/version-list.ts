@@ -60,15 +60,20 @@ function shownDefinition(tool: Tool, definition: ToolDefinition, seesAll: boolea
     seesAll ? all : Object.fromEntries(Object.entries(all).map(([name, value]) => [name, markOf(value)]))
   const schema = seesAll ? definition.inputSchema : shownSchema({ ...tool, ...definition })
   const { name, title, description, outputSchema, annotations, timeoutMs, idempotent } = definition
-  // Absent in versions older than these settings.
-  const later = { gate: gate ?? null, agentsOnly: agentsOnly ?? false, task: task ?? null }
   return asJson({
-    ...{ name, title, description },
+    name,
+    title,
+    description,
     inputSchema: mcp || platform ? null : schema,
-    ...{ outputSchema, annotations },
+    outputSchema,
+    annotations,
     presetParameters: values(definition.presetParameters),
-    ...{ timeoutMs, idempotent },
-    ...later,
+    timeoutMs,
+    idempotent,
+    // Absent in versions older than these settings.
+    gate: gate ?? null,
+    agentsOnly: agentsOnly ?? false,
+    task: task ?? null,
     http: http && { ...http, headers: values(http.headers) },
     mcp: mcp ? { ...mcp, headers: values(mcp.headers), auth: seesAll ? mcp.auth : null } : null,
     platform: platform ?? null,

@@ -80,8 +80,10 @@ test('all descendants in pages, parents before children, and none of another run
   const id = await cast.start(top, `${inner}\n${inner}`)
   const other = await cast.start(top, say('mid', 'say c'))
   for (const one of [id, other]) await h.until(one, ['COMPLETED'])
-  // All levels were created in the same moment: only their depth orders them.
-  await stage.rows(`update generations set created_at = '2026-01-01' where root_id = '${id}'`)
+  // As after a clock that was set back: each level is older than the one above it, and only their depth orders them.
+  await stage.rows(
+    `update generations set created_at = timestamptz '2026-01-01' - depth * interval '1 hour' where root_id = '${id}'`,
+  )
   const all = await read(id, 'descendants(first: 100) { nodes { id depth parent { id } root { id } } }')
   const nodes: any[] = all.descendants.nodes
   expect(nodes.map(({ depth }) => depth)).toEqual([1, 1, 2, 2, 2, 2])
@@ -110,7 +112,7 @@ test('all descendants in pages, parents before children, and none of another run
     expect(found, backward ? 'backward' : 'forward').toEqual(ids)
   }
   const ofMid = await read(ids[0], 'descendants { nodes { depth parent { id } } }')
-  expect(ofMid.descendants.nodes).toEqual(Array(2).fill({ depth: 2, parent: { id: ids[0] } }))
+  expect(ofMid.descendants.nodes).toEqual([1, 2].map(() => ({ depth: 2, parent: { id: ids[0] } })))
 })
 
 test('the failed attempts of a page of runs are read by one statement', async () => {

@@ -15,7 +15,7 @@ import { isStop, type StepPlan } from '../decide.ts'
 import type { Generation } from '../generation.ts'
 import type { AssistantPart } from '../model/message.ts'
 import type { ModelAnswer, ModelPort } from '../model/port.ts'
-import { unlessCancelled, type Change } from '../transaction/commit.ts'
+import { unlessCancelled, type Change, type NewAttemptRow, type NewStepRow } from '../transaction/commit.ts'
 import { completed, failed } from '../transaction/terminal.ts'
 import type { TriagedCall } from '../transaction/triage.ts'
 import { maxParallelCalls, type Turn, type TurnOutcome } from '../transaction/turn.ts'
@@ -47,7 +47,7 @@ export function changeOf(
   calls: TriagedCall[],
 ): { change: Change; outcome: TurnOutcome } {
   const { generation, services } = turn
-  const { plan, port, tools, prepared, answer, times, parts, judgement } = made
+  const { plan, port, answer, times, judgement } = made
   const { settings } = generation
   const questions = questionsOf(turn, calls)
   // A process that shuts down starts nothing: the row's next worker sends the calls.
@@ -89,23 +89,31 @@ export function changeOf(
       ...questions.map(requested),
       ...ending.events,
     ],
-    step: {
-      ...used,
-      modelKind: port.providerKind,
-      parts,
-      surface: [...tools].map(([name, tool]) => ({ name, toolId: tool.id, version: tool.version })),
-      toolChoice: prepared.request.toolChoice,
-      finishReason: answer.finishReason,
-      notice: plan.notice,
-      elided: prepared.elided === null ? null : { ...prepared.elided },
-      firstTokenAt: times.firstTokenAt(),
-    },
+    step: stepRow(made, used),
     attempt: { ...used, totalTokens: usage.inputTokens + usage.outputTokens, errorCode: null },
     newCalls: rows,
     audit: rows.flatMap((call) => droppedPresets(generation, call)),
     also: questions.length > 0 ? [insertApprovals(questions)] : [],
   }
   return { change, outcome: ending.outcome }
+}
+
+/** The row of the step. `used` are the fields that it has in common with its attempt. */
+function stepRow(
+  { plan, port, tools, prepared, answer, times, parts }: Made,
+  used: Omit<NewAttemptRow, 'totalTokens' | 'errorCode'>,
+): NewStepRow {
+  return {
+    ...used,
+    modelKind: port.providerKind,
+    parts,
+    surface: [...tools].map(([name, tool]) => ({ name, toolId: tool.id, version: tool.version })),
+    toolChoice: prepared.request.toolChoice,
+    finishReason: answer.finishReason,
+    notice: plan.notice,
+    elided: prepared.elided === null ? null : { ...prepared.elided },
+    firstTokenAt: times.firstTokenAt(),
+  }
 }
 
 function questionsOf({ services, generation }: Turn, calls: TriagedCall[]): NewApproval[] {

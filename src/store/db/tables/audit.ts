@@ -1,4 +1,5 @@
 /** The audit log: who did what. Rows are inserted and never changed. */
+import { sql } from 'drizzle-orm'
 import { index, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
 import { createdAt, projectId } from './columns.ts'
 
@@ -23,5 +24,8 @@ export const auditEntries = pgTable(
     index('audit_entries_by_principal').on(t.projectId, t.principalId, t.createdAt, t.id),
     index('audit_entries_by_action').on(t.projectId, t.action, t.createdAt, t.id),
     index('audit_entries_by_resource').on(t.projectId, t.resource, t.createdAt, t.id),
+    index('audit_entries_denied')
+      .on(t.projectId, t.createdAt, t.id)
+      .where(sql`outcome = 'DENIED'`),
   ],
 )
