@@ -114,7 +114,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
   },
   APPROVAL_CLAIMED: {
     description:
-      'Somebody claimed an approval with claimApproval, or renewed the claim; it ends by itself, without an event.',
+      'An approver claimed an approval with claimApproval, or renewed the claim; a claim expires without an event.',
     fields: (t, f) => ({
       approval: f.approval(t),
       toolCall: f.toolCall(t),

@@ -32,7 +32,7 @@ export {
   testProvider,
   type ProviderTrial,
   type UsableProvider,
-} from './providers/usable-providers.ts'
+} from './usable-providers.ts'
 export { readEvents, watchGeneration } from './generation-events.ts'
 export { getGenerations, getSteps, listGenerations } from './read.ts'
 export { startGeneration, type StartGenerationInput } from './start.ts'
