@@ -43,7 +43,7 @@ export {
   type SubmitToolOutputsInput,
 } from './submit.ts'
 export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
-export { mostUses, secretUserKinds, usesOfSecrets, type SecretUse } from './secret-uses.ts'
+export { secretUserKinds, usesOfSecrets, type SecretUse } from './secret-uses.ts'
 export {
   bucketSizes,
   mostBuckets,
