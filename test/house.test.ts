@@ -81,7 +81,7 @@ const homonyms: Partial<Record<EventType, { means: string; files: readonly strin
   },
   APPROVAL_EXPIRED: {
     means: 'an error code',
-    files: ['core/errors.ts', 'api/graphql/errors.ts', 'domain/approvals/apply-verdict.ts'],
+    files: ['core/errors.ts', 'api/graphql/errors.ts', 'domain/approvals/open.ts'],
   },
 }
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { startStrictProvider, testKey, type StrictProvider } from '../support/strict-provider.ts'
-import { tryModel } from '../../src/domain/generations/providers/usable-providers.ts'
+import { tryModel } from '../../src/domain/generations/usable-providers.ts'
 import { openModel } from '../../src/domain/generations/providers/open-model.ts'
 
 let h: Harness

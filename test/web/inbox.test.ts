@@ -43,6 +43,36 @@ describe.skipIf(!hasChromium)('the inbox', { timeout: 60_000 }, () => {
     await tab.close()
   })
 
+  test('one person is on a question and gets longer time, and another sees both at once and may decide all the same', async () => {
+    const asked = await shop.ask('A-18')
+    const [ann, ben] = [await shop.person('Ann'), await shop.person('Ben')]
+    const one = await visit(browser, shop.h, `/approvals/${asked.approvalId}`, { key: ann.secret })
+    const two = await visit(browser, shop.h, `/approvals/${asked.approvalId}`, { key: ben.secret })
+    await two.page.getByRole('button', { name: 'I am on it' }).waitFor()
+    await one.page.getByRole('button', { name: 'I am on it' }).click()
+    await one.page.getByText('You are on it').waitFor()
+    await two.page.getByRole('status').getByText('Ann is on it').waitFor()
+    await two.page.getByRole('link', { name: /Ann is on it/ }).waitFor()
+    await two.check()
+    await one.page.getByRole('button', { name: 'One hour more' }).click()
+    await two.page
+      .getByText(/^1 h \d+ min$/)
+      .first()
+      .waitFor()
+    await one.page.getByRole('button', { name: 'Not any more' }).click()
+    await two.page.getByRole('button', { name: 'I am on it' }).waitFor()
+    await one.page.getByRole('button', { name: 'I am on it' }).click()
+    await two.page.getByRole('status').getByText('Ann is on it').waitFor()
+    await one.check()
+    await two.page.getByRole('button', { name: /^Approve/ }).click()
+    await two.page.getByRole('button', { name: /^Approve send_refund\?/ }).click()
+    await shop.h.until(asked.generationId, ['COMPLETED'])
+    expect(one.faults).toEqual([])
+    expect(two.faults).toEqual([])
+    await one.close()
+    await two.close()
+  })
+
   test('an edit is sent as it was shown, and what was hidden stays what it was', async () => {
     const asked = await shop.ask('B-1', 900, { card: '4222 2222' })
     const tab = await visit(browser, shop.h, `/approvals/${asked.approvalId}`)

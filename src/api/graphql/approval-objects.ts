@@ -103,7 +103,7 @@ function voteType(refs: Refs, { Verdict, Way }: ApprovalEnums) {
 function claimType({ builder }: Refs) {
   const moment = (field: 'at' | 'until') => (claim: Claim) => new Date(claim[field])
   return builder.objectRef<Claim>('ApprovalClaim').implement({
-    description: 'Somebody says to be deciding an approval. A claim blocks nobody.',
+    description: 'A note that an approver is deciding an approval. A claim blocks no other approver.',
     fields: (t) => ({
       by: t.exposeID('by', { description: 'The id of the API key or person that made the claim.' }),
       byName: t.exposeString('byName', { description: 'The name of the API key or person at that time.' }),

@@ -37,8 +37,8 @@ export function addApprovalTime(refs: Refs): void {
   addMutation(refs, {
     name: 'claimApproval',
     description:
-      'Tells others that the caller is deciding an approval, for 10 minutes; a repeat renews the claim. A claim blocks ' +
-      'no verdict, and ConflictError says who has made one before. Permission: approvals:Decide.',
+      'Shows other approvers for 10 minutes that the caller is deciding an approval; a repeat renews the claim. A claim ' +
+      'blocks no verdict; ConflictError names the approver of an earlier one. Permission: approvals:Decide.',
     input: input('ClaimApprovalInput', 'The approval that the caller is deciding.'),
     payload: payload('ClaimApprovalPayload', 'The result of a claim.'),
     errors,
@@ -60,7 +60,7 @@ export function addApprovalTime(refs: Refs): void {
   addMutation(refs, {
     name: 'extendApproval',
     description:
-      'Gives a pending approval a later deadline; never the person who requested the call. A deadline that is later ' +
+      'Sets a later deadline of a pending approval; not for the person who requested the call. A deadline that is later ' +
       'already stays, and an escalation keeps its time. Permission: approvals:Decide.',
     input: builder.inputType('ExtendApprovalInput', {
       description: 'A later deadline for an approval.',

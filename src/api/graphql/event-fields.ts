@@ -1,8 +1,8 @@
 /** The fields of event objects. Each accepts the builder of any event whose data has what the field reads. */
-import type { RecordedEvent } from '../../domain/events/index.ts'
+import type { EventType, RecordedEvent } from '../../domain/events/index.ts'
 import type { SchemaTypes } from './builder.ts'
 import { principalField } from './principals.ts'
-import type { Refs } from './refs.ts'
+import type { Fact, Refs } from './refs.ts'
 
 export type EventFields = ReturnType<typeof eventFields>
 
@@ -11,6 +11,14 @@ export type FieldBuilder<Shape> = PothosSchemaTypes.ObjectFieldBuilder<
   PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>,
   Shape
 >
+
+type Field = ReturnType<EventFields[keyof EventFields]>
+
+/** An event type as an object: its description, and its own fields. */
+export interface EventObject<Type extends EventType> {
+  description: string
+  fields?: (t: FieldBuilder<Fact<Type>>, f: EventFields) => Record<string, Field>
+}
 
 /** An event whose data has these fields. */
 type Has<Data> = Pick<RecordedEvent, 'generationId'> & { data: Data }

@@ -1,14 +1,7 @@
 /** Every event type as a GraphQL object: its description, and its fields in addition to those of all events. */
 import type { EventType } from '../../domain/events/index.ts'
-import type { EventFields, FieldBuilder } from './event-fields.ts'
-import type { Fact } from './refs.ts'
-
-type Field = ReturnType<EventFields[keyof EventFields]>
-
-export interface EventObject<Type extends EventType> {
-  description: string
-  fields?: (t: FieldBuilder<Fact<Type>>, f: EventFields) => Record<string, Field>
-}
+import type { EventObject } from './event-fields.ts'
+import { resourceEvents } from './resource-events.ts'
 
 /** An event type that is missing here does not compile, nor does a field that reads data the type does not have. */
 export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
@@ -118,7 +111,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
   },
   APPROVAL_CLAIMED: {
     description:
-      'Somebody claimed an approval with claimApproval, or renewed the claim; it ends by itself, without an event.',
+      'An approver claimed an approval with claimApproval, or renewed the claim; a claim expires without an event.',
     fields: (t, f) => ({
       approval: f.approval(t),
       toolCall: f.toolCall(t),
@@ -252,34 +245,7 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
   PROJECT_UPDATED: {
     description: 'The settings of the project were changed.',
   },
-  SECRET_SET: {
-    description: 'A secret was created, or its value or hosts were replaced. The event never has a value.',
-    fields: (t, f) => ({ name: f.resourceName(t) }),
-  },
-  SECRET_DELETED: {
-    description: 'A secret was deleted.',
-    fields: (t, f) => ({ name: f.resourceName(t) }),
-  },
-  PROVIDER_SET: {
-    description: 'A model provider was created or replaced.',
-    fields: (t, f) => ({ name: f.resourceName(t) }),
-  },
-  PROVIDER_DELETED: {
-    description: 'A model provider was deleted.',
-    fields: (t, f) => ({ name: f.resourceName(t) }),
-  },
-  FILE_CREATED: {
-    description: 'A file was announced; an upload of its bytes may follow.',
-    fields: (t, f) => ({ fileId: f.fileId(t), name: f.fileName(t) }),
-  },
-  FILE_UPLOADED: {
-    description: 'The bytes of a file were uploaded.',
-    fields: (t, f) => ({ fileId: f.fileId(t), name: f.fileName(t) }),
-  },
-  FILE_DELETED: {
-    description: 'A file was deleted.',
-    fields: (t, f) => ({ fileId: f.fileId(t), name: f.fileName(t) }),
-  },
+  ...resourceEvents,
   GATE_CHANGED: {
     description: 'The gate of a tool or agent was changed, or gatesNeedSecond of the project.',
     fields: (t, f) => ({

@@ -1,7 +1,7 @@
 /** Events in GraphQL: an interface for each of the two streams, and an object type for each event type. */
 import { eventKinds, type EventType } from '../../domain/events/index.ts'
-import { eventFields } from './event-fields.ts'
-import { eventObjects, type EventObject } from './event-objects.ts'
+import { eventFields, type EventObject } from './event-fields.ts'
+import { eventObjects } from './event-objects.ts'
 import type { DeltaShape, EventShape, Fact, Refs } from './refs.ts'
 
 export type EventTypes = ReturnType<typeof addEvents>

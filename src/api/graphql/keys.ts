@@ -72,7 +72,7 @@ export function addKeys(refs: Refs, Role: RoleEnum): void {
         type: 'DateTime',
         nullable: true,
         description:
-          'When a request last came with the API key or a session of it, to within about a minute; null: never.',
+          'When the API key, or a session of it, was last used, to within about a minute; null: never.',
         resolve: ({ id }, _args, { loaders }) => loaders.keyUses.load(id),
       }),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the API key was created.' }),

@@ -11,7 +11,7 @@ import {
 import { described } from './described.ts'
 import type { Refs } from './refs.ts'
 
-/** The cost of the query in points: three statements over at most 100,000 rows each. */
+/** The cost of the query in points: three statements over at most 25,000 rows each. */
 const cost = 500
 
 const verdictP50 = 'The median time from question to verdict, in seconds; null without a verdict.'
@@ -31,7 +31,7 @@ export function addStatistics(refs: Refs): void {
       to: t.expose('to', { type: 'DateTime', description: 'The end of the range, which is not part of it.' }),
       complete: t.exposeBoolean('complete', {
         description:
-          'Whether everything in the range is counted; false when it has more than 100,000 generations, approvals or ' +
+          'Whether everything in the range is counted; false when it has more than 25,000 generations, approvals or ' +
           'tool calls, of which the oldest are missing.',
       }),
       verdictP50: t.exposeFloat('verdictP50', { nullable: true, description: verdictP50 }),

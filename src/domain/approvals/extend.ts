@@ -38,9 +38,10 @@ export async function extendApproval(
   const { approvalId, until } = check(shape, input)
   const found = await findDecidable(ctx, approvalId)
   const { approval } = found
+  assertOpen(approval, found.isLate)
+  if (isNoLonger(approval, until)) return approval
   const refusal = whyNotExtend(ctx, approval, found.persons)
   if (refusal) throw await denied(ctx, whatOf(approval), refusal)
-  assertOpen(approval, found.isLate)
   const latest = extendableUntil(approval)
   if (until.getTime() > latest.getTime())
     throw invalidAt(['input', 'until'], `must be at ${latest.toISOString()} at the latest`)
@@ -57,6 +58,9 @@ export async function extendApproval(
   ctx.pubsub.publish(done.hints)
   return done.approval
 }
+
+/** Whether the deadline is there already. */
+const isNoLonger = ({ expiresAt }: Approval, until: Date) => until.getTime() <= expiresAt.getTime()
 
 /** Why this caller may not give an approval longer time, beyond the right to decide it. Pure. */
 function whyNotExtend(
@@ -79,9 +83,9 @@ async function extendLocked(
   const { approval, isLate } = await readNow(ctx, tx, approvalId)
   assertOpen(approval, isLate)
   const persons = await personsIn(tx, ctx, approval)
-  const refusal = whyNot(ctx, approval, persons) ?? whyNotExtend(ctx, approval, persons)
+  const refusal = whyNot(ctx, approval, persons)
   if (refusal) throw new RightsChanged(approval, refusal)
-  if (until.getTime() <= approval.expiresAt.getTime()) return { approval, hints: [] }
+  if (isNoLonger(approval, until)) return { approval, hints: [] }
   const end = sql`${until.toISOString()}::timestamptz`
   const { toolCallId, runtimeName: name } = approval
   const event = approvalExtended({

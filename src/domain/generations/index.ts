@@ -33,7 +33,7 @@ export {
   testProvider,
   type ProviderTrial,
   type UsableProvider,
-} from './providers/usable-providers.ts'
+} from './usable-providers.ts'
 export { readEvents, watchGeneration } from './generation-events.ts'
 export { listDescendants, listGenerations, type GenerationFilter } from './list.ts'
 export { getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
@@ -45,7 +45,7 @@ export {
   type SubmitToolOutputsInput,
 } from './submit.ts'
 export { loadAskedUnder, loadTotalUsage, type TotalUsage } from './nesting/tree.ts'
-export { mostUses, secretUserKinds, usesOfSecrets, type SecretUse } from './secret-uses.ts'
+export { secretUserKinds, usesOfSecrets, type SecretUse } from './secret-uses.ts'
 export {
   bucketSizes,
   mostBuckets,

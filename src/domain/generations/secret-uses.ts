@@ -14,7 +14,7 @@ export interface SecretUse {
 }
 
 /** The most uses that are returned of one secret. */
-export const mostUses = 100
+const mostUses = 100
 
 interface Found {
   table: 'tools' | 'providers'

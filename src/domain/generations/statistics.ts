@@ -13,8 +13,8 @@ const bucketMs: Record<BucketSize, number> = { HOUR: 3_600_000, DAY: 86_400_000 
 export const mostBuckets = 400
 /** The tools that are listed: those with the most failures. */
 export const mostTools = 50
-/** Rows of each table that are counted: the newest of the range. It bounds the cost of a statement. */
-const mostRows = 100_000
+/** Rows of each table that are counted: the newest of the range. It bounds a statement to a fraction of a second, also on the embedded database. */
+const mostRows = 25_000
 
 /** Times between question and verdict, in seconds; null without a verdict. */
 interface VerdictTimes {
@@ -64,7 +64,7 @@ interface Range {
 /**
  * Figures of a project from `from` until before `to`, in buckets that begin at `from`. Default: until now, the last 24
  * hours, or 30 days. Actions `generations:List`, `approvals:List` and `toolCalls:List`. INVALID for a range that is empty
- * or has more than 400 buckets. Three statements, each over an index and at most 100,000 rows.
+ * or has more than 400 buckets. Three statements, each over an index and at most 25,000 rows.
  */
 export async function readStatistics(
   ctx: Ctx,
@@ -135,7 +135,7 @@ const noVerdicts = { n: 0, rows: 0, approvals: 0, approvalsExpired: 0, verdictP5
 function newest(table: string, columns: SQL, { projectId, from, to, size }: Range): SQL {
   const begin = sql`${from.toISOString()}::timestamptz`
   return sql`(
-    select ${columns}, floor(extract(epoch from created_at - ${begin}) * 1000 / ${size}::float8)::int as n
+    select ${columns}, trunc(extract(epoch from created_at - ${begin}) * 1000 / ${size}::float8)::int as n
     from ${sql.raw(table)}
     where project_id = ${projectId} and created_at >= ${begin} and created_at < ${to.toISOString()}::timestamptz
     order by created_at desc

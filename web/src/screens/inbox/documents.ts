@@ -11,6 +11,12 @@ const question = graphql(`
     digest
     createdAt
     expiresAt
+    extendableUntil
+    claim {
+      by
+      byName
+      until
+    }
     escalatedAt
     settledAt
     voidReason
@@ -200,4 +206,7 @@ export const questionTypes = [
   'APPROVAL_EXPIRED',
   'APPROVAL_ESCALATED',
   'APPROVAL_VOIDED',
+  'APPROVAL_CLAIMED',
+  'APPROVAL_RELEASED',
+  'APPROVAL_EXTENDED',
 ] as const

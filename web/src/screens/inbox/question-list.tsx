@@ -57,7 +57,7 @@ interface RowProps {
 }
 
 function Row({ question, isOpen, isChosen, isMarked, onMark }: RowProps) {
-  const { id, tool, toolName, agent, expiresAt } = question
+  const { id, tool, toolName, agent, expiresAt, claim } = question
   return (
     <li className="question-row" data-chosen={isChosen || undefined}>
       <label className="mark-box">
@@ -79,7 +79,13 @@ function Row({ question, isOpen, isChosen, isMarked, onMark }: RowProps) {
           <Foreign text={gist(question)} max={160} />
         </span>
         <span className="question-agent small mute cut">
-          {agent ? <Foreign text={agent.name} max={60} /> : 'direct call'}
+          {claim ? (
+            <Foreign text={`${claim.byName} is on it`} max={60} />
+          ) : agent ? (
+            <Foreign text={agent.name} max={60} />
+          ) : (
+            'direct call'
+          )}
         </span>
       </Link>
     </li>

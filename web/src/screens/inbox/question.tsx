@@ -8,6 +8,7 @@ import { Icon } from '../../parts/icons.tsx'
 import { Arguments } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
+import { Claim } from './claim.tsx'
 import { saidQuery, type Question } from './documents.ts'
 import { VerdictForm } from './verdict-form.tsx'
 
@@ -36,6 +37,7 @@ export function QuestionPane({ question, onDecided, reload, back }: Props) {
         )}
       </header>
       <Facts question={question} />
+      {question.status === 'PENDING' && viewerCanDecide.may && <Claim question={question} reload={reload} />}
       {question.generation && toolCall?.stepIndex != null && (
         <Said generationId={question.generation.id} stepIndex={toolCall.stepIndex} />
       )}
