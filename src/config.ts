@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { networksOf } from './core/client-address.ts'
-import { usualFileTypes } from './core/file-types.ts'
+import { usualFileTypes } from './core/usual-media.ts'
 
 /** The configuration. Every setting has a default. Times are in milliseconds (`…Ms`) and sizes in bytes (`…Bytes`). */
 export interface Config {
