@@ -18,7 +18,7 @@ export interface Beginning {
 }
 
 /** A call as it was committed. */
-export interface Begun {
+export interface WrittenCall {
   call: ToolCall
   /** The row of an mcp tool's upstream. */
   upstream: UpstreamRow | null
@@ -33,7 +33,7 @@ type Uses = Pick<Services, 'db' | 'limits'>
 export function beginTogether(
   services: Uses,
   { row, basis }: Beginning,
-): Promise<Begun | null | typeof alone> {
+): Promise<WrittenCall | null | typeof alone> {
   const whole = { ...row, ...basisRow(basis) }
   return begin(services, { id: row.id, keys: Object.keys(whole), text: rowText(toolCalls, whole) })
 }
@@ -55,7 +55,7 @@ const begin = together(
       sql`, case when kind = 'mcp' then ${upstreamRowOf(sql`g.tool_id`)} end as upstream`,
     )
     const begun = new Map(rows.map(({ upstream, ...own }) => [own.id, { call: toolCallOf(own), upstream }]))
-    return parts.map(({ id }): Begun | null => begun.get(id) ?? null)
+    return parts.map(({ id }): WrittenCall | null => begun.get(id) ?? null)
   },
 )
 
