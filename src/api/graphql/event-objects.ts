@@ -276,38 +276,4 @@ export const eventObjects: { [Type in EventType]: EventObject<Type> } = {
       decider: f.decider(t),
     }),
   },
-  SLACK_SET: {
-    description: 'The Slack integration of the project was set, or a Slack user was linked or unlinked.',
-    fields: (t, f) => ({ integrationId: f.integrationId(t) }),
-  },
-  SLACK_DELETED: {
-    description: 'The Slack integration of the project was deleted.',
-    fields: (t, f) => ({ integrationId: f.integrationId(t) }),
-  },
-  SLACK_DISABLED: {
-    description: 'The Slack integration was disabled and keeps its place in the log.',
-    fields: (t, f) => ({ integrationId: f.integrationId(t), reason: f.reason(t) }),
-  },
-  WEBHOOK_CREATED: {
-    description: 'A webhook was created.',
-    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
-  },
-  WEBHOOK_UPDATED: {
-    description: 'A webhook was changed or enabled, or its secret was rotated.',
-    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
-  },
-  WEBHOOK_DELETED: {
-    description: 'A webhook was deleted.',
-    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
-  },
-  WEBHOOK_DISABLED: {
-    description: 'A webhook was disabled and keeps its place in the log.',
-    fields: (t, f) => ({ webhookId: f.webhookId(t), reason: f.reason(t) }),
-  },
-  WEBHOOK_CURSOR_EXPIRED: {
-    description:
-      'The event at the place of a webhook is not in the log any more; the webhook goes on with the events after it, ' +
-      'and what was removed before it was sent is lost to it.',
-    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
-  },
 }

@@ -1,8 +1,9 @@
-/** The events of secrets, model providers and files as GraphQL objects. */
+/** The events of secrets, model providers, files, Slack and webhooks as GraphQL objects. */
 import type { EventType } from '../../domain/events/index.ts'
 import type { EventObject } from './event-fields.ts'
 
-type ResourceType = Extract<EventType, `SECRET_${string}` | `PROVIDER_${string}` | `FILE_${string}`>
+type Kind = 'SECRET' | 'PROVIDER' | 'FILE' | 'SLACK' | 'WEBHOOK'
+type ResourceType = Extract<EventType, `${Kind}_${string}`>
 
 export const resourceEvents: { [Type in ResourceType]: EventObject<Type> } = {
   SECRET_SET: {
@@ -32,5 +33,39 @@ export const resourceEvents: { [Type in ResourceType]: EventObject<Type> } = {
   FILE_DELETED: {
     description: 'A file was deleted.',
     fields: (t, f) => ({ fileId: f.fileId(t), name: f.fileName(t) }),
+  },
+  SLACK_SET: {
+    description: 'The Slack integration of the project was set, or a Slack user was linked or unlinked.',
+    fields: (t, f) => ({ integrationId: f.integrationId(t) }),
+  },
+  SLACK_DELETED: {
+    description: 'The Slack integration of the project was deleted.',
+    fields: (t, f) => ({ integrationId: f.integrationId(t) }),
+  },
+  SLACK_DISABLED: {
+    description: 'The Slack integration was disabled and keeps its place in the log.',
+    fields: (t, f) => ({ integrationId: f.integrationId(t), reason: f.reason(t) }),
+  },
+  WEBHOOK_CREATED: {
+    description: 'A webhook was created.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
+  },
+  WEBHOOK_UPDATED: {
+    description: 'A webhook was changed or enabled, or its secret was rotated.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
+  },
+  WEBHOOK_DELETED: {
+    description: 'A webhook was deleted.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
+  },
+  WEBHOOK_DISABLED: {
+    description: 'A webhook was disabled and keeps its place in the log.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t), reason: f.reason(t) }),
+  },
+  WEBHOOK_CURSOR_EXPIRED: {
+    description:
+      'The event at the place of a webhook is not in the log any more; the webhook goes on with the events after it, ' +
+      'and what was removed before it was sent is lost to it.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
   },
 }
