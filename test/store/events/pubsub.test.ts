@@ -17,7 +17,7 @@ bellSuite('PubSub in one process', async () => {
 })
 
 /** Publishes until the other hears it: what is published before it is known to listen may be lost. */
-async function untilHeard(from: PubSub, to: PubSub, id = randomUUID()): Promise<void> {
+async function untilHeard(from: PubSub, to: PubSub, id: string = randomUUID()): Promise<void> {
   const hint: Hint = { kind: 'signal', name: 'cancel', id }
   const heard = new Promise<void>((resolve) => {
     const stop = to.subscribe((one) => {
