@@ -43,8 +43,11 @@ const isFinal = ({ name }: RootField) =>
 const byName = (name: string) => mutations.find((root) => root.name === name)!
 const own = (project = home) => ({ ids: project.ids, extras: extrasOf(project) })
 
-/** Tables to which workers write at any time: the webhooks that other tests create have deliveries that fail. */
-const ofWorkers = ['webhook_deliveries']
+/**
+ * Tables to which workers and timers write at any time: the webhooks that other tests create have deliveries that fail,
+ * and the use of a key is written some seconds after its request.
+ */
+const ofWorkers = ['webhook_deliveries', 'key_uses']
 
 /** The number of rows of every table but those of workers: a refused mutation must not leave one. */
 async function rows(): Promise<string> {
