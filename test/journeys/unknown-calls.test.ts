@@ -15,11 +15,18 @@ let gate: GateStory
 let provider: StrictProvider
 let hanging: Loopback
 
+const held: { destroy(): void }[] = []
+
 beforeAll(async () => {
   provider = await startStrictProvider()
   // The first request of each path never gets a response.
   hanging = await startLoopback((request, response) => {
     if (request.url === '/cut') return void response.destroy()
+    if (request.url === '/cut-together') {
+      held.push(response)
+      if (held.length === 6) for (const one of held) one.destroy()
+      return
+    }
     if (hanging.seen.filter((seen) => seen.url === request.url).length > 1) response.end('second answer')
   })
   h = await openHarness()
@@ -191,6 +198,17 @@ describe('the feed reports an unknown outcome of its own', () => {
       { type: 'TOOL_CALL_UNKNOWN', reason: 'NO_RESPONSE' },
       { type: 'TOOL_CALL_SETTLED', status: 'UNKNOWN' },
     ])
+  })
+
+  test('of each of several direct calls whose responses were lost in the same moment', async () => {
+    const http = { url: `${hanging.url}/cut-together`, method: 'POST', inputSchema: objectSchema({}) }
+    const { tool } = await h.mutate('createTool', { name: 'cut_together', config: { http } }, 'tool { id }')
+    const calls = await Promise.all(Array.from({ length: 6 }, () => gate.call(tool.id, {})))
+    for (const { id } of calls)
+      expect(await toldOf(id)).toMatchObject([
+        { type: 'TOOL_CALL_UNKNOWN', reason: 'NO_RESPONSE' },
+        { type: 'TOOL_CALL_SETTLED', status: 'UNKNOWN' },
+      ])
   })
 
   test('of a call in a run, and so does the log of the run', async () => {

@@ -95,7 +95,7 @@ async function settleSurely(
 
 /**
  * Together with outcomes of the same moment, when the call is one that runs. If that writes nothing, because the call is
- * locked or is not what it was, it is settled by itself.
+ * locked or is not what it was, it is settled by itself; so is an UNKNOWN outcome, which has a second event.
  */
 async function settleAtFirst(
   services: Services,
@@ -103,8 +103,8 @@ async function settleAtFirst(
   call: ToolCall,
   finished: Finished,
 ): Promise<ToolCall> {
-  const settled =
-    call.status === 'EXECUTING' ? await settleTogether(services, { call, held, finished }) : null
+  const isUsual = call.status === 'EXECUTING' && statusOf(finished) !== 'UNKNOWN'
+  const settled = isUsual ? await settleTogether(services, { call, held, finished }) : null
   if (!settled) return settleOnce(services, held, call, finished)
   publishNews(services, call.projectId)
   return settled
