@@ -224,6 +224,7 @@ test('every verdict records who, when, from where and why, and is in the audit',
         toolCallId: callId,
         verdict: 'REJECT',
         remoteAddress: expect.stringContaining('127.0.0.1'),
+        via: 'KEY',
       },
     },
   ])
