@@ -47,30 +47,25 @@ afterAll(async () => {
 
 test.skipIf(!hasPostgres)(
   'the message of a vote is updated after kill -9, the question is posted once, and the call ran once',
-  { timeout: 25_000 },
+  { timeout: 120_000 },
   async () => {
     const first = start()
     await first.ready
     const story = await openSlackStory(h, cast, slack)
-    console.log('STEP 0')
     const { approvalId, callId, tool, message } = await story.question()
-    console.log('STEP 1')
     // Slack has the update and never answers: the process is killed while it waits.
     let held = 0
     slack.interfere = (method) => method === 'chat.update' && ++held > 0
     expect((await interact(h.url, pressOf(message, 'approve', user))).status).toBe(200)
     await slack.until(() => held > 0)
-    console.log('STEP 2')
+    // A call that is killed while it runs would be UNKNOWN: that is another story.
+    await story.gate.untilCall(callId, ['SUCCEEDED'])
     await first.kill()
-    console.log('STEP 3')
     slack.interfere = null
     expect((await story.gate.approval(approvalId))['votes']).toHaveLength(1)
     await start().ready
-    console.log('STEP 4')
     await story.untilShown(approvalId, 'Approved')
-    console.log('STEP 5')
-    await story.gate.untilCall(callId, ['SUCCEEDED'])
-    console.log('STEP 6')
+    expect(await story.gate.toolCall(callId)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 })
     expect(story.gate.paid(tool)).toHaveLength(1)
     const about = [...slack.messages.values()].filter((one) => JSON.stringify(one).includes(approvalId))
     expect(about).toHaveLength(1)
