@@ -1,23 +1,19 @@
 /** A real browser on the dashboard, with every fault that a page can have written down. */
-import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { chromiumPath, hasChromium } from './chromium-path.ts'
 import { adminKey, type Harness } from './harness.ts'
 
-const path = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
+export { hasChromium }
 
-/** Whether there is a browser; tests of pages skip, and say so, where there is none. */
-export const hasChromium = existsSync(path)
+/** Tests of pages skip, and say so, where there is no browser. */
 if (!hasChromium)
-  console.warn(`No browser at ${path}: the tests of the dashboard are skipped. Set CHROMIUM_PATH.`)
+  console.warn(`No browser at ${chromiumPath}: the tests of the dashboard are skipped. Set CHROMIUM_PATH.`)
 
-// What the pages are made from may be newer than what was built from it.
-if (hasChromium) execFileSync(process.execPath, ['tools/build-when-stale.mjs', '--web'], { stdio: 'inherit' })
-
-export const openChromium = (): Promise<Browser> => chromium.launch({ executablePath: path })
+export const openChromium = (): Promise<Browser> => chromium.launch({ executablePath: chromiumPath })
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -137,7 +133,8 @@ const pictures = join(import.meta.dirname, '../../docs/guides/pictures')
 export async function picture({ page }: Pick<Visit, 'page'>, name: string): Promise<void> {
   if (!process.env['PICTURES']) return
   const before = page.viewportSize()!
-  for (const dismiss of await page.locator('.toast button').all()) await dismiss.click()
+  const dismiss = page.locator('.toast button')
+  while ((await dismiss.count()) > 0) await dismiss.first().click()
   for (const look of looks) {
     await page.emulateMedia({ colorScheme: look.colorScheme })
     await page.setViewportSize({ width: look.width ?? 1280, height: look.width ? 844 : 800 })
