@@ -1,19 +1,26 @@
-/** Small JSON bodies: read within a limit, and sent with a status. */
+/** Small bodies: read within a limit, and JSON sent with a status. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 
 const maxJsonBytes = 16 * 1024
 
-/** The body as text. Throws LIMITED beyond 16 KiB. */
-export async function readText(request: IncomingMessage): Promise<string> {
+/** The body byte for byte; null when it has more than `maxBytes`. */
+export async function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer | null> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > maxJsonBytes) throw new AppError('LIMITED', `The body may have at most ${maxJsonBytes} bytes.`)
+    if (size > maxBytes) return null
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString()
+  return Buffer.concat(chunks)
+}
+
+/** The body as text. Throws LIMITED beyond 16 KiB. */
+export async function readText(request: IncomingMessage): Promise<string> {
+  const bytes = await readBytes(request, maxJsonBytes)
+  if (!bytes) throw new AppError('LIMITED', `The body may have at most ${maxJsonBytes} bytes.`)
+  return bytes.toString()
 }
 
 export function sendJson(

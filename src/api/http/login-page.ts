@@ -4,6 +4,7 @@ import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
 import { newToken, purposeKey, sameText, sign } from '../../core/signing.ts'
 import type { Services } from '../../domain/access/index.ts'
 import { confirmLogin, loginPath, readLogin } from '../../domain/upstream/index.ts'
+import { readBytes } from './json.ts'
 import { escaped, givePage, pageHeaders } from './pages.ts'
 
 /** The longest time that a login may take, in seconds. */
@@ -98,12 +99,6 @@ function formToken({ masterKey }: Services, browser: string, state: string): str
 }
 
 async function readForm(request: IncomingMessage): Promise<URLSearchParams | null> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxFormBytes) return null
-    chunks.push(chunk)
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString())
+  const bytes = await readBytes(request, maxFormBytes)
+  return bytes && new URLSearchParams(bytes.toString())
 }

@@ -1,8 +1,7 @@
 /** The URL to which Slack sends presses of buttons and submitted modals. */
-import type { IncomingMessage } from 'node:http'
 import type { Services } from '../../domain/access/index.ts'
 import { serveInteraction, type SlackReply } from '../../domain/slack/index.ts'
-import { sendJson } from './json.ts'
+import { readBytes, sendJson } from './json.ts'
 import type { FileRoutes } from './server.ts'
 
 const path = '/slack/interactions'
@@ -21,14 +20,15 @@ export function makeSlack(services: Services): FileRoutes {
           { error: 'Method not allowed.' },
           { allow: 'POST', connection: 'close' },
         )
-      const body = await readRaw(request)
-      if (body === null)
+      // Byte for byte: the signature is over it.
+      const bytes = await readBytes(request, maxBytes)
+      if (bytes === null)
         return sendJson(response, 413, { error: 'The body is too large.' }, { connection: 'close' })
       const { headers } = request
       const serving = serveInteraction(services, {
         timestamp: String(headers['x-slack-request-timestamp'] ?? ''),
         signature: String(headers['x-slack-signature'] ?? ''),
-        body,
+        body: bytes.toString('utf8'),
       }).catch((error: unknown): 'failed' => {
         services.log.error({ err: error }, 'an interaction of Slack failed')
         return 'failed'
@@ -51,16 +51,4 @@ async function inTime(serving: Promise<SlackReply | 'failed'>): Promise<SlackRep
     timer = setTimeout(() => resolve('late'), answerMs)
   })
   return Promise.race([serving, late]).finally(() => clearTimeout(timer))
-}
-
-/** The body byte for byte, which the signature is over; null when it is too large. */
-async function readRaw(request: IncomingMessage): Promise<string | null> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxBytes) return null
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }

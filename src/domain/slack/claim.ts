@@ -1,6 +1,7 @@
 /** Claims integrations that have something to do, reads what their holder works on, and gives them back. */
 import { sql, type SQL } from 'drizzle-orm'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { mostPassed, newestPositionOf } from '../../store/events/newest.ts'
 import type { EventMark, Position } from '../../store/events/position.ts'
 import type { Claimed, ClaimLimits, Held } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
@@ -24,16 +25,7 @@ export const followed: string[] = [
   approvalVoided,
 ].map(({ type }) => type)
 
-/** Events of other kinds are passed over when so many lie behind the newest one. */
-const mostPassed = 5000
-
-const newest = sql`coalesce((
-    select e.position
-    from events as e
-    where e.project_id = c.project_id and e.position is not null
-    order by e.position desc
-    limit 1
-  ), 0)`
+const newest = newestPositionOf(sql`c.project_id`)
 
 const hasNews: SQL = sql`case
     when ${newest} <= c.at then false

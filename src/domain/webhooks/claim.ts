@@ -1,22 +1,10 @@
 /** Claims endpoints that have something to send. */
 import { sql, type SQL } from 'drizzle-orm'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { mostPassed, newestPositionOf } from '../../store/events/newest.ts'
 import type { Claimed, ClaimLimits } from '../../store/work/work.ts'
 
-/**
- * Events that no filter wants are passed over when this many positions lie behind the newest event, so that the search
- * for the next one that is wanted stays short. Until then the row is not written for them.
- */
-const mostPassed = 5000
-
-/** The newest position in the feed of the cursor's project. */
-const newest = sql`coalesce((
-    select e.position
-    from events as e
-    where e.project_id = c.project_id and e.position is not null
-    order by e.position desc
-    limit 1
-  ), 0)`
+const newest = newestPositionOf(sql`c.project_id`)
 
 /** Whether an event that this cursor wants lies behind its place. Reads indexes only. */
 const hasNews: SQL = sql`case
