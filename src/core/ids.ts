@@ -6,6 +6,8 @@ export const idPrefixes = {
   project: 'proj',
   apiKey: 'key',
   tool: 'tool',
+  /** A client tool that was given with a run. */
+  runTool: 'rtl',
   agent: 'agt',
   thread: 'thr',
   generation: 'gen',

@@ -1,9 +1,9 @@
 /** Opens the database: embedded PGlite on a directory (or in memory), or PostgreSQL by address. */
 import { PGlite } from '@electric-sql/pglite'
-import { drizzle as overPglite } from 'drizzle-orm/pglite'
 import type { Database } from './database.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { initialiseDirectory } from './initialise.ts'
+import { databaseOverPglite } from './pglite/client.ts'
 import { databaseOver } from './postgres/client.ts'
 import { SessionPool } from './postgres/pool.ts'
 import { openSession, type Session } from './postgres/session.ts'
@@ -58,7 +58,7 @@ export async function connect(address: DatabaseAddress): Promise<Connection> {
 
 function connectPglite(client: PGlite, unlock: () => Promise<void> = async () => {}): Connection {
   let statements = 0
-  const db = overPglite(client, { logger: { logQuery: () => void statements++ } })
+  const db = databaseOverPglite(client, () => void statements++)
   return {
     db,
     leaseDb: db,

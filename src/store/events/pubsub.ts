@@ -44,7 +44,7 @@ export type Hint =
    * `revoked`: a key was revoked. `surface`: tools or agents of the project were changed. `closed`: a conversation
    * was closed. `called-off`: an MCP client cancelled a request. `answered`: an MCP client answered an elicitation;
    * the id is its name, a space and the answer. `subscribed`: a conversation watches other resources than before.
-   * `limits`: the rate limits of a project were changed.
+   * `limits`: the rate limits of a project were changed. `log-level`: an MCP session set its level of logs.
    */
   | {
       kind: 'signal'
@@ -58,6 +58,7 @@ export type Hint =
         | 'answered'
         | 'subscribed'
         | 'limits'
+        | 'log-level'
       id: string
     }
   /** Hints may have been lost: poll everything. */

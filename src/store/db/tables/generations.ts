@@ -9,11 +9,17 @@ export const threads = pgTable(
     id: text('id').primaryKey(),
     projectId: projectId(),
     agentId: text('agent_id').notNull(),
+    /** The id that a client chose; the id of the row is derived from it. */
+    externalId: text('external_id'),
+    /** Messages before the first generation. */
+    messages: jsonb('messages'),
+    /** Null in older rows. */
+    createdBy: text('created_by'),
     createdAt: createdAt(),
     /** When an MCP client ended the session of the thread; no generation is added afterwards. */
     closedAt: moment('closed_at'),
   },
-  (t) => [index('threads_list').on(t.projectId, t.createdAt, t.id)],
+  (t) => [index('threads_by_agent').on(t.agentId, t.createdAt, t.id)],
 )
 
 export const generations = pgTable(

@@ -27,10 +27,16 @@ export const webhooks = pgTable(
     disabledAt: moment('disabled_at'),
     /** Since when every delivery has failed; null after one that succeeded. */
     failingSince: moment('failing_since'),
+    /** Since when the endpoint is taken to be down, as the feed was told; null once it has accepted something. */
+    downSince: moment('down_since'),
+    /** When the feed was last told that a delivery is dead. */
+    deadToldAt: moment('dead_told_at'),
     /** The generation or tool call whose callback this is; null for an endpoint of the project. */
     callbackOf: text('callback_of'),
     /** Who is sent links to decide with, in the messages of questions that allow it: `{principalId, address}` each. */
     recipients: jsonb('recipients'),
+    /** Raised by every change of settings, recipients or secret that a request makes. */
+    version: integer('version').notNull().default(1),
     createdBy: text('created_by').notNull(),
     createdAt: createdAt(),
     updatedAt: updatedAt(),
