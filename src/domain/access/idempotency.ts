@@ -78,8 +78,29 @@ export async function rememberRequest(
       returning true as fresh`,
   )
   if (rows.length > 0) return null
+  const known = await readRequest(tx, request)
+  if (known!.requestHash !== requestHash)
+    throw new AppError(
+      'IDEMPOTENCY_CONFLICT',
+      'This idempotencyKey was used with another request. Repeat that request unchanged, or use a new key.',
+    )
+  return known!.resultId
+}
+
+/** The id that the request with this key created; null when no request with it is remembered. */
+export async function recallRequest(
+  db: Database,
+  key: Omit<IdempotentRequest, 'request'>,
+): Promise<string | null> {
+  return (await readRequest(db, key))?.resultId ?? null
+}
+
+async function readRequest(
+  db: Database,
+  { projectId, principalId, operation, key }: Omit<IdempotentRequest, 'request'>,
+): Promise<{ requestHash: string; resultId: string } | undefined> {
   const t = idempotencyKeys
-  const [known] = await tx
+  const [known] = await db
     .select({ requestHash: t.requestHash, resultId: t.resultId })
     .from(t)
     .where(
@@ -90,12 +111,7 @@ export async function rememberRequest(
         eq(t.key, key),
       ),
     )
-  if (known!.requestHash !== requestHash)
-    throw new AppError(
-      'IDEMPOTENCY_CONFLICT',
-      'This idempotencyKey was used with another request. Repeat that request unchanged, or use a new key.',
-    )
-  return known!.resultId
+  return known
 }
 
 /**

@@ -37,6 +37,14 @@ export interface Budget {
 /** Which JSON-RPC error codes an MCP client gets; AUTO decides by the client's request. */
 export const errorProfiles = ['AUTO', 'SPEC', 'SEED'] as const
 
+/** A client tool that belongs to one run. */
+export interface RunTool {
+  id: string
+  name: string
+  description: string | null
+  inputSchema: JsonObject
+}
+
 /** How the agent is served to MCP clients. */
 export interface McpSettings {
   /** Whether /mcp/{agentId} serves it. */
@@ -74,6 +82,8 @@ export interface AgentSettings {
   gate?: GatePolicy | null
   /** The gates of the parent runs' agents; set only in the settings of a child run. */
   inheritedGates?: GatePolicy[]
+  /** The client tools that a run was started with; set only in the settings of that run. Its child runs have none. */
+  clientTools?: RunTool[]
   /** Absent in agents older than the bridge. */
   mcp?: McpSettings
   /** Time limit for a client tool's output, in milliseconds. */

@@ -199,6 +199,22 @@ export async function findAgent(ctx: Ctx, id: string): Promise<Agent> {
   return reachable(ctx, agent, 'agent', id)
 }
 
+/**
+ * The agent of the caller's project with this id or exactly this name, else NOT_FOUND. Action `generations:Start` on it:
+ * it is for callers who name what they start.
+ */
+export async function findAgentToStart(ctx: Ctx, named: string): Promise<Agent> {
+  const { projectId } = ctx.principal
+  const [row] = await selectRows(
+    ctx.db,
+    agents,
+    sql`where project_id = ${projectId} and (name = ${named} or id = ${named}) order by id = ${named} desc limit 1`,
+  )
+  const agent = reachable(ctx, row && agentOf(row), 'agent', named)
+  await assertMay(ctx, 'generations:Start', projectId, `agent/${agent.id}`, { agentId: agent.id })
+  return agent
+}
+
 /** Agents by id, in no particular order. Checks no permission. */
 export async function loadAgents(db: Database, ids: readonly string[]): Promise<Agent[]> {
   if (ids.length === 0) return []

@@ -14,7 +14,7 @@ export async function checkTools(
   settings: AgentSettings,
   own?: { id: string; name: string },
 ): Promise<void> {
-  const { toolIds, agentIds = [] } = settings
+  const { toolIds, agentIds = [], clientTools = [] } = settings
   const loaded = (await loadTools(services.db, toolIds)).filter((tool) => tool.projectId === projectId)
   const callees = await loadAgentCallables(services.db, projectId, agentIds)
   const issues = [
@@ -31,6 +31,11 @@ export async function checkTools(
   for (const callable of callables) take('toolIds', callable.runtimeName)
   for (const agent of callees)
     take('agentIds', agent.id === own?.id ? runtimeName([own.name]) : agent.runtimeName)
+  clientTools.forEach(({ name }, i) => {
+    const message = 'is the runtime name of another tool of this run'
+    if (names.has(name)) issues.push({ path: ['input', 'clientTools', String(i), 'name'], message })
+    names.add(name)
+  })
   // While ids are missing, unknown names are not reported: the missing tools may have them.
   // The tools of an upstream that was never reached are unknown: any name with its prefix may exist.
   const unseen = loaded.filter((tool) => tool.mcp && !callables.some((one) => one.id === tool.id))

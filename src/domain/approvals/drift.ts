@@ -8,6 +8,7 @@ import type { Services } from '../access/index.ts'
 import {
   currentCallable,
   gateOf,
+  isRunTool,
   judgeGate,
   loadTools,
   maskedPaths,
@@ -107,6 +108,7 @@ export function changesOfDrift(call: ToolCall, { again, reason, masks, tool }: D
 
 /** Whether the tool has changed or was deleted since the approval was asked for. */
 export async function isOutdated(db: Database, { toolId, toolVersion }: Approval): Promise<boolean> {
+  if (isRunTool(toolId)) return false
   const [tool] = await loadTools(db, [toolId])
   return tool?.version !== toolVersion
 }

@@ -41,7 +41,7 @@ export {
   type Grant,
   type GrantInput,
 } from './grants.ts'
-export { whyNotDecide } from './may-decide.ts'
+export { isAsked, whyNotDecide } from './may-decide.ts'
 export {
   approvalOrders,
   countApprovals,

@@ -26,6 +26,21 @@ export async function whyNotDecide(ctx: Ctx, approvals: readonly Approval[]): Pr
   })
 }
 
+/**
+ * Whether the caller is one of those who are asked for each of these approvals, whatever became of it: it has the
+ * rights, and the requirement does not exclude it. No entry in the audit.
+ */
+export async function isAsked(ctx: Ctx, approvals: readonly Approval[]): Promise<boolean[]> {
+  const ids = approvals.map(({ requestedBy }) => requestedBy)
+  const persons = await personsOf(ctx.db, [ctx.principal.id, ...ids])
+  return approvals.map(
+    (approval) =>
+      holds(ctx.principal, {}) &&
+      allows(ctx.principal.policy, 'approvals:Decide', resourceOf(approval.toolId)) &&
+      whyNot(ctx, approval, persons) === null,
+  )
+}
+
 /** The most tools with pending approvals in a project that are compared with a policy that names resources. */
 const mostTools = 1000
 

@@ -1,10 +1,17 @@
 /** What an MCP client sees of an agent and may do with it: surfaces, calls and runs, sessions, relayed features. */
 export { callAgentTool, type AgentToolCall, type CommittedCall } from './call.ts'
-export { closeSession, isSessionOpen, newSessionId, readSession, type McpSession } from './session.ts'
+export {
+  closeSession,
+  newSessionId,
+  readSession,
+  readSessionState,
+  setLogLevel,
+  type McpSession,
+} from './session.ts'
 export { reservedArguments, reservedNames, type BridgeEntry, type BridgeSurface } from './surface.ts'
 export { subscriptionOwner, type UpstreamFeatures } from './features.ts'
 export { relayCompletion, relayPrompt, relayResource, type CompletionOptions } from './relay.ts'
-export type { Relay as UpstreamRelay } from '../upstream/index.ts'
+export { isLogLevel, type LogLevel, type Relay as UpstreamRelay } from '../upstream/index.ts'
 export { createSurfaces, type SurfaceList, type Surfaces } from './surfaces.ts'
 export {
   createResourceSubscriptions,

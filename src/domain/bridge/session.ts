@@ -6,6 +6,7 @@ import { query } from '../../store/db/database.ts'
 import type { Ctx, Services } from '../access/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { closeThread, isThreadClosed } from '../generations/index.ts'
+import type { LogLevel } from '../upstream/index.ts'
 
 /** A session without DELETE expires after a day, in milliseconds. */
 const lifetimeMs = 24 * 60 * 60 * 1000
@@ -46,16 +47,50 @@ export function readSession(ctx: Ctx, agentId: string, id: string): McpSession |
   return { id, threadId, expiresAt, capabilities }
 }
 
-/** Whether the session was not closed. */
-export async function isSessionOpen(ctx: Ctx, { threadId }: McpSession): Promise<boolean> {
-  return !(await isThreadClosed(ctx, threadId))
+/** What the rows say of a session; null when it was closed. */
+export async function readSessionState(
+  ctx: Ctx,
+  { threadId }: McpSession,
+): Promise<{ logLevel: LogLevel | null } | null> {
+  const [closed, levels] = await Promise.all([
+    isThreadClosed(ctx, threadId),
+    query<{ level: LogLevel }>(
+      ctx.db,
+      sql`select level from session_log_levels where thread_id = ${threadId}`,
+    ),
+  ])
+  return closed ? null : { logLevel: levels[0]?.level ?? null }
+}
+
+/**
+ * Sets the least severe level of log messages that the session gets from upstreams; without it the session gets none.
+ * Every replica learns of it. Idempotent. Needs no permission: the session is the caller's own.
+ */
+export async function setLogLevel(
+  ctx: Ctx,
+  { agentId, session, level }: { agentId: string; session: McpSession; level: LogLevel },
+): Promise<void> {
+  const { projectId } = await findAgent(ctx, agentId)
+  const { threadId, expiresAt } = session
+  await query(
+    ctx.db,
+    sql`with expired as (delete from session_log_levels where expires_at < now() and thread_id <> ${threadId})
+      insert into session_log_levels (thread_id, project_id, level, expires_at)
+      values (${threadId}, ${projectId}, ${level}, to_timestamp(${expiresAt / 1000}::float8))
+      on conflict (thread_id) do update set level = excluded.level`,
+  )
+  ctx.pubsub.publish([{ kind: 'signal', name: 'log-level', id: threadId }])
 }
 
 /** Closes a session: every replica refuses its id from now on. Idempotent. Action `generations:Start`. */
 export async function closeSession(ctx: Ctx, agentId: string, { threadId }: McpSession): Promise<void> {
   const agent = await findAgent(ctx, agentId)
   await closeThread(ctx, { agent, threadId })
-  await query(ctx.db, sql`delete from resource_subscriptions where thread_id = ${threadId}`)
+  await query(
+    ctx.db,
+    sql`with levels as (delete from session_log_levels where thread_id = ${threadId})
+      delete from resource_subscriptions where thread_id = ${threadId}`,
+  )
   ctx.pubsub.publish([
     { kind: 'signal', name: 'closed', id: threadId },
     { kind: 'signal', name: 'subscribed', id: threadId },

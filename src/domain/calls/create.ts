@@ -19,7 +19,7 @@ import {
 import { insertEntries } from '../audit/index.ts'
 import { insertProjectEvents } from '../events/index.ts'
 import { maskedPaths } from '../tools/index.ts'
-import { insertCallback } from '../webhooks/index.ts'
+import { insertCallback, takeCallbackPlace } from '../webhooks/index.ts'
 import { callStarted, insertCall, loadCall, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
 import { upstreamRowOf, type UpstreamRow } from '../upstream/index.ts'
 import { stillHolds } from './basis.ts'
@@ -48,7 +48,7 @@ export interface CreatedCall {
 export async function createCall(ctx: Ctx, request: CallRequest): Promise<CreatedCall> {
   const id = newId('toolCall')
   const since = momentNow()
-  const isPlain = !request.idempotency && !requirementOf(request)
+  const isPlain = !request.idempotency && !request.callback && !requirementOf(request)
   const create = isPlain
     ? (tries: number) => createPlain(ctx, request, id, tries)
     : () => createAtGate(ctx, request, id)
@@ -100,16 +100,17 @@ function createAtGate(ctx: Ctx, request: CallRequest, id: string): Promise<Creat
     if (earlier) return { call: await loadCall(tx, earlier), joined: earlier !== id, upstream: null }
     const gate = await passGate(tx, ctx, request, id)
     if ('known' in gate) return { call: gate.known, joined: true, upstream: null }
+    if (request.callback) await takeCallbackPlace(tx, ctx, projectId)
     return insert(tx, ctx, request, id, gate)
   })
 }
 
 /**
- * Without a gate and an idempotency key: one statement, with other calls that begin in the same moment. When it got no
+ * Without a gate, a callback and an idempotency key: one statement, with other calls that begin in the same moment. When it got no
  * response, the next one is the call's own: it may have to wait for the first.
  */
 async function createPlain(ctx: Ctx, request: CallRequest, id: string, tries: number): Promise<Created> {
-  const isCommon = tries === 0 && !request.callback && request.prepared.dropped.length === 0
+  const isCommon = tries === 0 && request.prepared.dropped.length === 0
   const row = { id, ...rowOf(ctx, request) }
   const begun = isCommon ? await beginTogether(ctx, { row, basis: request.basis }) : alone
   if (begun === null) throw new StaleRequestError()

@@ -11,7 +11,7 @@ import type { Lease } from '../../store/work/leases.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { readBack, whenAnswered } from '../../store/work/read-back.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'
-import type { Services } from '../access/index.ts'
+import { stillValid, type Caller, type Services } from '../access/index.ts'
 import { changesOfDrift, type Drift } from '../approvals/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { insertProjectEvents } from '../events/index.ts'
@@ -40,7 +40,7 @@ import { settleTogether } from './settle-together.ts'
 export function directStore(services: Services, lease: Lease): CallStore<ToolCall> {
   const { held } = lease
   return {
-    start: (call) => startSurely(services, lease, call),
+    start: (call, requester) => startSurely(services, lease, call, requester),
     settle: (call, finished) => settleSurely(services, held, call, finished),
     askAgain: (call, drift) => voidAndAskAgain(services, held, call, drift),
     async holdBack(call, waitMs) {
@@ -51,14 +51,24 @@ export function directStore(services: Services, lease: Lease): CallStore<ToolCal
   }
 }
 
-/** Commits that the call is sent now. Returns null when the lease is lost. The worker keeps the lease. */
-async function startSurely(services: Services, lease: Lease, call: ToolCall): Promise<ToolCall | null> {
+/**
+ * Commits that the call is sent now. Returns null when the lease is lost, or the requester's key is not valid any more. The
+ * worker keeps the lease.
+ */
+async function startSurely(
+  services: Services,
+  lease: Lease,
+  call: ToolCall,
+  requester: Caller | null,
+): Promise<ToolCall | null> {
   const { id, projectId, attempt } = call
   for (;;) {
     const { epoch } = lease.held
+    const held = underLease(lease.held)
+    const proof = requester ? sql`${held} and ${stillValid(requester)}` : held
     try {
       const [row] = await writtenRows(services.leaseDb, toolCalls, [
-        sql`g as (${startCall(id, underLease(lease.held), { leaseMs: services.limits.leaseMs }, wholeRow)})`,
+        sql`g as (${startCall(id, proof, { leaseMs: services.limits.leaseMs }, wholeRow)})`,
         sql`e as (${insertProjectEvents(projectId, [callStarted(call, attempt + 1)], sql`g`)})`,
       ])
       if (row) publishNews(services, projectId)

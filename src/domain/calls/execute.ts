@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { LeaseLostError } from '../../store/work/work.ts'
-import type { Services } from '../access/index.ts'
+import { rememberedPrincipal, type Caller, type Services } from '../access/index.ts'
 import { driftOf, type Drift } from '../approvals/index.ts'
 import type { ToolCall } from '../tool-calls/index.ts'
 import {
@@ -35,8 +35,11 @@ import type { InputRequired, UpstreamRow } from '../upstream/index.ts'
  * before the next step. `Settled` is what `execute` returns.
  */
 export interface CallStore<Settled> {
-  /** Commits EXECUTING with one more attempt. Returns null when this process may not write the call any more. */
-  start(call: ToolCall): Promise<ToolCall | null>
+  /**
+   * Commits EXECUTING with one more attempt, provided that the requester's key is still valid, if one is given. Returns null,
+   * with nothing written, when it is not, or when this process may not write the call any more.
+   */
+  start(call: ToolCall, requester: Caller | null): Promise<ToolCall | null>
   settle(call: ToolCall, finished: Finished): Promise<Settled>
   /** Voids the approval and asks for a new one, or settles the call when nothing can be asked. */
   askAgain(call: ToolCall, drift: Drift): Promise<void>
@@ -111,13 +114,34 @@ export async function execute<Settled>(
   if (how.signal.aborted && !isFresh) return null
   const prepared = callable && prepareCall(callable, call.arguments)
   if (!callable || !prepared?.ok) return store.settle(call, known(callable ? misfit : goneResult()))
-  if (!isFresh) {
-    // A fresh call was checked a moment ago, when it was proposed.
-    if (!(await mayStillRun(services, call))) return store.settle(call, known(notValidResult()))
-    if (!isLost && (await isHeldBack(services, call, store))) return null
+  const sendIt = (started: ToolCall) => send(services, started, { callable, merged: prepared.merged }, how)
+  // A fresh call was checked a moment ago, when it was proposed.
+  return isFresh ? sendIt(call) : startAndSend(services, call, how, { isLost, sendIt })
+}
+
+/**
+ * Commits that the call is sent, and sends it. A requester's key that this process has read before costs no statement: the
+ * commit proves that it is still valid. When the commit writes nothing, the key is read.
+ */
+async function startAndSend<Settled>(
+  services: Services,
+  call: ToolCall,
+  { store }: Execution<Settled>,
+  { isLost, sendIt }: { isLost: boolean; sendIt(started: ToolCall): Promise<Settled | null> },
+): Promise<Settled | null> {
+  const requester = rememberedPrincipal(services.db, call.requestedBy, services.clock.now())
+  const refuse = () => store.settle(call, known(notValidResult()))
+  if (!requester && !(await mayStillRun(services, call))) return refuse()
+  if (!isLost && (await isHeldBack(services, call, store))) return null
+  let started = await store.start(call, requester)
+  if (!started && requester) {
+    if (!(await mayStillRun(services, call))) {
+      if (!isLost) await giveBackUse(services, call)
+      return refuse()
+    }
+    started = await store.start(call, null)
   }
-  const started = isFresh ? call : await store.start(call)
-  return started && send(services, started, { callable, merged: prepared.merged }, how)
+  return started && sendIt(started)
 }
 
 const lostOutcome: Finished = { result: unknownResult(), outcome: 'unknown' }
@@ -134,6 +158,11 @@ async function isHeldBack(services: Services, call: ToolCall, store: CallStore<u
   const waitMs = await services.rates.takeUse(call.projectId, scope, call.toolId)
   if (waitMs > 0) await store.holdBack(call, Math.ceil(waitMs))
   return waitMs > 0
+}
+
+/** The call does not run after all: it has used its tool no more than before. */
+async function giveBackUse({ rates }: Services, { projectId, toolId }: ToolCall): Promise<void> {
+  if (toolId) await rates.giveBackUse(projectId, 'TOOL', toolId)
 }
 
 async function send<Settled>(

@@ -12,9 +12,15 @@ import { executedEntry, isOpen, settleCalls, toolCallOf, type ToolCall } from '.
 import { known, type Finished } from '../tools/index.ts'
 import { publishNews } from './news.ts'
 
-/** How long the worker that took the row over may need to write UNKNOWN, in lease durations. */
+/**
+ * How long the worker that takes the row over may need to write UNKNOWN: so many lease durations, and so many
+ * milliseconds until it polls. Only time in which the database answers counts.
+ */
 const patienceLeases = 3
+const patienceMs = 5000
 const everyMs = 250
+/** A database that is unreachable for longer is not waited for, in milliseconds. */
+const longestMs = 60 * 60_000
 
 /** The outcome of an attempt that was certainly not sent. */
 export const notSent = known(
@@ -29,7 +35,7 @@ type Attempt = Pick<ToolCall, 'id' | 'attempt'>
 
 /**
  * Settles this attempt if the call is UNKNOWN, with event and audit entry, in one statement; waits for UNKNOWN while
- * another worker holds the call. Does nothing when the call was settled otherwise or sent again, or a person has
+ * another worker holds the call, and while the database is unreachable. Does nothing when the call was settled otherwise or sent again, or a person has
  * resolved it. Never throws.
  */
 export async function settleLate(
@@ -38,14 +44,16 @@ export async function settleLate(
   finished: Finished,
 ): Promise<void> {
   if (finished.outcome === 'unknown') return
-  const until = performance.now() + patienceLeases * services.limits.leaseMs
-  while (performance.now() < until) {
+  const until = performance.now() + longestMs
+  let reads = Math.ceil((patienceLeases * services.limits.leaseMs + patienceMs) / everyMs)
+  while (reads > 0 && performance.now() < until) {
     try {
       const [row] = await selectRows(services.leaseDb, toolCalls, sql`where id = ${id}`)
       const call = row ? toolCallOf(row) : null
       if (call?.attempt !== attempt) return
       if (call.status === 'UNKNOWN') return void (await settleUnknown(services, call, finished))
       if (!isOpen(call)) return
+      reads -= 1
     } catch (error) {
       services.log.warn({ err: error, callId: id }, 'writing a late outcome failed; it is tried again')
     }

@@ -37,15 +37,15 @@ export type EventStream = AsyncIterableIterator<StreamItem>
 export async function readGenerationEvents(
   { db }: Pick<EventLog, 'db'>,
   generationId: string,
-  { after, first }: { after: string | null; first: number },
+  { after, first }: { after: string | number | null; first: number },
 ): Promise<{ events: RecordedEvent[]; more: boolean }> {
-  const { events, more } = await readGeneration(
-    db,
-    generationId,
-    generationPosition(after, generationId),
-    first,
-  )
+  const { events, more } = await readGeneration(db, generationId, placeOf(after, generationId), first)
   return { events: events as RecordedEvent[], more }
+}
+
+/** A cursor, or the number of an event, which the caller knows to be there. */
+function placeOf(after: string | number | null | undefined, generationId: string): Position {
+  return typeof after === 'number' ? { at: after, event: null } : generationPosition(after, generationId)
 }
 
 /**
@@ -56,10 +56,10 @@ export async function readGenerationEvents(
 export async function followGeneration(
   { db, live }: EventLog,
   generationId: string,
-  cursor: string | null | undefined,
+  cursor: string | number | null | undefined,
 ): Promise<EventStream> {
   const source = generationSource(db, generationId)
-  const after = generationPosition(cursor, generationId)
+  const after = placeOf(cursor, generationId)
   if (after.event) await source.read(after, 1)
   return openStream(live, { source, after, deltas: true, isLast: isLastOfGeneration }) as EventStream
 }

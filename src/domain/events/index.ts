@@ -86,10 +86,14 @@ export {
 } from './tool-call-events.ts'
 export { toolCreated, toolDeleted, toolUpdated, upstreamChanged, upstreamStatus } from './tool-events.ts'
 export {
+  isAboutDeliveries,
   webhookCreated,
   webhookCursorExpired,
   webhookDeleted,
+  webhookDeliveryDead,
   webhookDisabled,
+  webhookFailing,
+  webhookRecovered,
   webhookUpdated,
 } from './webhook-events.ts'
 export {

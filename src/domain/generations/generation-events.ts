@@ -11,12 +11,13 @@ import type { Generation } from './generation.ts'
 
 /**
  * At most `first` events of a generation after a cursor, for clients that poll. Action `generations:Get`.
- * CURSOR_EXPIRED when the event of the cursor is not in the log any more.
+ * CURSOR_EXPIRED when the event of the cursor is not in the log any more. A number instead of a cursor is that of an
+ * event that exists.
  */
 export async function readEvents(
   ctx: Ctx,
   generation: Generation,
-  input: { after: string | null; first: number },
+  input: { after: string | number | null; first: number },
 ): Promise<{ events: RecordedEvent[]; more: boolean }> {
   const { id, projectId, requestedBy: by } = generation
   await assertMay(ctx, 'generations:Get', projectId, `generation/${id}`, { by })
@@ -31,7 +32,7 @@ export async function readEvents(
  */
 export async function watchGeneration(
   ctx: Ctx,
-  input: { generationId: string; after?: string | null | undefined },
+  input: { generationId: string; after?: string | number | null | undefined },
 ): Promise<EventStream> {
   const { id, projectId, requestedBy: by } = await findGeneration(ctx, input.generationId)
   await assertMay(ctx, 'events:Subscribe', projectId, `generation/${id}`, { by })

@@ -35,7 +35,7 @@ export {
   type UsableProvider,
 } from './usable-providers.ts'
 export { readEvents, watchGeneration } from './generation-events.ts'
-export { listDescendants, listGenerations, type GenerationFilter } from './list.ts'
+export { countGenerations, listDescendants, listGenerations, type GenerationFilter } from './list.ts'
 export { getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { startGeneration, type StartGenerationInput } from './start.ts'
 export {
@@ -55,5 +55,16 @@ export {
   type Statistics,
   type ToolFigures,
 } from './statistics.ts'
-export { closeThread, isThreadClosed, openThread } from './threads.ts'
+export {
+  closeThread,
+  createThread,
+  externalThreadId,
+  getThreads,
+  isThreadClosed,
+  listThreads,
+  openThread,
+  type CreateThreadInput,
+  type Thread,
+} from './threads.ts'
+export { listThreadMessages, type ThreadMessage } from './thread-messages.ts'
 export { startGenerationWorker } from './loop/worker.ts'

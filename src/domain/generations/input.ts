@@ -13,10 +13,11 @@ export interface InputMessage {
 
 /** The input messages in their order. Pure. */
 export function inputOf({ input }: Pick<Generation, 'input'>): InputMessage[] {
-  return input.map(shown)
+  return input.map(shownMessage)
 }
 
-function shown({ role, parts }: Message): InputMessage {
+/** A message with its text, and its files without their bytes. Pure. */
+export function shownMessage({ role, parts }: Message): InputMessage {
   const texts: string[] = []
   const attachments: InputMessage['attachments'] = []
   for (const part of parts) {

@@ -1,5 +1,5 @@
 /** Inserts a generation: one row, which is state, queue entry and timer, with its thread and its first events. */
-import { sql } from 'drizzle-orm'
+import { sql, type SQL } from 'drizzle-orm'
 import { nowPlus, query, jsonb, type Database } from '../../store/db/database.ts'
 import { generations, threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
@@ -7,6 +7,7 @@ import { requesterOf, type Ctx } from '../access/index.ts'
 import { isAgentVersion, type Agent, type AgentSettings } from '../agents/index.ts'
 import { generationQueued, generationStarted, insertGenerationEvents } from '../events/index.ts'
 import { toolVersionsOf, type ToolVersions } from '../tools/index.ts'
+import { insertClientTools } from './client-tools.ts'
 import { insertCallback, type Callback } from '../webhooks/index.ts'
 import { ownThreadId, type Generation } from './generation.ts'
 import type { Message } from './model/message.ts'
@@ -19,7 +20,10 @@ export interface NewGeneration {
   agent: Agent
   settings: AgentSettings
   messages: Message[]
+  /** The thread that it continues; null begins one. */
   threadId: string | null
+  /** The client's own id of that thread, which is created when it does not exist. */
+  externalId?: string | null | undefined
   /** Where its events are sent. */
   callback?: Callback | null | undefined
   /** The agent was read some time ago. */
@@ -47,7 +51,10 @@ export async function insertGeneration(
   const { agent, settings } = row
   const threadId = row.threadId ?? ownThreadId(row.id)
   const events = [generationQueued({ agentId: agent.id }), ...(claims ? [generationStarted({})] : [])]
-  const thread = { id: threadId, projectId: agent.projectId, agentId: agent.id }
+  const { externalId = null } = row
+  const createdBy = ctx.principal.id
+  const thread = { id: threadId, projectId: agent.projectId, agentId: agent.id, createdBy, externalId }
+  const isNew = row.threadId === null || externalId !== null
   const own = {
     id: row.id,
     projectId: agent.projectId,
@@ -65,7 +72,7 @@ export async function insertGeneration(
   const rows = await query<Written>(
     db,
     sql`with a as (select 1 where ${row.isRemembered ? isAgentVersion(agent) : sql`true`}),
-      ${row.threadId ? sql`` : sql`t as (${insertSelect(threads, thread, sql`a`)}),`}
+      ${isNew ? sql`t as (${insertSelect(threads, thread, sql`a`)} on conflict (id) do nothing),` : sql``}
       g as (
         ${insertSelect(
           generations,
@@ -75,7 +82,7 @@ export async function insertGeneration(
         returning id, project_id, last_seq, created_at, deadline_at
       ),
       ${sql.join(
-        [sql`e as (${insertGenerationEvents(events)})`, ...insertCallback(ctx, own, row.callback)],
+        [sql`e as (${insertGenerationEvents(events)})`, ...extrasOf(ctx, row, own)],
         sql`,
       `,
       )}
@@ -93,6 +100,19 @@ export async function insertGeneration(
     createdAt: new Date(createdMs),
   }
   return { generation, held: claims ? heldOf(generation, toolVersions, createdMs) : null }
+}
+
+/** What is inserted with a generation that has it: client tools and a callback. */
+function extrasOf(
+  ctx: Ctx,
+  { settings, callback }: NewGeneration,
+  own: { id: string; projectId: string },
+): SQL[] {
+  const { projectId } = own
+  return [
+    ...insertClientTools(settings.clientTools ?? [], { projectId, by: ctx.principal.id }),
+    ...insertCallback(ctx, own, callback),
+  ]
 }
 
 interface Written {

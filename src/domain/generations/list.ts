@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { kindOfId } from '../../core/ids.ts'
 import type { Page, PlaceInList } from '../../core/page.ts'
+import { query } from '../../store/db/database.ts'
 import { createdWithin, isOneOf, listPage, maxPageBytes, type CreatedRange } from '../../store/db/keyset.ts'
 import { selectRowsWithin } from '../../store/db/rows.ts'
 import { generations } from '../../store/db/tables/generations.ts'
@@ -42,6 +43,35 @@ export async function listGenerations(
     page: Page
   },
 ): Promise<Generation[]> {
+  const { projectId, where } = await listed(ctx, input)
+  return (await listPage(ctx.db, generations, projectId, input.page, where)).map(generationOf)
+}
+
+/** How many generations match the filter, counted up to `most`. Action `generations:List`. */
+export async function countGenerations(
+  ctx: Ctx,
+  input: { filter?: GenerationFilter | null | undefined },
+  most: number,
+): Promise<number> {
+  const { projectId, where } = await listed(ctx, input)
+  const matching = and(eq(generations.projectId, projectId), where)!
+  const rows = await query<{ count: number }>(
+    ctx.db,
+    sql`select count(*)::int as count
+      from (select 1 from ${generations} where ${matching} limit ${most}) as matching`,
+  )
+  return rows[0]!.count
+}
+
+/** The project and the condition of a list, for a caller who may list. */
+async function listed(
+  ctx: Ctx,
+  input: {
+    projectId?: string | null | undefined
+    filter?: GenerationFilter | null | undefined
+    parentId?: string | null | undefined
+  },
+): Promise<{ projectId: string; where: SQL | undefined }> {
   const projectId = projectOf(ctx, input.projectId)
   await assertMay(ctx, 'generations:List', projectId, 'generation/*')
   const filter = input.filter ?? {}
@@ -57,7 +87,7 @@ export async function listGenerations(
     createdWithin(g, filter),
     filter.text ? await matches(ctx, projectId, filter.text) : undefined,
   )
-  return (await listPage(ctx.db, g, projectId, input.page, where)).map(generationOf)
+  return { projectId, where }
 }
 
 /**

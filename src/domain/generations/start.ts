@@ -7,7 +7,7 @@ import { atomically, type Database } from '../../store/db/database.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
 import { assertMay, assertUse, rememberRequest, type Ctx } from '../access/index.ts'
 import { resolveAttachments, type AttachmentsInput } from '../files/index.ts'
-import { assertCallback, callbackShape } from '../webhooks/index.ts'
+import { assertCallback, callbackShape, takeCallbackPlace } from '../webhooks/index.ts'
 import {
   checkTools,
   readAgent,
@@ -17,27 +17,25 @@ import {
   type AgentSettings,
   type SettingsOverrides,
 } from '../agents/index.ts'
+import { clientToolsOf, clientToolsShape } from './client-tools.ts'
 import type { Generation } from './generation.ts'
+import { contentShape, givenMessage, messagesShape } from './given-messages.ts'
 import { insertGeneration, type NewGeneration } from './insert.ts'
 import { userMessage, type FilePart, type Message } from './model/message.ts'
 import { loadGenerations } from './read.ts'
-import { assertThread } from './threads.ts'
+import { assertThread, externalIdShape, externalThreadId } from './threads.ts'
 import { OutdatedError } from './transaction/commit.ts'
-
-const content = text(500_000, 1)
 
 const shape = z
   .object({
     agentId: z.string(),
-    prompt: content.nullish(),
-    messages: z
-      .array(z.object({ role: z.enum(['USER', 'ASSISTANT']), content }))
-      .min(1, 'must not be empty')
-      .max(1000)
-      .nullish(),
+    prompt: contentShape.nullish(),
+    messages: messagesShape.nullish(),
     attachments: z.unknown().optional(),
+    clientTools: clientToolsShape.nullish(),
     callback: callbackShape.nullish(),
     threadId: z.string().nullish(),
+    externalThreadId: externalIdShape.nullish(),
     idempotencyKey: text(200, 1).nullish(),
   })
   .refine(
@@ -47,6 +45,10 @@ const shape = z
   .refine(
     (input) => (input.messages?.at(-1)?.role ?? 'USER') === 'USER',
     'the last message must be the user’s',
+  )
+  .refine(
+    (input) => !input.threadId || !input.externalThreadId,
+    'give at most one of threadId and externalThreadId',
   )
 
 export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & {
@@ -58,8 +60,10 @@ export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & 
  * Starts a generation of an agent and returns at once; a worker of any replica runs it. Action `generations:Start` on
  * the agent, and `agents:Update` for another model than the agent's own. Overrides can only restrict the agent's
  * settings (see `withOverrides`). The settings are frozen here, so later changes of the agent do not affect this
- * generation; so are the rights of a person with a token. With `threadId` it continues that thread. With
- * `callback` its events are sent to a URL (action `webhooks:Callback`). With
+ * generation; so are the rights of a person with a token. With `threadId` it continues that thread; with
+ * `externalThreadId` the thread of the agent that a client named so, which is created by its first use. With
+ * `callback` its events are sent to a URL (action `webhooks:Callback`). `clientTools` are tools of this run only, run by
+ * the client (see `clientToolsOf`). With
  * `idempotencyKey` a repeat returns the first generation; `idempotency` names the operation under which the key is stored,
  * so that operations of the same API can share it.
  */
@@ -96,14 +100,17 @@ async function insertAndRun(
   const slot = ctx.slots.take('generations', projectId)
   const insert = async (db: Database) => insertGeneration(db, ctx, row, slot !== null)
   try {
-    const made = idempotency
-      ? await atomically(ctx.db, async (tx) => {
-          const principalId = ctx.principal.id
-          const earlier = await rememberRequest(tx, { ...idempotency, projectId, principalId }, row.id)
-          if (earlier === null) return insert(tx)
-          return { generation: (await loadGenerations(tx, [earlier]))[0]!, held: null }
-        })
-      : await insert(ctx.db)
+    const made =
+      idempotency || row.callback
+        ? await atomically(ctx.db, async (tx) => {
+            const principalId = ctx.principal.id
+            const earlier =
+              idempotency && (await rememberRequest(tx, { ...idempotency, projectId, principalId }, row.id))
+            if (earlier) return { generation: (await loadGenerations(tx, [earlier]))[0]!, held: null }
+            if (row.callback) await takeCallbackPlace(tx, ctx, projectId)
+            return insert(tx)
+          })
+        : await insert(ctx.db)
     const { generation, held } = made
     if (generation.id !== row.id) await ctx.rates.giveBackUse(projectId, 'AGENT', agentId)
     ctx.pubsub.publish([
@@ -152,17 +159,22 @@ async function prepareFor(
   // Another model may cost more and sends data to another company, so it needs the right to change the agent.
   if (input.model && input.model !== agent.model)
     await assertMay(ctx, 'agents:Update', agent.projectId, `agent/${agent.id}`)
-  const settings = withOverrides(settingsOf(agent), input)
-  if (settings.stopConditions !== agent.stopConditions || settings.toolChoice !== agent.toolChoice)
+  const clientTools = clientToolsOf(given.clientTools)
+  const settings = { ...withOverrides(settingsOf(agent), input), ...(clientTools ? { clientTools } : {}) }
+  const { stopConditions, toolChoice } = agent
+  if (clientTools || settings.stopConditions !== stopConditions || settings.toolChoice !== toolChoice)
     await checkTools(ctx, agent.projectId, settings)
   await assertCallback(ctx, agent.projectId, given.callback, { agentId: agent.id })
-  if (typeof given.threadId === 'string') await assertThread(ctx, agent, given.threadId)
+  const { externalThreadId: externalId } = given
+  const threadId = externalId ? externalThreadId(agent.id, externalId) : (given.threadId ?? null)
+  if (threadId !== null) await assertThread(ctx, agent, threadId, Boolean(externalId))
   return {
     id: newId('generation'),
     agent,
     settings,
     messages: messagesOf(given, await filesOf(ctx, agent, input.attachments)),
-    threadId: given.threadId ?? null,
+    threadId,
+    externalId: externalId ?? null,
     callback: given.callback,
     isRemembered: false,
   }
@@ -191,9 +203,5 @@ async function filesOf(
 
 function messagesOf(given: z.output<typeof shape>, files: FilePart[]): Message[] {
   if (given.prompt) return [userMessage(given.prompt, files)]
-  return given.messages!.map((message, i, all) =>
-    message.role === 'USER'
-      ? userMessage(message.content, i === all.length - 1 ? files : [])
-      : { v: 1, role: 'assistant', parts: [{ type: 'text', text: message.content }] },
-  )
+  return given.messages!.map((message, i, all) => givenMessage(message, i === all.length - 1 ? files : []))
 }

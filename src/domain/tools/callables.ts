@@ -8,7 +8,7 @@ import { agentCallable } from './kinds/agent.ts'
 import { isReadAction, readCallable } from './kinds/mcp-reads.ts'
 import { refreshNow } from './outside.ts'
 import { loadTools } from './registry.ts'
-import type { CallKind, Tool } from './tool.ts'
+import { isRunTool, type CallKind, type Tool } from './tool.ts'
 import { loadVersion } from './versions.ts'
 
 /** The fields of a tool call that identify its callable. */
@@ -98,6 +98,7 @@ const maxNamesShown = 20
  * exists.
  */
 export async function currentCallable(services: Services, call: CallTarget): Promise<Callable | null> {
+  if (isRunTool(call.toolId)) return proposedCallable(services, call)
   if (call.kind === 'agent')
     return (await loadAgentCallables(services.db, call.projectId, [call.toolId!]))[0] ?? null
   const [tool] = await loadTools(services.db, [call.toolId!])

@@ -29,7 +29,7 @@ export { gateFactsOfAgent, recordGateChanged } from './gate-facts.ts'
 export { agentMessageOf, asksAgent, describedAgent, resourceOf } from './kinds/agent.ts'
 export { refusalOf } from './kinds/platform.ts'
 export { regateTool, withGate, type ToolGateEdit } from './regate.ts'
-export { loadVersion } from './versions.ts'
+export { insertRunTools, loadVersion } from './versions.ts'
 export { listToolVersions, mostChanges, type ShownVersion } from './version-list.ts'
 export { readTool, recallTool, type RecalledTool, type ToolBasis } from './recall-tool.ts'
 export { loadToolsAt, toolVersionsOf, type ToolVersions } from './known-tools.ts'
@@ -83,6 +83,7 @@ export { collisions, isToolName, runtimeName } from './names.ts'
 export {
   inputPhases,
   isIdempotent,
+  isRunTool,
   taskDefaults,
   taskModes,
   toolKinds,

@@ -1,4 +1,5 @@
 /** The stored definition of a tool, and the rules that follow from it. Pure. */
+import { kindOfId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { UpstreamConfig } from '../upstream/index.ts'
 import type { GatePolicy } from './gate.ts'
@@ -89,6 +90,14 @@ export interface Tool extends ToolDefinition {
   version: number
   createdAt: Date
   updatedAt: Date
+}
+
+/**
+ * Whether the id is that of a client tool of one run. Such a tool has one version, is not in the registry, and never
+ * changes.
+ */
+export function isRunTool(toolId: string | null): boolean {
+  return toolId !== null && kindOfId(toolId) === 'runTool'
 }
 
 /**

@@ -1,7 +1,8 @@
 /** Versions of a tool: each change adds a row, together with its audit entry and event. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { tools, toolVersions } from '../../store/db/tables/tools.ts'
+import { insertSelect } from '../../store/db/write.ts'
 import { recordChange, type Ctx } from '../access/index.ts'
 import { appendProjectEvents, toolCreated, toolDeleted, toolUpdated } from '../events/index.ts'
 import { gateFactsOf, recordGateChanged } from './gate-facts.ts'
@@ -44,6 +45,16 @@ export async function insertVersion(tx: Database, ctx: Ctx, row: typeof tools.$i
   await tx
     .insert(toolVersions)
     .values({ toolId, version, projectId, definition, createdBy: ctx.principal.id })
+}
+
+/** Parts of a statement that insert the only version of client tools of a run; over a relation `g`, empty for nothing. */
+export function insertRunTools(
+  given: readonly { id: string; definition: ToolDefinition }[],
+  { projectId, by }: { projectId: string; by: string },
+): SQL[] {
+  return given.map(({ id: toolId, definition }) =>
+    insertSelect(toolVersions, { toolId, version: 1, projectId, definition, createdBy: by }, sql`g`),
+  )
 }
 
 /** Caches versions, which never change; the oldest entry is dropped first. */

@@ -161,7 +161,8 @@ async function ownLink(
   timeoutMs: number,
 ): Promise<Link | null> {
   const asks = relay?.ask !== undefined && shared.era === 'legacy'
-  const logs = relay?.notify !== undefined && Boolean(relay.logLevel)
+  const logs =
+    relay?.notify !== undefined && Boolean(relay.logLevel) && 'logging' in shared.facts.capabilities
   if (!relay || (!asks && !logs)) return null
   const target = await targetOf(services, row.projectId, row.config)
   const { elicitation, sampling, roots } = relay.clientCapabilities as Record<string, Json | undefined>

@@ -6,7 +6,7 @@ export type { UpstreamResourceTemplate, UpstreamTool } from './catalog.ts'
 export { checkUpstreamConfig, secretsOf, type UpstreamAuth, type UpstreamConfig } from './config.ts'
 export { completeArgument, getPrompt, readResource, type UpstreamReading } from './reads.ts'
 export { refreshUpstream } from './refresh.ts'
-export type { Relay } from './relay.ts'
+export { isLogLevel, type LogLevel, type Relay } from './relay.ts'
 export { dropUpstream, saveUpstream } from './save.ts'
 export {
   isCatalog,

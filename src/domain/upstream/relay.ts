@@ -6,10 +6,18 @@ import {
   type CreateMessageResult,
   type ElicitResult,
   type ListRootsResult,
-  type LoggingLevel,
 } from '@modelcontextprotocol/client'
 import type { JsonObject } from '../../core/json.ts'
 import type { Link } from './link.ts'
+
+/** The levels of log messages, the least severe first (RFC 5424, as MCP uses them). */
+const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
+
+export type LogLevel = (typeof logLevels)[number]
+
+export function isLogLevel(value: unknown): value is LogLevel {
+  return (logLevels as readonly unknown[]).includes(value)
+}
 
 export interface Relay {
   /** As the MCP client declared them; no others are declared to the upstream. */
@@ -18,7 +26,8 @@ export interface Relay {
   inputResponses?: JsonObject
   /** The upstream's `requestState`, which goes back with the responses unchanged. */
   requestState?: string
-  logLevel?: string
+  /** The least severe level that the client wants. */
+  logLevel?: LogLevel
   /**
    * Sends a request of a legacy upstream (`elicitation/create`, `sampling/createMessage`, `roots/list`) to the client
    * during a call. When it is absent or throws, the request is declined.
@@ -76,12 +85,15 @@ export async function prepareRelay(link: Link, relay: Relay): Promise<void> {
       )
   }
   if (!relay.notify || !relay.logLevel) return
+  // Servers that ignore the level send more than the client wants.
+  const wanted = new Set<string>(logLevels.slice(logLevels.indexOf(relay.logLevel)))
   let lines = 0
   client.setNotificationHandler('notifications/message', ({ method, params }) => {
-    if (++lines <= maxLogLines) relay.notify!({ method, params: params as JsonObject })
+    if (wanted.has(params.level) && ++lines <= maxLogLines)
+      relay.notify!({ method, params: params as JsonObject })
   })
   if (link.era === 'legacy' && link.facts.capabilities['logging'])
-    await client.setLoggingLevel(relay.logLevel as LoggingLevel, { timeout: 5000 }).catch(() => {})
+    await client.setLoggingLevel(relay.logLevel, { timeout: 5000 }).catch(() => {})
 }
 
 function declined(): never {

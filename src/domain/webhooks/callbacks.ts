@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { purposeKey } from '../../core/signing.ts'
-import { query } from '../../store/db/database.ts'
+import { query, type Database } from '../../store/db/database.ts'
 import { webhookCursors, webhooks } from '../../store/db/tables/webhooks.ts'
 import { insertSelect } from '../../store/db/write.ts'
 import { newestPositionOfAll } from '../../store/events/newest.ts'
@@ -22,10 +22,7 @@ export const callbackShape = z.object({
 /** Where the events of one generation or direct call are sent. Without `secret` it is signed with `callbackSecret`. */
 export type Callback = z.infer<typeof callbackShape>
 
-/**
- * Checks that the caller may have this callback. Action `webhooks:Callback`. INVALID for a URL to which nothing may be
- * sent; LIMITED when the project has the most callbacks that are not finished.
- */
+/** Checks that the caller may have this callback. Action `webhooks:Callback`. INVALID for a URL to which nothing may be sent. */
 export async function assertCallback(
   ctx: Ctx,
   projectId: string,
@@ -37,9 +34,17 @@ export async function assertCallback(
   assertUrl(ctx, callback.url, ['input', 'callback', 'url'])
   const fault = callback.secret ? faultOfSecret(callback.secret) : null
   if (fault) throw invalidAt(['input', 'callback', 'secret'], fault)
+}
+
+/**
+ * LIMITED when the project has the most callbacks that are not finished. Call it in the transaction that inserts the
+ * callback, before that: it locks the project, so that two requests at once cannot both take the last place.
+ */
+export async function takeCallbackPlace(tx: Database, ctx: Ctx, projectId: string): Promise<void> {
+  await query(tx, sql`select 1 from projects where id = ${projectId} for update`)
   const max = ctx.limits.maxCallbacksPerProject
   const rows = await query<{ n: number }>(
-    ctx.db,
+    tx,
     sql`select count(*)::int as n
       from webhook_cursors as c
       join webhooks as w on w.id = c.webhook_id
@@ -63,7 +68,7 @@ export function callbackSecret({ masterKey }: Pick<Ctx, 'masterKey'>, of: string
 
 /**
  * Parts of the statement that creates a generation or a direct call, whose row is `g`: they insert its callback. None
- * without a callback.
+ * without a callback. `takeCallbackPlace` comes before, in the same transaction.
  */
 export function insertCallback(
   ctx: Ctx,

@@ -3,6 +3,7 @@ import { sql, type SQL } from 'drizzle-orm'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
 import type { Held } from '../../store/work/work.ts'
 import { insertProjectEvents, webhookDisabled } from '../events/index.ts'
+import { writeHealth } from './health.ts'
 import type { RoundResult } from './result.ts'
 import type { CursorState, Due } from './state.ts'
 
@@ -10,6 +11,8 @@ import type { CursorState, Due } from './state.ts'
 export interface Committed {
   /** For how long every delivery has failed, in milliseconds; 0 when the last one succeeded. */
   failingMs: number
+  /** Whether it wrote an event. */
+  told: boolean
 }
 
 /** Answers that are kept of a delivery. */
@@ -21,7 +24,12 @@ const held = ({ id, epoch }: Held) => sql`id = ${id} and epoch = ${epoch}::int a
  * Moves the cursor, counts, and writes a row for each event that failed. Null, with nothing written, when another
  * process has the cursor. Not idempotent: after an error take the cursor anew and read it.
  */
-export async function commitRound(db: Database, by: Held, result: RoundResult): Promise<Committed | null> {
+export async function commitRound(
+  db: Database,
+  by: Held,
+  state: Pick<CursorState, 'webhookId' | 'projectId'>,
+  result: RoundResult,
+): Promise<Committed | null> {
   const { at, until, delivered, failures, waitMs, succeeded } = result
   const rows = await query<Committed>(
     db,
@@ -40,12 +48,13 @@ export async function commitRound(db: Database, by: Held, result: RoundResult): 
       ),
       d as (${writeDeliveries(result)}),
       s as (${settleHead(result)}),
-      w as (${writeHealth(succeeded)})
+      ${writeHealth(state, result)}
       select coalesce((
           select extract(epoch from clock_timestamp() - failing_since) * 1000
           from webhooks
           where id = c.webhook_id and ${succeeded !== true}::boolean
-        ), 0)::float8 as "failingMs"
+        ), 0)::float8 as "failingMs",
+        exists (select 1 from told) as told
       from c`,
   )
   return rows[0] ?? null
@@ -82,14 +91,6 @@ function settleHead({ isUnstuck }: RoundResult): SQL {
       updated_at = now()
     from c
     where d.webhook_id = c.webhook_id and d.cursor_id = c.id and d.status = 'PENDING' and d.next_at is null`
-}
-
-/** The endpoint's row is written only when it begins or ends to fail. */
-function writeHealth(succeeded: boolean | null): SQL {
-  if (succeeded === null) return sql`select 1`
-  return sql`update webhooks as w set failing_since = ${succeeded ? sql`null` : sql`now()`}
-    from c
-    where w.id = c.webhook_id and w.failing_since is ${sql.raw(succeeded ? 'not null' : 'null')}`
 }
 
 /** Ends deliveries whose events are not in the log any more. */

@@ -4,9 +4,10 @@ import { readBack } from '../../store/work/read-back.ts'
 import { LeaseLostError, release, type Held } from '../../store/work/work.ts'
 import type { WorkControl } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'
-import { eventsById, readPart, type LogPage } from '../events/index.ts'
+import { eventsById, isAboutDeliveries, readPart, type LogPage } from '../events/index.ts'
 import { bury, commitRound, finishCallback, finishReplay, park } from './commit.ts'
 import { disable, goOnAfterLoss } from './endings.ts'
+import { wake } from './operations.ts'
 import { messagesOf } from './payload.ts'
 import { positionOf } from './place.ts'
 import { resultOf } from './result.ts'
@@ -64,8 +65,9 @@ async function round(
   if (jobs.length === 0 && !page.more) return (await end(services, held, state, page)) ? 'ended' : 'on'
   const { sent, isGone } = await sendJobs(services, state, jobs, control)
   const result = resultOf(state, page, sent)
-  const done = await commitRound(db, held, result)
+  const done = await commitRound(db, held, state, result)
   if (!done) throw new LeaseLostError(held.id)
+  if (done.told) wake(services, state.projectId)
   counts.delivered += result.delivered
   counts.failed += sent.length - result.delivered
   counts.dead += result.deliveries.filter(({ status }) => status === 'DEAD').length
@@ -91,7 +93,8 @@ async function readPage(services: Services, held: Held, state: CursorState): Pro
   const isWanted = (event: LogPage['events'][number]) =>
     (until === null || positionOf(event, part).at <= until) &&
     // News of a webhook is for others: its own would cause each other.
-    (event.data as { webhookId?: string }).webhookId !== webhookId
+    (event.data as { webhookId?: string }).webhookId !== webhookId &&
+    !isAboutDeliveries(event.type)
   return { ...page, events: page.events.filter(isWanted) }
 }
 

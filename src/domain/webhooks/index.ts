@@ -1,5 +1,12 @@
 /** The entry point of webhooks: endpoints that get every event of a project, at least once each. */
-export { assertCallback, callbackSecret, callbackShape, insertCallback, type Callback } from './callbacks.ts'
+export {
+  assertCallback,
+  callbackSecret,
+  callbackShape,
+  insertCallback,
+  takeCallbackPlace,
+  type Callback,
+} from './callbacks.ts'
 export {
   createWebhook,
   deleteWebhook,

@@ -21,7 +21,7 @@ import {
 } from '../events/index.ts'
 import { givenPlace } from './given-place.ts'
 import { pauseCursors } from './endings.ts'
-import { assertRecipients, assertUrl, settings, urlShape } from './input.ts'
+import { assertRecipients, assertUrl, assertVersion, expectedVersion, settings, urlShape } from './input.ts'
 import { newSecret, sealSecret } from './signature.ts'
 import { webhookOf, type Webhook } from './webhook.ts'
 
@@ -94,6 +94,7 @@ async function assertBelowLimit(tx: Database, ctx: Ctx, projectId: string): Prom
 
 const changes = z.object({
   webhookId: z.string(),
+  expectedVersion,
   url: urlShape.nullish(),
   enabled: z.boolean().nullish(),
   ...settings,
@@ -104,10 +105,11 @@ export type UpdateWebhookInput = z.input<typeof changes>
 /**
  * Changes the given settings; null sets `description` and `types` back. A webhook that is enabled again goes on at its
  * place: it gets what it has missed. Action `webhooks:Update`; to send the links of recipients to another URL the caller
- * needs what `setWebhookRecipients` needs, and CONFLICT when the recipients change meanwhile. Idempotent.
+ * needs what `setWebhookRecipients` needs, and CONFLICT when the recipients change meanwhile. With `expectedVersion` it
+ * fails with CONFLICT after a concurrent change; without it the change is applied on top of that one, and is idempotent.
  */
 export async function updateWebhook(ctx: Ctx, input: UpdateWebhookInput): Promise<Webhook> {
-  const { webhookId, url, description, types, full, ordered, enabled } = check(changes, input)
+  const { webhookId, url, description, types, full, ordered, enabled, ...rest } = check(changes, input)
   const found = await findWebhook(ctx, webhookId)
   await assertMay(ctx, 'webhooks:Update', found.projectId, resourceOf(webhookId))
   if (typeof url === 'string') assertUrl(ctx, url, ['input', 'url'])
@@ -116,6 +118,7 @@ export async function updateWebhook(ctx: Ctx, input: UpdateWebhookInput): Promis
   if (moves && recipients) await assertRecipients(ctx, found, recipients)
   const webhook = await atomically(ctx.db, async (tx) => {
     const before = await lockWebhook(tx, ctx, webhookId)
+    assertVersion(before, rest.expectedVersion)
     if (moves && hashJson(before.recipients) !== hashJson(found.recipients))
       throw recipientsChanged(webhookId)
     const isEnabled = enabled ?? before.status === 'ENABLED'
@@ -129,7 +132,7 @@ export async function updateWebhook(ctx: Ctx, input: UpdateWebhookInput): Promis
         full: full ?? before.full,
         ordered: ordered ?? before.ordered,
         ...(turned ? turnedTo(isEnabled) : {}),
-        updatedAt: sql`now()`,
+        ...nextVersion,
       })
       .where(eq(webhooks.id, webhookId))
       .returning()
@@ -149,6 +152,9 @@ export async function updateWebhook(ctx: Ctx, input: UpdateWebhookInput): Promis
   return webhook
 }
 
+/** What every change by a request sets. */
+export const nextVersion = { version: sql`${webhooks.version} + 1`, updatedAt: sql`now()` }
+
 function recipientsChanged(id: string): AppError {
   return new AppError('CONFLICT', 'The recipients of this webhook were changed meanwhile. Try again.', {
     conflictingId: id,
@@ -157,7 +163,7 @@ function recipientsChanged(id: string): AppError {
 
 function turnedTo(enabled: boolean) {
   return enabled
-    ? { status: 'ENABLED', disabledReason: null, disabledAt: null, failingSince: null }
+    ? { status: 'ENABLED', disabledReason: null, disabledAt: null, failingSince: null, downSince: null }
     : { status: 'DISABLED', disabledReason: 'BY_REQUEST', disabledAt: sql`now()` }
 }
 
@@ -208,7 +214,7 @@ export async function rotateWebhookSecret(
         secret: sealSecret(ctx.masterKey, webhookId, secret),
         previousSecret: before.secret,
         previousUntil: sql`now() + interval '24 hours'`,
-        updatedAt: sql`now()`,
+        ...nextVersion,
       })
       .where(eq(webhooks.id, webhookId))
       .returning()

@@ -1,5 +1,5 @@
 /** Who is sent links to decide with: principals, each with an address for the program that the endpoint is. */
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
@@ -7,14 +7,15 @@ import { atomically, type Database } from '../../store/db/database.ts'
 import { webhooks } from '../../store/db/tables/webhooks.ts'
 import type { Ctx } from '../access/index.ts'
 import { webhookUpdated } from '../events/index.ts'
-import { assertRecipients } from './input.ts'
-import { findWebhook, lockWebhook, told, wake } from './operations.ts'
+import { assertRecipients, assertVersion, expectedVersion } from './input.ts'
+import { findWebhook, lockWebhook, nextVersion, told, wake } from './operations.ts'
 import { webhookOf, type Webhook } from './webhook.ts'
 
 export const maxRecipients = 20
 
 const shape = z.object({
   webhookId: z.string(),
+  expectedVersion,
   recipients: z
     .array(z.object({ principalId: z.string().max(80), address: text(320, 1) }))
     .max(maxRecipients),
@@ -25,10 +26,11 @@ export type SetRecipientsInput = z.input<typeof shape>
 /**
  * Replaces the recipients of a webhook; an empty list removes them. Action `webhooks:SetRecipients`, and only an operator
  * may name anybody but itself and the keys made with it, because whoever owns the endpoint votes for them. A callback has
- * none. Links that were sent to somebody who is no recipient any more are refused. Idempotent.
+ * none. Links that were sent to somebody who is no recipient any more are refused. With `expectedVersion` it fails with
+ * CONFLICT after a concurrent change; without it, it is idempotent.
  */
 export async function setWebhookRecipients(ctx: Ctx, input: SetRecipientsInput): Promise<Webhook> {
-  const { webhookId, recipients } = check(shape, input)
+  const { webhookId, recipients, ...rest } = check(shape, input)
   const found = await findWebhook(ctx, webhookId)
   if (found.callbackOf !== null) throw invalidAt(['input', 'webhookId'], 'is a callback')
   const ids = recipients.map(({ principalId }) => principalId)
@@ -37,10 +39,10 @@ export async function setWebhookRecipients(ctx: Ctx, input: SetRecipientsInput):
     throw invalidAt(['input', 'recipients', String(twice), 'principalId'], 'is in the list twice')
   await assertRecipients(ctx, found, recipients)
   const webhook = await atomically(ctx.db, async (tx) => {
-    await lockWebhook(tx, ctx, webhookId)
+    assertVersion(await lockWebhook(tx, ctx, webhookId), rest.expectedVersion)
     const [row] = await tx
       .update(webhooks)
-      .set({ recipients: recipients.length > 0 ? recipients : null, updatedAt: sql`now()` })
+      .set({ recipients: recipients.length > 0 ? recipients : null, ...nextVersion })
       .where(eq(webhooks.id, webhookId))
       .returning()
     await told(tx, ctx, row!, 'webhooks:SetRecipients', [webhookUpdated({ webhookId })], { recipients: ids })

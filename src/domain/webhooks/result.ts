@@ -33,6 +33,8 @@ export interface RoundResult {
   isUnstuck: boolean
   /** Whether anything was accepted; null: nothing was sent. */
   succeeded: boolean | null
+  /** Whether the endpoint is taken to be down after this round. */
+  isDown: boolean
 }
 
 /** What a round over a page of the log has changed. `sent` is a beginning of the jobs. */
@@ -51,14 +53,19 @@ export function resultOf(state: CursorState, page: LogPage, sent: readonly Sent[
     ...(head ? [{ ...rowOf(head, tries), ...(isStuck ? { nextMs: null } : {}) }] : []),
   ]
   const end = endOf(state, page, passed)
+  const pace = paceOf(state, sent, isStuck ? tries : null)
   return {
     ...end,
     until: page.isLast && state.part.toolCallId !== null ? page.end.at : state.until,
     deliveries: rows,
     delivered,
     isUnstuck: ordered && state.failures > 0 && fresh[0]?.outcome.kind === 'delivered',
-    ...paceOf(state, sent, isStuck ? tries : null),
+    ...pace,
     succeeded: sent.length === 0 ? null : delivered > 0,
+    isDown:
+      sent.length > 0 &&
+      delivered === 0 &&
+      (pace.failures >= roundsUntilDown || rows.some(({ status }) => status === 'DEAD')),
   }
 }
 

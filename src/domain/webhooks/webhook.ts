@@ -39,6 +39,8 @@ export interface Webhook {
   callbackOf: string | null
   /** Null: nobody. */
   recipients: Recipient[] | null
+  /** Raised by every change of settings, recipients or secret that a request makes. */
+  version: number
   createdBy: string
   createdAt: Date
   updatedAt: Date
@@ -71,7 +73,7 @@ export interface Delivery {
 }
 
 export function webhookOf(row: typeof webhooks.$inferSelect): Webhook {
-  const { secret: _s, previousSecret, previousUntil, ...rest } = row
+  const { secret: _s, downSince: _d, deadToldAt: _t, previousSecret, previousUntil, ...rest } = row
   const turning = previousSecret !== null && previousUntil !== null && previousUntil.getTime() > Date.now()
   return { ...rest, previousUntil: turning ? previousUntil : null } as Webhook
 }

@@ -71,12 +71,13 @@ test('a place goes to one of many processes, and only its holder moves it', asyn
     waitMs: null,
     isUnstuck: false,
     succeeded: true,
+    isDown: false,
   }
   expect(await loadCursor(services, stale!)).toBeNull()
-  expect(await commitRound(db, stale!, result)).toBeNull()
+  expect(await commitRound(db, stale!, state, result)).toBeNull()
   expect(await park(db, stale!, state, { at: before.at + 1000, event: null })).toBe(false)
   expect(await placeOf(id)).toEqual(before)
-  expect(await commitRound(db, holder!, result)).toEqual({ failingMs: 0 })
+  expect(await commitRound(db, holder!, state, result)).toEqual({ failingMs: 0, told: false })
   expect((await placeOf(id)).at).toBe(before.at + 1000)
 })
 

@@ -5,7 +5,7 @@ import { isJsonObject } from '../../../core/json.ts'
 import type { Database } from '../../../store/db/database.ts'
 import { maxWholeBytes } from '../../../store/db/keyset.ts'
 import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../../store/db/rows.ts'
-import { generations, steps } from '../../../store/db/tables/generations.ts'
+import { generations, steps, threads } from '../../../store/db/tables/generations.ts'
 import { loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { ownThreadId, stepOf, type Generation, type Step } from '../generation.ts'
 import { callsOf, type Message, type ToolCallPart, type ToolResultPart } from '../model/message.ts'
@@ -51,8 +51,8 @@ function ofGenerations(ids: readonly string[]): SQL {
 }
 
 /**
- * The messages of the generations of the thread that had ended when this one was created. Deterministic: a generation
- * that ends later is never included.
+ * The messages that the thread was opened with, and those of its generations that had ended when this one was created.
+ * Deterministic: a generation that ends later is never included.
  */
 export async function loadEarlier(db: Database, generation: Generation): Promise<Message[]> {
   if (generation.threadId === ownThreadId(generation.id)) return []
@@ -71,14 +71,25 @@ export async function loadEarlier(db: Database, generation: Generation): Promise
     .orderBy(desc(g.createdAt), desc(g.id))
     .limit(maxEarlier)
   const ids = rows.map((row) => row.id)
-  const [allSteps, allCalls] = await Promise.all([loadStepsOf(db, ids), loadCallsOf(db, ids)])
-  return rows.toReversed().flatMap((row) => [
+  const [allSteps, allCalls, first] = await Promise.all([
+    loadStepsOf(db, ids),
+    loadCallsOf(db, ids),
+    rows.length < maxEarlier ? loadFirst(db, generation.threadId) : [],
+  ])
+  const earlier = rows.toReversed().flatMap((row) => [
     ...(row.input as Message[]),
     ...messagesOf(
       allSteps.filter((step) => step.generationId === row.id),
       allCalls.filter((call) => call.generationId === row.id),
     ),
   ])
+  return [...first, ...earlier]
+}
+
+/** The messages that the thread was opened with. */
+async function loadFirst(db: Database, threadId: string): Promise<Message[]> {
+  const [thread] = await selectRows(db, threads, sql`where id = ${threadId}`)
+  return (thread?.messages ?? []) as Message[]
 }
 
 /** Steps and their results as messages. Every call has a result, in call order, whatever its status. */

@@ -3,6 +3,7 @@ import { nowPlus } from '../../../store/db/database.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { interrupted } from '../../../store/work/worker.ts'
+import { stillValid, type Caller } from '../../access/index.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { changesOfDrift, type Drift } from '../../approvals/index.ts'
 import { execute, settleLate, type CallStore } from '../../calls/index.ts'
@@ -15,6 +16,7 @@ import {
   type ToolCall,
 } from '../../tool-calls/index.ts'
 import { statusOf, type Finished } from '../../tools/index.ts'
+import { OutdatedError } from '../transaction/commit.ts'
 import { commitSurely } from '../transaction/commit-surely.ts'
 import { settleCall } from '../transaction/settle-call.ts'
 import { maxParallelCalls, commitTurn, type Turn } from '../transaction/turn.ts'
@@ -42,7 +44,7 @@ export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
 
 function storeOf(turn: Turn): CallStore<void> {
   return {
-    start: (call) => start(turn, call),
+    start: (call, requester) => start(turn, call, requester),
     settle: (call, finished) => settle(turn, call, finished),
     askAgain: (call, drift) => voidAndAskAgain(turn, call, drift),
     holdBack: (call, waitMs) =>
@@ -59,7 +61,7 @@ function storeOf(turn: Turn): CallStore<void> {
   }
 }
 
-async function start(turn: Turn, call: ToolCall): Promise<ToolCall> {
+async function start(turn: Turn, call: ToolCall, requester: Caller | null): Promise<ToolCall | null> {
   const attempt = call.attempt + 1
   const started: ToolCall = { ...call, status: 'EXECUTING', attempt }
   turn.unsent.set(call.id, attempt)
@@ -68,11 +70,18 @@ async function start(turn: Turn, call: ToolCall): Promise<ToolCall> {
     starting: [call.id],
     calls: [startCall(call.id, inGeneration)],
     events: [callStarted(call, attempt)],
+    ...(requester ? { provided: stillValid(requester) } : {}),
   }
-  await commitSurely(turn, change, async (db) => {
-    const now = await loadCall(db, call.id)
-    return now.status === 'EXECUTING' && now.attempt === attempt
-  })
+  try {
+    await commitSurely(turn, change, async (db) => {
+      const now = await loadCall(db, call.id)
+      return now.status === 'EXECUTING' && now.attempt === attempt
+    })
+  } catch (error) {
+    if (!(error instanceof OutdatedError)) throw error
+    turn.unsent.delete(call.id)
+    return null
+  }
   return started
 }
 

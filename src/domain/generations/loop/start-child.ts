@@ -78,7 +78,7 @@ function insertChild(parent: Generation, callId: string, run: NewGeneration): SQ
   const settings = gates.length > 0 ? { ...run.settings, inheritedGates: gates } : run.settings
   const thread = insertSelect(
     threads,
-    { id: threadId, projectId: sql`g.project_id`, agentId: agent.id },
+    { id: threadId, projectId: sql`g.project_id`, agentId: agent.id, createdBy: sql`g.requested_by` },
     sql`g`,
   )
   const deadline = sql`least(

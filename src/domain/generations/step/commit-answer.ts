@@ -5,7 +5,7 @@ import { lockOwners } from '../../../store/work/owner.ts'
 import { allows, principalById, rememberedPrincipal, stillValid, type Principal } from '../../access/index.ts'
 import { covers, findGrants, takeUse, type UsableGrant } from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
-import { gateOf, judgeGate, resourceOf, type Callable } from '../../tools/index.ts'
+import { gateOf, isRunTool, judgeGate, resourceOf, type Callable } from '../../tools/index.ts'
 import type { AttemptTimes } from './attempt-times.ts'
 import type { PreparedRequest } from './request.ts'
 import { commit, OutdatedError } from '../transaction/commit.ts'
@@ -106,11 +106,13 @@ function triageRules(
     active: tools,
     mayCall: (tool) =>
       principal !== null &&
-      allows(
-        principal.policy,
-        tool.kind === 'agent' ? 'generations:Start' : 'tools:Call',
-        resourceOf(tool.id),
-      ),
+      // Whoever starts a run brings its client tools and runs them.
+      (isRunTool(tool.id) ||
+        allows(
+          principal.policy,
+          tool.kind === 'agent' ? 'generations:Start' : 'tools:Call',
+          resourceOf(tool.id),
+        )),
     atDepthLimit: generation.depth + 1 >= nestingLimits.chain,
     gate: (tool, merged) => judgeGate([gateOf(tool), ...gates], merged),
     isStop: (name) => isStop(generation.settings, name),

@@ -1,5 +1,6 @@
 /** One model step: loads model, tools and history, requests a response and commits it. */
 import { loadAgentCallables, loadCallables, loadToolsAt, type Callable } from '../../tools/index.ts'
+import { clientCallables } from '../client-tools.ts'
 import { commitAnswer } from './commit-answer.ts'
 import { prepareRequest } from './request.ts'
 import { failed } from '../transaction/terminal.ts'
@@ -47,7 +48,10 @@ async function history(turn: Turn) {
   return withFiles(services, [...messages, ...messagesOf(steps, turn.calls)])
 }
 
-/** The current tools and agents of this step by runtime name; of two with the same name the first is used. */
+/**
+ * The current tools and agents of this step by runtime name, and the client tools of the run; of two with the same name
+ * the first is used.
+ */
 async function activeTools(
   { services, generation, toolVersions }: Turn,
   plan: StepPlan,
@@ -61,6 +65,7 @@ async function activeTools(
   const all = [
     ...(await loadCallables(services, inOrder)),
     ...(await loadAgentCallables(services.db, generation.projectId, agentIds.filter(isActive))),
+    ...clientCallables(generation),
   ]
   for (const callable of all)
     if (!active.has(callable.runtimeName)) active.set(callable.runtimeName, callable)

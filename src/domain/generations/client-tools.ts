@@ -1,0 +1,106 @@
+/** Client tools of one run: given when it is started, frozen with it, shown to its model and run by its client. */
+import { sql, type SQL } from 'drizzle-orm'
+import { z } from 'zod'
+import { text } from '../../core/check.ts'
+import { invalid, type Issue } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { compileSchema } from '../../core/json-schema.ts'
+import { isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
+import type { RunTool } from '../agents/index.ts'
+import { insertRunTools, isToolName, type Callable, type ToolDefinition } from '../tools/index.ts'
+import type { Generation } from './generation.ts'
+import { finalAnswerName } from './step/final-answer.ts'
+
+const most = 64
+/** All schemas of a run together. */
+const schemaLimits = { maxBytes: 128 * 1024, maxDepth: 48 }
+
+export const clientToolsShape = z
+  .array(
+    z.object({
+      name: z.string().max(64),
+      description: text(10_000).nullish(),
+      inputSchema: z
+        .custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema object')
+        .nullish(),
+    }),
+  )
+  .max(most)
+
+/**
+ * The client tools of a new run; null for none. Throws INVALID for a name that no tool may have, a schema that does not
+ * compile, and schemas that are too large together. That no name collides is checked with the agent's tools.
+ */
+export function clientToolsOf(given: z.output<typeof clientToolsShape> | null | undefined): RunTool[] | null {
+  if (!given || given.length === 0) return null
+  const tooBig = firstTooBig(given.map(({ inputSchema }) => inputSchema ?? null))
+  if (tooBig) throw invalid([tooBig])
+  const issues: Issue[] = []
+  const tools = given.map(({ name, description, inputSchema }, i): RunTool => {
+    const path = ['input', 'clientTools', String(i)]
+    if (!isToolName(name) || name === finalAnswerName)
+      issues.push({ path: [...path, 'name'], message: nameRule })
+    const schema = inputSchema ?? { type: 'object' }
+    const compiled = compileSchema(schema, [...path, 'inputSchema'])
+    if (!compiled.ok) issues.push(compiled.issue)
+    return { id: newId('runTool'), name, description: description || null, inputSchema: schema }
+  })
+  if (issues.length > 0) throw invalid(issues)
+  return tools
+}
+
+/** Before anything is compiled: one schema that is too big by itself, or all of them together. */
+function firstTooBig(schemas: (JsonObject | null)[]): Issue | null {
+  for (const [i, schema] of schemas.entries()) {
+    const message = jsonTooBig(schema, schemaLimits)
+    if (message) return { path: ['input', 'clientTools', String(i), 'inputSchema'], message }
+  }
+  const message = jsonTooBig(schemas, schemaLimits)
+  return message ? { path: ['input', 'clientTools'], message: `their schemas: ${message}` } : null
+}
+
+const nameRule = `must begin with a letter or "_" and have at most 64 letters, digits, "_" and "-"; ${finalAnswerName} is reserved`
+
+/**
+ * Inserts their definitions, as named parts of the statement that inserts the generation `g`: calls of them are then
+ * read like those of any tool.
+ */
+export function insertClientTools(tools: readonly RunTool[], from: { projectId: string; by: string }): SQL[] {
+  const parts = insertRunTools(
+    tools.map((tool) => ({ id: tool.id, definition: definitionOf(tool) })),
+    from,
+  )
+  return parts.map((part, i) => sql`${sql.raw(`rt${i}`)} as (${part})`)
+}
+
+/** What the model may call; in every step, since activeToolIds and step rules are about the tools of the agent. */
+export function clientCallables({ settings, projectId, createdAt }: Generation): Callable[] {
+  return (settings.clientTools ?? []).map((tool) => ({
+    ...definitionOf(tool),
+    id: tool.id,
+    projectId,
+    version: 1,
+    createdAt,
+    updatedAt: createdAt,
+    runtimeName: tool.name,
+    action: null,
+    definitionHash: null,
+  }))
+}
+
+function definitionOf({ name, description, inputSchema }: RunTool): ToolDefinition {
+  return {
+    name,
+    kind: 'client',
+    title: null,
+    description,
+    inputSchema,
+    outputSchema: null,
+    annotations: {},
+    presetParameters: {},
+    timeoutMs: null,
+    idempotent: null,
+    gate: null,
+    http: null,
+  }
+}
