@@ -93,6 +93,13 @@ function testTools(changes: Changes): Record<string, Run> {
       for (const progress of [0, 50, 100]) await told(mcp, progress)
       return said('done')
     },
+    tool_with_logging: async (_args, mcp) => {
+      for (const line of ['started', 'processing data', 'completed']) {
+        await mcp.mcpReq.log?.('info', `Tool execution ${line}`)
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+      return said('logged')
+    },
     sampling: ({ prompt }, _mcp, answers) =>
       answers
         ? said(`LLM response: ${JSON.stringify(answers['answer']?.content)}`)

@@ -5,6 +5,8 @@ import { readAgentRequest } from './agent-request.ts'
 import type { McpRequest } from './mcp-request.ts'
 import type { McpRuntime } from './mcp-runtime.ts'
 import type { Reply } from './node-http.ts'
+import { plainCallOf } from './plain-call.ts'
+import { servePlainCall } from './serve-plain-call.ts'
 import { recallList } from './tools-list-memo.ts'
 
 /** Serves one request of either protocol era. Throws NOT_FOUND for an agent that the caller may not see. */
@@ -16,6 +18,8 @@ export async function serveAgent(
   const surface = await runtime.surfaces.of(mcpRequest.ctx, agentId)
   const known = recallList(surface, mcpRequest)
   if (known) return known
+  const plain = plainCallOf(mcpRequest)
+  if (plain) return servePlainCall(runtime, mcpRequest, { agentId, surface }, plain)
   const request = await readAgentRequest(runtime, mcpRequest, agentId, surface)
   if (request instanceof Response) return { response: request }
   return request.era === 'modern' ? serveModernAgent(request) : serveLegacyAgent(request)

@@ -27,7 +27,7 @@ async function serveMessage(request: LegacyRequest): Promise<Reply> {
   const { webRequest, body, message, ctx, agentId, session } = request
   const toolsList = isToolsList(body)
   const asJson = toolsList || !request.acceptsStream
-  const response = await serveLegacy(() => agentServer(request), { request: webRequest, body }, asJson)
+  const response = await serveLegacy(() => agentServer(request), { request: webRequest(), body }, asJson)
   if (toolsList) return withToolsList(response, request)
   if (message?.['method'] !== 'initialize' || session || !response.ok) return { response }
   return { response, headers: { 'mcp-session-id': newSessionId(ctx, agentId, capabilitiesIn(message)) } }

@@ -16,7 +16,7 @@ export async function serveModernAgent(request: ModernRequest): Promise<Reply> {
   if (mismatch) return { response: mismatch }
   if (message?.['method'] === 'subscriptions/listen') return { response: await listen(request, message) }
   const server = () => agentServer(request)
-  const response = await serveModern(server, { request: webRequest, body }, runtime.log).response
+  const response = await serveModern(server, { request: webRequest(), body }, runtime.log).response
   if (!isToolsList(body)) return { response }
   return rememberList(request.surface, request, await withToolsList(response, request))
 }
@@ -28,13 +28,13 @@ async function listen(request: ModernRequest, message: JsonObject): Promise<Resp
   const { body, uris } = limitFilter(message, surface.features)
   changes.assertQuota()
   const bus = changes.eventBus(agentId, (onUpdated) => subscriptions.watch(ctx, agentId, uris, onUpdated))
-  const served = serveModern(() => agentServer(request), { request: webRequest, body }, log, bus)
+  const served = serveModern(() => agentServer(request), { request: webRequest(), body }, log, bus)
   streams.register(ctx.principal, () => void served.close().catch(() => {}), ended)
   return served.response
 }
 
 /** 400 when a header disagrees with the argument that it repeats (SEP-2243). */
-function refuseMismatch({ surface, http, message }: ModernRequest): Response | null {
+export function refuseMismatch({ surface, http, message }: ModernRequest): Response | null {
   const params = message?.['method'] === 'tools/call' ? message['params'] : null
   if (!message || !isJsonObject(params)) return null
   const entry = surface.byName.get(asText(params['name']))

@@ -6,9 +6,10 @@ import { isLegacyRequest } from '@modelcontextprotocol/server'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { BridgeSurface, InputRequest, McpSession } from '../../domain/bridge/index.ts'
 import { codes, rpcError } from './errors.ts'
-import { acceptsStream, type McpRequest } from './mcp-request.ts'
+import { acceptsStream, modernVersion, type McpRequest } from './mcp-request.ts'
 import type { McpRuntime } from './mcp-runtime.ts'
 import { toWebRequest } from './node-http.ts'
+import type { OpenSession } from './sessions.ts'
 import type { SendServerRequest } from './server-requests.ts'
 
 interface RequestBase extends McpRequest {
@@ -16,8 +17,8 @@ interface RequestBase extends McpRequest {
   agentId: string
   /** The surface as this caller may use it. */
   surface: BridgeSurface
-  /** The HTTP request as the SDK takes it; its body is `body`. */
-  webRequest: Request
+  /** The HTTP request as the SDK takes it, the same at each call; its body is `body`. */
+  webRequest(): Request
   /** The body when it is one JSON-RPC message, not a batch. */
   message: JsonObject | null
   /** Whether the response may be a stream. */
@@ -35,7 +36,7 @@ export interface ModernRequest extends RequestBase {
 export interface LegacyRequest extends RequestBase {
   era: 'legacy'
   /** Null for a request without Mcp-Session-Id. */
-  session: McpSession | null
+  session: OpenSession | null
   /** Aborts when the client cancels this request with notifications/cancelled. Null without a session. */
   cancelled: AbortSignal | null
   /** Sends requests to the client. Null when it declared no capability for them, or has no stream to receive them on. */
@@ -63,20 +64,39 @@ export async function readAgentRequest(
   agentId: string,
   surface: BridgeSurface,
 ): Promise<AgentRequest | Response> {
+  const base = baseOf(runtime, request, { agentId, surface })
+  const legacy = base.http.method !== 'POST' || (await isLegacyRequest(base.webRequest(), base.body))
+  return legacy ? readLegacyRequest(base) : { ...base, era: 'modern' }
+}
+
+/** Builds a request of a known era that is outside any session. */
+export function sessionlessRequest(
+  runtime: McpRuntime,
+  request: McpRequest,
+  target: { agentId: string; surface: BridgeSurface },
+  era: AgentRequest['era'],
+): AgentRequest {
+  const base = baseOf(runtime, request, target)
+  return era === 'modern' ? { ...base, era } : { ...base, era, session: null, cancelled: null, client: null }
+}
+
+function baseOf(
+  runtime: McpRuntime,
+  request: McpRequest,
+  { agentId, surface }: { agentId: string; surface: BridgeSurface },
+): RequestBase {
   const { http, url, body, disconnected } = request
-  const webRequest = toWebRequest(http, url, disconnected, acceptHeader(request))
-  const base: RequestBase = {
+  let made: Request | null = null
+  return {
     ...request,
     runtime,
     agentId,
     surface,
-    webRequest,
+    webRequest: () => (made ??= toWebRequest(http, url, disconnected, acceptHeader(request))),
     message: isJsonObject(body) ? body : null,
     acceptsStream: acceptsStream(request),
     seedErrors: usesSeedErrors(request, surface.agent.mcp?.errorProfile),
   }
-  const legacy = http.method !== 'POST' || (await isLegacyRequest(webRequest, body))
-  return legacy ? readLegacyRequest(base) : { ...base, era: 'modern' }
 }
 
 async function readLegacyRequest(base: RequestBase): Promise<LegacyRequest | Response> {
@@ -123,7 +143,7 @@ function usesSeedErrors(
 
 /** The SDK serves only legacy clients that accept both content types. One that accepts fewer gets JSON: see `acceptsStream`. */
 function acceptHeader({ http: { headers, method } }: McpRequest): string | undefined {
-  return method === 'POST' && headers['mcp-protocol-version'] !== '2026-07-28'
+  return method === 'POST' && headers['mcp-protocol-version'] !== modernVersion
     ? 'application/json, text/event-stream'
     : headers.accept
 }

@@ -1,21 +1,18 @@
 /** The client as an upstream sees it while it serves a call: its capabilities, its responses, progress and log messages. */
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  LOG_LEVEL_META_KEY,
-  type ServerContext,
-} from '@modelcontextprotocol/server'
+import { CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY } from '@modelcontextprotocol/server'
 import type { JsonObject } from '../../core/json.ts'
-import type { CallerChannel, UpstreamRelay } from '../../domain/bridge/index.ts'
+import { isLogLevel, type CallerChannel, type UpstreamRelay } from '../../domain/bridge/index.ts'
 import type { AgentRequest, LegacyRequest, ModernRequest } from './agent-request.ts'
 import type { SendServerRequest } from './server-requests.ts'
+import type { CallContext } from './started-call.ts'
 
 /** The channel of a tools/call: what the upstream may ask, and progress when the client wants it. */
 export function callerChannel(
   request: AgentRequest,
-  context: ServerContext,
+  context: CallContext,
   send: SendServerRequest,
 ): CallerChannel {
-  const relay = request.era === 'modern' ? modernRelay(request, context) : legacyRelay(request, send)
+  const relay = request.era === 'modern' ? modernRelay(request, context) : legacyRelay(request, context, send)
   const progressToken = context.mcpReq._meta?.progressToken
   if (progressToken === undefined || !request.acceptsStream) return { relay }
   return {
@@ -29,14 +26,14 @@ export function callerChannel(
 }
 
 /** The channel of a request that only a modern client can answer: in the next round, not on a stream. */
-export function roundsChannel(request: AgentRequest, context: ServerContext): CallerChannel {
+export function roundsChannel(request: AgentRequest, context: CallContext): CallerChannel {
   return { relay: modernRelay(request, context) }
 }
 
 /** What the request's envelope declares, and the client's responses of this round. Nothing that it did not declare. */
 export function modernRelay(
   { acceptsStream }: Pick<ModernRequest, 'acceptsStream'>,
-  { mcpReq }: ServerContext,
+  { mcpReq }: CallContext,
 ): UpstreamRelay {
   const envelope = (mcpReq.envelope ?? {}) as JsonObject
   const logLevel = envelope[LOG_LEVEL_META_KEY] ?? mcpReq._meta?.[LOG_LEVEL_META_KEY]
@@ -44,22 +41,30 @@ export function modernRelay(
   return {
     clientCapabilities: (envelope[CLIENT_CAPABILITIES_META_KEY] ?? {}) as JsonObject,
     ...(inputResponses ? { inputResponses } : {}),
-    ...(typeof logLevel === 'string' && acceptsStream
+    ...(isLogLevel(logLevel) && acceptsStream
       ? { logLevel, notify: (message) => void mcpReq.notify(message).catch(() => {}) }
       : {}),
   }
 }
 
 /** The responses that a modern client brings to the input requests of the round before. */
-export function inputResponsesOf({ inputResponses }: ServerContext['mcpReq']): JsonObject | null {
+export function inputResponsesOf({ inputResponses }: CallContext['mcpReq']): JsonObject | null {
   return (inputResponses as JsonObject | undefined) ?? null
 }
 
-/** A legacy client declared its capabilities at initialize, and gets requests on its stream. */
-function legacyRelay({ client }: LegacyRequest, send: SendServerRequest): UpstreamRelay {
-  if (!client) return { clientCapabilities: {} }
+/**
+ * A legacy client declared its capabilities at initialize, and gets requests on its stream; log messages too when it
+ * has set a level.
+ */
+function legacyRelay(
+  { client, session, acceptsStream }: LegacyRequest,
+  { mcpReq }: CallContext,
+  send: SendServerRequest,
+): UpstreamRelay {
+  const logLevel = acceptsStream ? session?.logLevel : null
   return {
-    clientCapabilities: client.capabilities,
-    ask: (request) => client.request(request, send),
+    clientCapabilities: client?.capabilities ?? {},
+    ...(client ? { ask: (request) => client.request(request, send) } : {}),
+    ...(logLevel ? { logLevel, notify: (message) => void mcpReq.notify(message).catch(() => {}) } : {}),
   }
 }

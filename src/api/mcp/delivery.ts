@@ -111,7 +111,7 @@ async function unfinishedResult(call: ToolsCall, handle: CallHandle): Promise<To
   if (handle.status === 'RUNNING') return withConversation(lateResult(request, id, resumable), conversationId)
   if (request.era === 'legacy')
     return withConversation(pendingResult(handle, request.runtime.timings.progressMs), conversationId)
-  return inputRequiredResult(request, context, { callId: id, round: round + 1, requestHash })
+  return inputRequiredResult(request, context, { callId: id, round: round + 1, requestHash: requestHash() })
 }
 
 async function finalResult(request: AgentRequest, handle: CallHandle): Promise<ToolsCallResult> {

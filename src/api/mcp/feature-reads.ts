@@ -35,7 +35,7 @@ export async function readFeature(
   read: FeatureRead,
 ): Promise<object> {
   try {
-    const state = readRequestState(context, read.requestHash)
+    const state = readRequestState(context, () => read.requestHash)
     const id = state ? await resume(request, context, read, state) : await start(request, read)
     const handle = await waitUntilClosed(request, id)
     if (handle.status !== 'INPUT_REQUIRED') return await contentOf(request, handle)

@@ -17,7 +17,12 @@ export function askWithRound(
   { request, context, requestHash, round }: ToolsCall,
   { id, inputRequests }: CallHandle,
 ): Promise<ToolsCallResult> {
-  return inputRequiredResult(request, context, { callId: id, round: round + 1, requestHash }, inputRequests)
+  return inputRequiredResult(
+    request,
+    context,
+    { callId: id, round: round + 1, requestHash: requestHash() },
+    inputRequests,
+  )
 }
 
 /**

@@ -2,6 +2,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Ctx } from '../../domain/access/index.ts'
 
+/** The first protocol version in which each request describes itself, and the only one that is served so far. */
+export const modernVersion = '2026-07-28'
+
 export interface McpRequest {
   http: IncomingMessage
   /** The public URL of the endpoint. */

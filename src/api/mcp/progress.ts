@@ -1,8 +1,8 @@
 /** Progress notifications for a client that sent a progress token: the agent's steps and text, and the wait for approval. */
-import type { ServerContext } from '@modelcontextprotocol/server'
 import { kindOfId } from '../../core/ids.ts'
 import { watchAgentRun, type CallHandle } from '../../domain/bridge/index.ts'
 import type { AgentRequest } from './agent-request.ts'
+import type { CallContext } from './started-call.ts'
 
 /** Minimum interval between notifications of text, in milliseconds. */
 const textEveryMs = 200
@@ -13,7 +13,7 @@ export type Progress = (message: string) => void
 /** Null when the client sent no progress token, or has no stream to receive notifications on. */
 export function progressOf(
   { acceptsStream }: Pick<AgentRequest, 'acceptsStream'>,
-  { mcpReq }: ServerContext,
+  { mcpReq }: CallContext,
 ): Progress | null {
   const progressToken = mcpReq._meta?.progressToken
   if (progressToken === undefined || !acceptsStream) return null

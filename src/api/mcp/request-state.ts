@@ -11,6 +11,7 @@ import { purposeKey } from '../../core/signing.ts'
 import type { CallHandle } from '../../domain/bridge/index.ts'
 import type { AgentRequest } from './agent-request.ts'
 import { codes, protocolError } from './errors.ts'
+import type { CallContext } from './started-call.ts'
 
 /** Signed, not encrypted: the client may read all of it. */
 export interface RequestState {
@@ -38,23 +39,24 @@ export function requestStateCodec({
 }
 
 /** The state that this request brings back; null in the first round. Throws when it belongs to another request. */
-export function readRequestState({ mcpReq }: ServerContext, requestHash: string): RequestState | null {
+export function readRequestState({ mcpReq }: CallContext, requestHash: () => string): RequestState | null {
   const state = mcpReq.requestState<RequestState>()
   if (!state) return null
-  if (state.requestHash === requestHash) return state
+  if (state.requestHash === requestHash()) return state
   throw protocolError(codes.invalidParams, 'Invalid or expired requestState', 'invalid_request_state')
 }
 
 /** Tells the client to repeat its request with a new state, and with responses to the input requests if there are any. */
 export async function inputRequiredResult(
   request: AgentRequest,
-  context: ServerContext,
+  context: CallContext,
   state: RequestState,
   inputRequests: CallHandle['inputRequests'] = null,
 ): Promise<InputRequiredResult> {
   return inputRequired({
     // An upstream sent them, and the SDK's client has validated them.
     ...(inputRequests ? { inputRequests: inputRequests as InputRequests } : {}),
-    requestState: await requestStateCodec(request).mint(state, context),
+    // `bind` of the codec, which gets the context, reads nothing of it.
+    requestState: await requestStateCodec(request).mint(state, context as ServerContext),
   })
 }

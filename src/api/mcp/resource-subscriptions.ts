@@ -6,11 +6,11 @@ import {
   subscribeToResource,
   subscriptionOwner,
   unsubscribeFromResource,
-  type McpSession,
   type UpstreamFeatures,
 } from '../../domain/bridge/index.ts'
 import type { LegacyRequest } from './agent-request.ts'
-import { codes, protocolError, resourceFault, toProtocolError } from './errors.ts'
+import { resourceFault } from './errors.ts'
+import { inSession } from './session-requests.ts'
 
 /** Adds resources/subscribe and resources/unsubscribe. Updates are sent on the session's notification stream. */
 export function addSubscriptions(server: Server, request: LegacyRequest): void {
@@ -25,24 +25,6 @@ export function addSubscriptions(server: Server, request: LegacyRequest): void {
   server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) =>
     inSession(request, (session) => unsubscribeFromResource(ctx, session, uri)),
   )
-}
-
-async function inSession(
-  { session, runtime }: LegacyRequest,
-  act: (session: McpSession) => Promise<void>,
-): Promise<object> {
-  try {
-    if (!session)
-      throw protocolError(
-        codes.invalidRequest,
-        'A subscription belongs to a session: send initialize first, then its Mcp-Session-Id.',
-        'session_required',
-      )
-    await act(session)
-    return {}
-  } catch (error) {
-    throw toProtocolError(error, runtime.log)
-  }
 }
 
 /**

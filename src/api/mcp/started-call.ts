@@ -6,15 +6,20 @@ import type { TaskPolicy } from '../../domain/tools/index.ts'
 import type { AgentRequest } from './agent-request.ts'
 import type { SendServerRequest } from './server-requests.ts'
 
+/** What the handler of tools/call reads of a request's protocol: the SDK's context, or that of a plain call. */
+export interface CallContext {
+  mcpReq: Pick<ServerContext['mcpReq'], '_meta' | 'envelope' | 'inputResponses' | 'requestState' | 'notify'>
+}
+
 /** One tools/call request. */
 export interface ToolsCall {
   request: AgentRequest
-  context: ServerContext
+  context: CallContext
   send: SendServerRequest
   /** What was called. */
   entry: BridgeEntry
   /** Of name and arguments: a requestState is valid only with the request that it was issued for. */
-  requestHash: string
+  requestHash: () => string
   /** How often the client has come back with a requestState. */
   round: number
   /** The caller can find the call again by its own key or id, so its disconnect does not cancel it. */

@@ -12,6 +12,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { AppError } from '../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { purposeKey, sameText, sign } from '../../core/signing.ts'
 import type { Ctx } from '../../domain/access/index.ts'
 import {
@@ -25,6 +26,7 @@ import type { AgentRequest, ModernRequest } from './agent-request.ts'
 import { inputResponsesOf, modernRelay } from './caller-channel.ts'
 import { codes, protocolError, toProtocolError } from './errors.ts'
 import { protocolFaultOf, resultOf, withConversation } from './results.ts'
+import type { CallContext } from './started-call.ts'
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
@@ -43,10 +45,15 @@ export interface TaskResult {
 export type ToolsCallResult = CallToolResult | InputRequiredResult | TaskResult
 
 /** Whether the client accepts a task as the result of this very request. */
-export function supportsTasks({ era }: Pick<AgentRequest, 'era'>, { mcpReq }: ServerContext): boolean {
-  const envelope = mcpReq.envelope as Record<string, { extensions?: object } | undefined> | undefined
-  const declared = envelope?.[CLIENT_CAPABILITIES_META_KEY]?.extensions
-  return era === 'modern' && declared !== undefined && tasksExtension in declared
+export function supportsTasks({ era }: Pick<AgentRequest, 'era'>, { mcpReq }: CallContext): boolean {
+  return era === 'modern' && declaresTasks((mcpReq.envelope ?? {}) as JsonObject)
+}
+
+/** Whether the envelope of a request declares support for tasks. */
+export function declaresTasks(envelope: JsonObject): boolean {
+  const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY]
+  const extensions = isJsonObject(capabilities) ? capabilities['extensions'] : undefined
+  return isJsonObject(extensions) && tasksExtension in extensions
 }
 
 /** The error for a modern client that needs task support and did not declare it. */

@@ -1,5 +1,4 @@
 /** tools/call: finds the tool, starts or resumes the call, and delivers its result. */
-import type { ServerContext } from '@modelcontextprotocol/server'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { hashJson } from '../../core/json.ts'
 import { asAppError } from '../../domain/access/index.ts'
@@ -16,7 +15,7 @@ import { codes, invalidIssues, protocolError, toProtocolError } from './errors.t
 import { readRequestState, type RequestState } from './request-state.ts'
 import { limitedResult, refusedResult, resultOf } from './results.ts'
 import type { SendServerRequest } from './server-requests.ts'
-import { taskModeOf, type StartedCall, type ToolsCall } from './started-call.ts'
+import { taskModeOf, type CallContext, type StartedCall, type ToolsCall } from './started-call.ts'
 import { missingTasks, supportsTasks, type ToolsCallResult } from './tasks.ts'
 import { splitArguments, type ToolArguments } from './tool-arguments.ts'
 
@@ -30,7 +29,7 @@ export interface CallParams {
 export async function callTool(
   request: AgentRequest,
   params: CallParams,
-  context: ServerContext,
+  context: CallContext,
   send: SendServerRequest,
 ): Promise<ToolsCallResult> {
   try {
@@ -58,10 +57,10 @@ async function callEntry(
   request: AgentRequest,
   entry: BridgeEntry,
   params: CallParams,
-  context: ServerContext,
+  context: CallContext,
   send: SendServerRequest,
 ): Promise<ToolsCallResult> {
-  const requestHash = hashJson([params.name, params.arguments ?? {}])
+  const requestHash = () => hashJson([params.name, params.arguments ?? {}])
   const state = readRequestState(context, requestHash)
   const args = splitArguments(entry, params.arguments, params._meta)
   if (taskModeOf(entry) === 'REQUIRED' && !supportsTasks(request, context)) return requireTasks(request)
