@@ -27,6 +27,7 @@ import { getFiles, type StoredFile } from '../../domain/files/index.ts'
 import { collidingNames, getAgents, type Agent } from '../../domain/agents/index.ts'
 import {
   getGenerations,
+  getThreads,
   getSteps,
   loadAskedUnder,
   loadFailedAttemptsOf,
@@ -35,6 +36,7 @@ import {
   type FailedAttempt,
   usesOfSecrets,
   type Generation,
+  type Thread,
   type Models,
   type SecretUse,
   type Step,
@@ -67,6 +69,7 @@ export interface Loaders {
   grants: DataLoader<string, Grant | null>
   gateChanges: DataLoader<string, GateChange | null>
   files: DataLoader<string, StoredFile | null>
+  threads: DataLoader<string, Thread | null>
   webhooks: DataLoader<string, Webhook | null>
   /** By secret, which the resolver that loaded it has authorised: what the caller may see of its uses. */
   secretUses: DataLoader<Secret, SecretUse[], string>
@@ -188,6 +191,7 @@ function makeLoaders(ctx: Ctx): Loaders {
     tools: byId(getTools),
     agents: byId(getAgents),
     generations: byId(getGenerations),
+    threads: byId(getThreads),
     steps: byId(getSteps),
     toolCalls: byId(getToolCalls),
     approvals: byId(getApprovals),

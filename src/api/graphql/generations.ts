@@ -12,10 +12,12 @@ import { actionMark, listOf, shown } from './action-mark.ts'
 import { callbackSecretText, secretOf, type CallbackTypes } from './callbacks.ts'
 import { connectionOf, listCost, page } from './connections.ts'
 import type { EventTypes } from './events.ts'
-import { createdFields, joined } from './filters.ts'
+import { joined } from './filters.ts'
 import type { FileTypes } from './files.ts'
 import { addChain } from './generation-chain.ts'
 import type { GenerationEnums } from './generation-enums.ts'
+import { filterInput } from './generation-filter.ts'
+import { clientToolsInput } from './generation-input.ts'
 import { addGenerationTypes } from './generation-objects.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
@@ -27,14 +29,26 @@ export function addGenerations(
   events: EventTypes,
   files: FileTypes,
   callback: CallbackTypes,
-): void {
+) {
   const enums = addGenerationTypes(refs, events)
   const connection = connectionOf(refs.Generation, 'Generation')
   addChain(refs, connection)
   addQueries(refs, enums, connection)
-  addStart(refs, inputs, files, callback)
+  const MessageInput = addMessageInput(refs)
+  addStart(refs, inputs, { ...files, MessageInput }, callback)
   addSubmit(refs, inputs)
   addCancel(refs)
+  return { MessageInput, Generations: connection }
+}
+
+function addMessageInput({ builder, MessageRole }: Refs) {
+  return builder.inputType('MessageInput', {
+    description: 'One message of a conversation.',
+    fields: (t) => ({
+      role: t.field({ type: MessageRole, required: true, description: 'The author of the message.' }),
+      content: t.string({ required: true, description: 'The text of the message.' }),
+    }),
+  })
 }
 
 function addQueries(
@@ -81,29 +95,6 @@ function addQueries(
   )
 }
 
-function filterInput({ builder }: Refs, Status: GenerationEnums) {
-  return builder.inputType('GenerationFilter', {
-    description: 'Which generations of a project are listed: those that match all given fields.',
-    fields: (t) => ({
-      statuses: t.field({
-        type: [Status.status],
-        description: 'Only generations with one of these statuses. Default: any status.',
-      }),
-      agentId: t.id({ description: 'Only generations of the agent with this id.' }),
-      threadId: t.id({ description: 'Only generations of the thread with this id.' }),
-      requestedBy: t.id({ description: 'Only generations that the principal with this id started.' }),
-      rootOnly: t.boolean({ description: 'Whether child runs are left out. Default: false.' }),
-      text: t.string({
-        description:
-          'Only generations that this text finds, 1 to 200 characters: the whole id of a generation (with the ' +
-          'child runs below it), of a thread or of an agent, or a part of the name of an agent of the project, ' +
-          'upper and lower case alike. Of more than 100 such agents the newest 100 count.',
-      }),
-      ...createdFields(t, 'generations'),
-    }),
-  })
-}
-
 function payloadOf(refs: Refs, name: string) {
   return refs.builder.objectRef<{ generation: Generation }>(name).implement({
     description: 'The generation after the mutation.',
@@ -116,15 +107,13 @@ function payloadOf(refs: Refs, name: string) {
   })
 }
 
-function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes, callback: CallbackTypes): void {
+function addStart(
+  refs: Refs,
+  inputs: SettingInputs,
+  types: FileTypes & { MessageInput: ReturnType<typeof addMessageInput> },
+  callback: CallbackTypes,
+): void {
   const { builder } = refs
-  const MessageInput = builder.inputType('MessageInput', {
-    description: 'One message of a conversation.',
-    fields: (t) => ({
-      role: t.field({ type: refs.MessageRole, required: true, description: 'The author of the message.' }),
-      content: t.string({ required: true, description: 'The text of the message.' }),
-    }),
-  })
   addMutation(refs, {
     name: 'startGeneration',
     action: `{ generation ${shown.generation} }`,
@@ -141,18 +130,24 @@ function addStart(refs: Refs, inputs: SettingInputs, files: FileTypes, callback:
           description: 'The message of the user. Give exactly one of prompt and messages.',
         }),
         messages: t.field({
-          type: [MessageInput],
+          type: [types.MessageInput],
           description:
             'A conversation that ends with a message of the user. Give exactly one of prompt and messages.',
         }),
         attachments: t.field({
-          type: [files.Attachment],
+          type: [types.Attachment],
           description:
             'Files of the last message, at most 20. The model receives the media types that it supports.',
         }),
+        clientTools: clientToolsInput(refs, t),
         threadId: t.id({
           description:
             'The id of a thread to continue: its ended generations become the history. Default: a new thread.',
+        }),
+        externalThreadId: t.string({
+          description:
+            'An id of your own, 1 to 200 characters, for a thread of the agent: it is continued, and created when ' +
+            'there is none. Default: none.',
         }),
         idempotencyKey: t.string({
           description:

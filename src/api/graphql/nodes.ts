@@ -19,6 +19,7 @@ const loaderOf: Partial<
   person: 'persons',
   tool: 'tools',
   agent: 'agents',
+  thread: 'threads',
   generation: 'generations',
   step: 'steps',
   toolCall: 'toolCalls',

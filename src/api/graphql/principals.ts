@@ -114,6 +114,9 @@ function addFields(refs: Refs): void {
     ),
   }))
   addCreators(refs)
+  builder.objectField(refs.Session, 'principal', (t) =>
+    t.field(principalField(refs, (row) => row.principalId, 'The principal that signed in.')),
+  )
   builder.objectField(refs.AuditEntry, 'principal', (t) =>
     t.field(principalField(refs, (row) => row.principalId, 'The principal that acted.')),
   )

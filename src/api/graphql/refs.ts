@@ -8,7 +8,7 @@ import type { Agent, AgentSettings } from '../../domain/agents/index.ts'
 import type { StoredFile } from '../../domain/files/index.ts'
 import type { GateChange } from '../../domain/gates/index.ts'
 import type { EventType, RecordedEvent } from '../../domain/events/index.ts'
-import type { Generation, Provider, Step } from '../../domain/generations/index.ts'
+import type { Generation, Provider, Step, Thread } from '../../domain/generations/index.ts'
 import type { Secret } from '../../domain/secrets/index.ts'
 import type { Tool } from '../../domain/tools/index.ts'
 import type { ToolCall } from '../../domain/tool-calls/index.ts'
@@ -58,6 +58,7 @@ export function declareRefs() {
     AgentSettings: builder.interfaceRef<AgentSettings>('AgentSettings'),
     Generation: builder.objectRef<Generation>('Generation'),
     Step: builder.objectRef<Step>('Step'),
+    Thread: builder.objectRef<Thread>('Thread'),
     MessageRole: builder.enumType('MessageRole', {
       description: 'The author of a message.',
       values: {

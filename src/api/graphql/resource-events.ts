@@ -68,4 +68,20 @@ export const resourceEvents: { [Type in ResourceType]: EventObject<Type> } = {
       'and what was removed before it was sent is lost to it.',
     fields: (t, f) => ({ webhookId: f.webhookId(t) }),
   },
+  WEBHOOK_FAILING: {
+    description:
+      'The endpoint of a webhook is taken to be down: everything that was sent to it has failed several times in a row. ' +
+      'Not sent to webhooks.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
+  },
+  WEBHOOK_RECOVERED: {
+    description: 'The endpoint of a webhook that was failing has accepted an event. Not sent to webhooks.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
+  },
+  WEBHOOK_DELIVERY_DEAD: {
+    description:
+      'A delivery of a webhook has failed for the last time and is sent again only by redeliverWebhook. At most one such ' +
+      'event an hour for a webhook. Not sent to webhooks.',
+    fields: (t, f) => ({ webhookId: f.webhookId(t) }),
+  },
 }

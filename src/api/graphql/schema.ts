@@ -32,6 +32,7 @@ import { addSessions } from './sessions.ts'
 import { addSettingInputs } from './settings.ts'
 import { addSlack } from './slack.ts'
 import { addSubscriptions } from './subscriptions.ts'
+import { addThreads } from './threads.ts'
 import { addToolCalls } from './tool-calls.ts'
 import { addTools } from './tools.ts'
 import { addVersions } from './versions.ts'
@@ -79,8 +80,8 @@ function build(): GraphQLSchema {
   addEventPages(refs, events)
   addWebhooks(refs, events)
   addSlack(refs)
-  addGenerations(refs, settings, events, files, callback)
-  addGenerationInput(refs)
+  const generations = addGenerations(refs, settings, events, files, callback)
+  addThreads(refs, { ...generations, ...addGenerationInput(refs) })
   addProjectSummary(refs)
   addProviders(refs)
   addUsableProviders(refs)

@@ -13,6 +13,7 @@ import {
 } from '../../domain/slack/index.ts'
 import { described } from './described.ts'
 import { addMutation } from './mutation.ts'
+import { principalField } from './principals.ts'
 import type { Refs } from './refs.ts'
 
 const projectId = 'The id of the project. Default: the project of the API key.'
@@ -35,7 +36,8 @@ export function addSlack(refs: Refs): void {
   addLink(refs, User)
 }
 
-function userType({ builder }: Refs) {
+function userType(refs: Refs) {
+  const { builder } = refs
   return builder.objectRef<SlackUser>('SlackUser').implement({
     description: 'The link of a Slack user to the principal whose votes its presses are.',
     fields: (t) => ({
@@ -43,7 +45,11 @@ function userType({ builder }: Refs) {
       principalId: t.exposeID('principalId', {
         description: 'The id of the API key or person whose votes the presses are.',
       }),
+      principal: t.field(
+        principalField(refs, (row) => row.principalId, 'The principal whose votes the presses are.'),
+      ),
       createdBy: t.exposeID('createdBy', { description: 'The id of the API key or person that linked it.' }),
+      creator: t.field(principalField(refs, (row) => row.createdBy, 'The principal that linked it.')),
       createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the Slack user was linked.' }),
     }),
   })
@@ -51,7 +57,8 @@ function userType({ builder }: Refs) {
 
 type UserType = ReturnType<typeof userType>
 
-function integrationType({ builder }: Refs, User: UserType) {
+function integrationType(refs: Refs, User: UserType) {
+  const { builder } = refs
   const Status = builder.enumType('SlackStatus', {
     description: 'Whether a Slack integration shows questions.',
     values: described(slackStatuses, {
@@ -108,6 +115,9 @@ function integrationType({ builder }: Refs, User: UserType) {
       createdBy: t.exposeID('createdBy', {
         description: 'The id of the API key or person that created the integration.',
       }),
+      creator: t.field(
+        principalField(refs, (row) => row.createdBy, 'The principal that created the integration.'),
+      ),
       createdAt: t.expose('createdAt', {
         type: 'DateTime',
         description: 'When the integration was created.',

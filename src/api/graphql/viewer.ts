@@ -61,6 +61,12 @@ export function addViewer(refs: Refs, Role: RoleEnum, PrincipalKind: PrincipalKi
             'Whether the caller may decide approvals and gate changes, where its permissions allow it.',
           resolve: (viewer) => viewer.principal.votes,
         }),
+        operator: t.boolean({
+          description:
+            "Whether the caller has an operator's API key, which reaches every project and may set the secrets of " +
+            'Slack and direct the votes of others.',
+          resolve: (viewer) => viewer.principal.installation,
+        }),
         expiresAt: t.field({
           type: 'DateTime',
           nullable: true,

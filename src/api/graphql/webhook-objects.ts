@@ -10,6 +10,7 @@ import {
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
 import { described } from './described.ts'
 import type { EventTypes } from './events.ts'
+import { principalField } from './principals.ts'
 import type { Refs } from './refs.ts'
 
 /** Adds the types; returns the answer of an endpoint. */
@@ -37,6 +38,13 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
       principalId: t.exposeID('principalId', {
         description: 'The id of the API key or person whose vote a verdict with the link is.',
       }),
+      principal: t.field(
+        principalField(
+          refs,
+          (row) => row.principalId,
+          'The principal whose vote a verdict with the link is.',
+        ),
+      ),
       address: t.exposeString('address', {
         description: 'The address of the person, such as an e-mail address, for the endpoint.',
       }),
@@ -131,6 +139,10 @@ export function addWebhookTypes(refs: Refs, { EventType }: EventTypes) {
         complexity: listCost,
         resolve: ({ id }, { status, ...args }, { ctx }) =>
           page(args, (p) => listDeliveries(ctx, { webhookId: id, status: status ?? null, page: p })),
+      }),
+      version: t.exposeInt('version', {
+        description:
+          'The version: it rises with every change of settings, recipients or secret by a request.',
       }),
       createdBy: t.exposeID('createdBy', {
         description: 'The id of the API key or person that created the webhook.',

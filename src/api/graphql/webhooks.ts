@@ -6,7 +6,6 @@ import {
   redeliverWebhook,
   replayWebhook,
   rotateWebhookSecret,
-  setWebhookRecipients,
   testWebhook,
   updateWebhook,
   type Answer,
@@ -20,6 +19,7 @@ import type { EventTypes } from './events.ts'
 import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
 import { addWebhookTypes } from './webhook-objects.ts'
+import { addRecipients, expectedVersion, webhookId } from './webhook-recipients.ts'
 
 export function addWebhooks(refs: Refs, events: EventTypes): void {
   const { DeliveryAnswer } = addWebhookTypes(refs, events)
@@ -29,8 +29,6 @@ export function addWebhooks(refs: Refs, events: EventTypes): void {
   addChanges(refs, events, payloads)
   addSending(refs, events, DeliveryAnswer)
 }
-
-const webhookId = 'The id of the webhook; it begins with whk_.'
 
 function addQueries(refs: Refs): void {
   const { builder } = refs
@@ -136,6 +134,7 @@ function addChanges(refs: Refs, { EventType }: EventTypes, payloads: Payloads): 
       description: 'The changes to make.',
       fields: (t) => ({
         webhookId: t.id({ required: true, description: webhookId }),
+        expectedVersion: t.int({ description: expectedVersion }),
         url: t.string({ description: 'The URL to which events are sent. Default: unchanged.' }),
         description: t.string({
           description: `${meaning.description} Left out: unchanged; null: none.`,
@@ -156,7 +155,7 @@ function addChanges(refs: Refs, { EventType }: EventTypes, payloads: Payloads): 
     errors: ['ValidationError', 'NotFoundError', 'ConflictError'],
     run: async (ctx, input) => ({ webhook: await updateWebhook(ctx, input as UpdateWebhookInput) }),
   })
-  addRecipients(refs, payloads)
+  addRecipients(refs, payloads.plain('SetWebhookRecipientsPayload'))
   const one = (name: string, what: string) =>
     builder.inputType(name, {
       description: what,
@@ -184,45 +183,6 @@ function addChanges(refs: Refs, { EventType }: EventTypes, payloads: Payloads): 
     payload: payloads.withSecret('RotateWebhookSecretPayload'),
     errors: ['NotFoundError'],
     run: (ctx, input) => rotateWebhookSecret(ctx, input),
-  })
-}
-
-function addRecipients(refs: Refs, payloads: Payloads): void {
-  const { builder } = refs
-  const Recipient = builder.inputType('WebhookRecipientInput', {
-    description: 'An approver that gets links and one-time codes by way of a webhook.',
-    fields: (t) => ({
-      principalId: t.id({
-        required: true,
-        description: 'The id of the API key or person whose vote a verdict with the link is.',
-      }),
-      address: t.string({
-        required: true,
-        description: 'The address of the person for the endpoint, 1 to 320 characters.',
-      }),
-    }),
-  })
-  addMutation(refs, {
-    name: 'setWebhookRecipients',
-    description:
-      'Sets the recipients of a webhook: the approvers that get a link and a one-time code with each approval that ' +
-      "allows verdictLinks. The endpoint can vote for them, so only an operator's API key may name other principals " +
-      'than itself and keys made with it. ' +
-      'Permission: webhooks:SetRecipients.',
-    input: builder.inputType('SetWebhookRecipientsInput', {
-      description: 'The recipients of a webhook.',
-      fields: (t) => ({
-        webhookId: t.id({ required: true, description: webhookId }),
-        recipients: t.field({
-          type: [Recipient],
-          required: true,
-          description: 'All recipients, at most 20; an empty list removes them.',
-        }),
-      }),
-    }),
-    payload: payloads.plain('SetWebhookRecipientsPayload'),
-    errors: ['ValidationError', 'NotFoundError'],
-    run: async (ctx, input) => ({ webhook: await setWebhookRecipients(ctx, input) }),
   })
 }
 

@@ -73,6 +73,8 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
     {
       agentId: agent.id,
       prompt: `call ${marker}_client {"a":"${marker}"}\ncall ${marker}_helper {"message":"say ${marker}"}`,
+      externalThreadId: `${marker} chat`,
+      clientTools: [{ name: `${marker}_own`, description: marker, inputSchema: schema }],
     },
     'generation { id threadId }',
   )
@@ -104,6 +106,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       gch_: proposed['gateChange'].id,
       tool_: http['tool'].id,
       mcp: mcp['tool'].id,
+      rtl_: await runToolOf(h, project.id),
       agt_: agent.id,
       thr_: threadId,
       gen_: generationId,
@@ -116,6 +119,16 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       ses_: await furnishSession(h, marker, key),
     },
   }
+}
+
+/** The client tool of its run: no query lists it, so its id is read from the table. */
+async function runToolOf(h: Harness, projectId: string): Promise<string> {
+  const [row] = await query<{ id: string }>(
+    h.app.services.db,
+    sql`select tool_id as id from tool_versions
+      where project_id = ${projectId} and tool_id like 'rtl\\_%'`,
+  )
+  return row!.id
 }
 
 type Mutate = (name: string, input: object, fields: string) => Promise<Record<string, any>>

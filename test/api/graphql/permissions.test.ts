@@ -216,8 +216,12 @@ describe('a key that is bound to an agent, with the rights of an admin', () => {
       input: { agentId: project.ids['agt_'], prompt: `call ${name} {"a":"mine"}` },
     })
     const { id } = (started.data as any)['startGeneration'].generation
-    const { toolCalls, steps } = await h.until(id, ['REQUIRES_ACTION'], 'toolCalls { id } steps { id }')
-    const ids = { ...project.ids, gen_: id, call_: toolCalls[0].id, step_: steps[0].id }
+    const { toolCalls, steps, threadId } = await h.until(
+      id,
+      ['REQUIRES_ACTION'],
+      'threadId toolCalls { id } steps { id }',
+    )
+    const ids = { ...project.ids, gen_: id, thr_: threadId, call_: toolCalls[0].id, step_: steps[0].id }
     const gated = await h.gql('{ approvals(status: PENDING, first: 1) { nodes { id } } }', {}, project.key)
     await query(
       h.app.services.db,

@@ -1,0 +1,170 @@
+/** Threads in GraphQL: conversations of an agent, their messages and their generations. */
+import {
+  createThread,
+  listGenerations,
+  listThreadMessages,
+  listThreads,
+  type CreateThreadInput,
+  type Generation,
+  type Thread,
+  type ThreadMessage,
+} from '../../domain/generations/index.ts'
+import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
+import type { addGenerationInput } from './generation-input.ts'
+import type { addGenerations } from './generations.ts'
+import { addMutation } from './mutation.ts'
+import type { Refs } from './refs.ts'
+
+type Types = ReturnType<typeof addGenerations> & ReturnType<typeof addGenerationInput>
+
+export function addThreads(refs: Refs, types: Types): void {
+  addThreadType(refs, types, addMessageType(refs, types))
+  addQueries(refs)
+  addCreate(refs, types)
+}
+
+function addMessageType({ builder, Generation, MessageRole }: Refs, { Attachment }: Types) {
+  return builder.objectRef<ThreadMessage>('ThreadMessage').implement({
+    description: 'A message of a thread: of the user, or a text of the model.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'The id of the message; it begins with msg_.' }),
+      role: t.expose('role', { type: MessageRole, description: 'The author of the message.' }),
+      content: t.exposeString('content', { description: 'The text of the message.' }),
+      attachments: t.expose('attachments', {
+        type: [Attachment],
+        description: 'The files of the message; a list without entries is empty.',
+      }),
+      generation: t.field({
+        type: Generation,
+        nullable: true,
+        description:
+          'The generation that got or wrote the message; null for a message that the thread was opened with.',
+        resolve: ({ generationId }, _args, { loaders }) =>
+          generationId === null ? null : loaders.generations.load(generationId),
+      }),
+      createdAt: t.expose('createdAt', {
+        type: 'DateTime',
+        description: 'When the generation of the message, or the thread, was created.',
+      }),
+    }),
+  })
+}
+
+function addThreadType(refs: Refs, { Generations }: Types, Message: ReturnType<typeof addMessageType>): void {
+  const { builder, Thread, Agent } = refs
+  const messages = connectionOf<ThreadMessage>(Message, 'ThreadMessage')
+  Thread.implement({
+    description: 'A conversation of an agent: its generations share their history.',
+    interfaces: [builder.nodeInterfaceRef()],
+    isTypeOf: (value) => hasPrefix(value, 'thr_'),
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'The id of the thread; it begins with thr_.' }),
+      externalId: t.exposeString('externalId', {
+        nullable: true,
+        description: 'The id that a client chose for the thread; null for other threads.',
+      }),
+      agent: t.field({
+        type: Agent,
+        nullable: true,
+        description: 'The agent as it is now; null when it was deleted or is hidden from this API key.',
+        resolve: ({ agentId }, _args, { loaders }) => loaders.agents.load(agentId),
+      }),
+      createdBy: t.exposeID('createdBy', {
+        nullable: true,
+        description: 'The id of the API key or person that created the thread; null for older threads.',
+      }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the thread was created.' }),
+      closedAt: t.expose('closedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the thread was closed for new generations; null while it is open.',
+      }),
+      messages: t.field({
+        type: messages,
+        description:
+          'The messages of the thread, oldest first: those that it was opened with, and the input and the texts of the ' +
+          'model of each generation. Permission: generations:Get.',
+        args: t.arg.connectionArgs(),
+        complexity: listCost,
+        resolve: (thread, args, { ctx }) => page(args, (p) => listThreadMessages(ctx, thread, p)),
+      }),
+      generations: t.field({
+        type: Generations,
+        description: 'The generations of the thread, newest first. Permission: generations:List.',
+        args: t.arg.connectionArgs(),
+        complexity: listCost,
+        resolve: ({ projectId, id: threadId }, args, { ctx }) =>
+          page(args, (p) => listGenerations(ctx, { projectId, filter: { threadId }, page: p })),
+      }),
+    }),
+  })
+  builder.objectField(refs.Generation, 'thread', (t) =>
+    t.field({
+      type: Thread,
+      nullable: true,
+      description: 'The thread of the generation; null when it is hidden from this API key.',
+      resolve: ({ threadId }: Generation, _args, { loaders }) => loaders.threads.load(threadId),
+    }),
+  )
+}
+
+function addQueries({ builder, Thread }: Refs): void {
+  const connection = connectionOf(Thread, 'Thread')
+  builder.queryField('thread', (t) =>
+    t.field({
+      type: Thread,
+      nullable: true,
+      description:
+        'A thread by id; null when it does not exist for this API key. Permission: generations:Get.',
+      args: { id: t.arg.id({ required: true, description: 'The id of the thread; it begins with thr_.' }) },
+      resolve: (_root, { id }, { loaders }) => loaders.threads.load(id),
+    }),
+  )
+  builder.queryField('threads', (t) =>
+    t.field({
+      type: connection,
+      description: 'The threads of an agent, newest first. Permission: generations:List.',
+      args: {
+        agentId: t.arg.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
+        externalId: t.arg.string({ description: 'Only the thread that a client named so.' }),
+        ...t.arg.connectionArgs(),
+      },
+      complexity: listCost,
+      resolve: (_root, { agentId, externalId, ...args }, { ctx }) =>
+        page(args, (p) => listThreads(ctx, { agentId, externalId, page: p })),
+    }),
+  )
+}
+
+function addCreate(refs: Refs, { MessageInput }: Types): void {
+  const { builder, Thread } = refs
+  addMutation(refs, {
+    name: 'createThread',
+    description:
+      'Opens a thread before its first generation. A repeat with the same externalId returns the thread that exists. ' +
+      'Permission: generations:Start.',
+    input: builder.inputType('CreateThreadInput', {
+      description: 'A thread to be opened.',
+      fields: (t) => ({
+        agentId: t.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
+        externalId: t.string({
+          description:
+            'An id of your own, 1 to 200 characters, which names one thread of the agent. Default: none.',
+        }),
+        messages: t.field({
+          type: [MessageInput],
+          description:
+            'The conversation so far, 1 to 1000 messages: the history of its generations. Default: none.',
+        }),
+      }),
+    }),
+    payload: builder.objectRef<{ thread: Thread }>('CreateThreadPayload').implement({
+      description: 'The thread that was opened.',
+      fields: (t) => ({
+        thread: t.expose('thread', { type: Thread, description: 'The thread after the mutation.' }),
+      }),
+    }),
+    errors: ['ValidationError', 'NotFoundError', 'ConflictError'],
+    run: async (ctx, input) => ({ thread: await createThread(ctx, input as CreateThreadInput) }),
+  })
+}
