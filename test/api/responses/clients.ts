@@ -1,0 +1,15 @@
+/** The clients of OpenAI that the Responses API is judged by: three majors of the same package. */
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import { join } from 'node:path'
+import type { OpenAI } from 'openai6'
+
+const peers = createRequire(join(import.meta.dirname, '../../../tools/peers/package.json'))
+
+/** Opens a client of this major with the key. It does not retry by itself, so that a fault shows. */
+export async function openClient(major: 5 | 6 | 7, url: string, apiKey: string): Promise<OpenAI> {
+  const module = (
+    major === 6 ? await import('openai6') : await import(pathToFileURL(peers.resolve(`openai${major}`)).href)
+  ) as { OpenAI?: typeof OpenAI; default: typeof OpenAI }
+  return new (module.OpenAI ?? module.default)({ apiKey, baseURL: `${url}/v1`, maxRetries: 0 })
+}
