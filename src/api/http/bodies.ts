@@ -80,15 +80,22 @@ export function readBody(
 
 /**
  * Sends 413 or 503 at once, and closes the connection when the client has sent the rest or after a second: closing it
- * while the client still writes would reset the connection, and the client would not get the response.
+ * while the client still writes would reset the connection, and the client would not get the response. `errorOf` makes
+ * the body of the response; without it, it is that of a GraphQL error.
  */
-export function refuseBody(request: IncomingMessage, response: ServerResponse, body: Body): void {
+export function refuseBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: Body,
+  errorOf: (status: 413 | 503, message: string) => object = (_status, message) => ({ errors: [{ message }] }),
+): void {
   const message =
     'tooLong' in body
       ? `The body is larger than ${body.tooLong} bytes${body.tooLong < maxBodyBytes ? ', which is the limit without a valid key' : ''}.`
       : 'The server is reading too many request bodies at the moment. Try again.'
-  const text = JSON.stringify({ errors: [{ message }] })
-  response.writeHead('tooLong' in body ? 413 : 503, {
+  const status = 'tooLong' in body ? 413 : 503
+  const text = JSON.stringify(errorOf(status, message))
+  response.writeHead(status, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
     connection: 'close',

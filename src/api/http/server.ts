@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createBodyBudget, maxBodyBytes, readBody, refuseBody, type BodyBudget } from './bodies.ts'
+import type { KeyedRoute } from '../keyed.ts'
 import type { WebRoute } from './web.ts'
 import { usualReaderLimits, watchReaders, type ReaderLimits } from './slow-readers.ts'
 
@@ -16,6 +17,8 @@ export interface Routes {
   mcp: McpRoute | null
   /** Upload, download and presignUpload over REST; null in the role `worker`. */
   files: FileRoutes | null
+  /** The APIs that take a key in each request; none in the role `worker`. */
+  keyed: readonly KeyedRoute[]
   /** OAuth login pages for upstreams; null in the role `worker`. */
   oauth: FileRoutes | null
   /** Pages of verdict links; null in the role `worker`. */
@@ -213,9 +216,11 @@ async function handle(
     if (routes.mcp?.serves(path)) return await mcp(routes.mcp, budget, request, response)
     const fault = routes.hostFault(request.headers.host)
     if (fault) return send(response, 403, { error: fault })
+    const api = routes.keyed.find((route) => route.serves(path))
     const open = [routes.oauth, routes.verdicts, routes.slack].find((route) => route?.serves(path))
     if (path === '/graphql' && routes.graphql) await graphql(routes.graphql, budget, request, response)
     else if (routes.files?.serves(path)) await routes.files.serve(request, response)
+    else if (api) await keyed(api, budget, request, response)
     else if (routes.sessions?.serves(path)) await routes.sessions.serve(request, response)
     else if (path === '/metrics' && routes.metrics) await routes.metrics(request, response)
     else if (open) await withoutKey(routes, open, request, response)
@@ -271,6 +276,20 @@ async function mcp(
     const body = await readBody(request, response, maxBodyBytes, budget, sender)
     if ('bytes' in body) return body.bytes
     refuseBody(request, response, body)
+    return null
+  })
+}
+
+async function keyed(
+  route: KeyedRoute,
+  budget: BodyBudget,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  await route.serve(request, response, async (sender) => {
+    const body = await readBody(request, response, maxBodyBytes, budget, sender)
+    if ('bytes' in body) return body.bytes
+    refuseBody(request, response, body, (status, message) => route.refusal(status, message))
     return null
   })
 }

@@ -1,0 +1,46 @@
+/** The text of the model as updates of one artifact for each response, while it is written and when it is committed. Pure. */
+import type { JsonObject } from '../../core/json.ts'
+import { textOf, type Generation, type Step } from '../../domain/generations/index.ts'
+import type { Happening } from '../runs/leg-log.ts'
+import { artifactUpdate, textArtifact } from './shapes.ts'
+
+/** Turns what happens into updates: whoever follows the rules of `append` has each committed text, and no other one. */
+export function createTexts(generation: Generation) {
+  let open: { stepIndex: number; attempt: number; text: string } | null = null
+  const update = (stepIndex: number, text: string, append: boolean, isLast: boolean) =>
+    artifactUpdate(generation, textArtifact(stepIndex, text), append, isLast)
+
+  function* piece(one: Extract<Happening, { is: 'text' }>) {
+    const { stepIndex, attempt, offset, text } = one
+    if (open?.stepIndex !== stepIndex || open.attempt !== attempt) open = null
+    const known = open?.text.length ?? 0
+    // A piece that does not continue what was seen is part of the text when it is committed.
+    if (offset > known || offset + text.length <= known) return
+    const more = text.slice(known - offset)
+    open = { stepIndex, attempt, text: (open?.text ?? '') + more }
+    yield update(stepIndex, more, known > 0, false)
+  }
+
+  function* committed({ stepIndex, parts }: Step) {
+    const whole = textOf(parts)
+    const sent = open?.stepIndex === stepIndex ? open.text : ''
+    open = null
+    if (!whole && !sent) return
+    const continues = sent !== '' && whole.startsWith(sent)
+    yield update(stepIndex, continues ? whole.slice(sent.length) : whole, continues, true)
+  }
+
+  /** Text on its way that will not be committed is taken back. */
+  function* reset() {
+    if (open) yield update(open.stepIndex, '', false, false)
+    open = null
+  }
+
+  return {
+    *add(one: Happening): Generator<JsonObject, void, undefined> {
+      if (one.is === 'text') yield* piece(one)
+      else if (one.is === 'step') yield* committed(one.step)
+      else if (one.is === 'reset' || one.is === 'end') yield* reset()
+    },
+  }
+}

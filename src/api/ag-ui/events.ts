@@ -1,0 +1,209 @@
+/** Renders what happens in a run as events of AG-UI 1.0, without what the client has already. */
+import type { JsonObject } from '../../core/json.ts'
+import { shownArguments, type Approval } from '../../domain/approvals/index.ts'
+import { textOf, type Generation, type Step } from '../../domain/generations/index.ts'
+import type { ToolCall } from '../../domain/tool-calls/index.ts'
+import { masked } from '../../domain/tools/index.ts'
+import type { Happening } from '../runs/leg-log.ts'
+import { messageId } from '../runs/message-ids.ts'
+
+export type AgUiEvent = JsonObject & { type: string }
+
+/** What the client has of the conversation. */
+export interface Seen {
+  /** The length of each text of the assistant, by message. */
+  texts: Map<string, number>
+  calls: Set<string>
+  /** Calls with a result. */
+  results: Set<string>
+}
+
+/** The ids by which the client knows thread and run. */
+export interface Names {
+  threadId: string
+  runId: string
+}
+
+export class RunRendering {
+  readonly #names: Names
+  readonly #seen: Seen
+  #open: { id: string; sent: string } | null = null
+  /** Text on its way, from its beginning. */
+  #unsettled = { id: '', text: '' }
+  #lastText = ''
+  /** Questions that are open, by call. */
+  readonly #interrupts = new Map<string, JsonObject>()
+  readonly #generationId: string
+
+  constructor({ threadId, runId }: Names, seen: Seen, generationId: string) {
+    this.#names = { threadId, runId }
+    this.#seen = seen
+    this.#generationId = generationId
+  }
+
+  begin(): AgUiEvent[] {
+    return [{ type: 'RUN_STARTED', ...this.#names, protocolVersion: '1.0' }]
+  }
+
+  /** The events that follow from what happened. */
+  add(one: Happening): AgUiEvent[] {
+    switch (one.is) {
+      case 'text':
+        return this.#text(one)
+      case 'reset':
+        return this.#closeText()
+      case 'step':
+        return this.#step(one.step, one.calls)
+      case 'call':
+      case 'clientCall':
+        return this.#result(one.call)
+      case 'clientCalls':
+        return one.calls.flatMap((call) => this.#clientCall(call))
+      case 'approvals':
+        return one.approvals.flatMap((approval) => this.#question(approval))
+      case 'end':
+        return this.#end(one.generation)
+    }
+  }
+
+  /** The events with which the stream ends while the run waits for the client. */
+  pause(): AgUiEvent[] {
+    const outcome =
+      this.#interrupts.size > 0
+        ? { type: 'interrupt', interrupts: [...this.#interrupts.values()] }
+        : { type: 'success' }
+    return [...this.#closeText(), { type: 'RUN_FINISHED', ...this.#names, outcome }]
+  }
+
+  #closeText(): AgUiEvent[] {
+    if (!this.#open) return []
+    const { id } = this.#open
+    this.#open = null
+    return [{ type: 'TEXT_MESSAGE_END', messageId: id }]
+  }
+
+  /** Sends what the client does not have of a message: it appends to the messages that it has. */
+  #write(id: string, text: string): AgUiEvent[] {
+    const has = this.#seen.texts.get(id) ?? 0
+    const events: AgUiEvent[] = []
+    const from = Math.max(has, this.#open?.id === id ? this.#open.sent.length : 0)
+    if (text.length <= from) return events
+    if (this.#open?.id !== id) {
+      events.push(...this.#closeText(), { type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' })
+      this.#open = { id, sent: '' }
+    }
+    this.#open!.sent = text
+    return [...events, { type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta: text.slice(from) }]
+  }
+
+  #text(one: Extract<Happening, { is: 'text' }>): AgUiEvent[] {
+    const id = messageId(this.#generationId, one.stepIndex, one.attempt)
+    const known = this.#unsettled.id === id ? this.#unsettled.text : ''
+    // A piece that does not continue what was seen is part of the text when it is committed.
+    if (one.offset > known.length || one.offset + one.text.length <= known.length) return []
+    this.#unsettled = { id, text: known + one.text.slice(known.length - one.offset) }
+    return this.#write(id, this.#unsettled.text)
+  }
+
+  #step(step: Step, calls: ToolCall[]): AgUiEvent[] {
+    const id = messageId(step.generationId, step.stepIndex, step.attempt)
+    const text = textOf(step.parts)
+    this.#lastText = text
+    const events = [...this.#write(id, text), ...this.#closeText()]
+    // Those of the client follow when they are its to run.
+    for (const call of calls.filter(({ kind }) => kind !== 'client')) {
+      events.push(...this.#call(call.id, call.runtimeName, shownInput(call), id))
+      if (call.status === 'INVALID') events.push(...this.#result(call))
+    }
+    return events
+  }
+
+  #call(
+    toolCallId: string,
+    toolCallName: string,
+    args: JsonObject,
+    parentMessageId: string | null,
+  ): AgUiEvent[] {
+    if (this.#seen.calls.has(toolCallId)) return []
+    this.#seen.calls.add(toolCallId)
+    const parent = parentMessageId === null ? {} : { parentMessageId }
+    return [
+      { type: 'TOOL_CALL_START', toolCallId, toolCallName, ...parent },
+      { type: 'TOOL_CALL_ARGS', toolCallId, delta: JSON.stringify(args) },
+      { type: 'TOOL_CALL_END', toolCallId },
+    ]
+  }
+
+  #clientCall(call: ToolCall): AgUiEvent[] {
+    this.#interrupts.delete(call.id)
+    const args = call.status === 'AWAITING_CLIENT' ? (call.arguments ?? {}) : shownInput(call)
+    return this.#call(call.id, call.runtimeName, args, null)
+  }
+
+  #question(approval: Approval): AgUiEvent[] {
+    const { id, toolCallId, runtimeName, status, expiresAt } = approval
+    const shown = this.#call(toolCallId, runtimeName, shownArguments(approval), null)
+    if (status === 'PENDING')
+      this.#interrupts.set(toolCallId, {
+        id,
+        reason: 'tool_call',
+        message: `Approve ${runtimeName}?`,
+        toolCallId,
+        responseSchema: answerSchema,
+        expiresAt: expiresAt.toISOString(),
+      })
+    return shown
+  }
+
+  #result(call: ToolCall): AgUiEvent[] {
+    this.#interrupts.delete(call.id)
+    if (this.#seen.results.has(call.id)) return []
+    this.#seen.results.add(call.id)
+    const text = (call.result?.content ?? [])
+      .map((block) => (block.type === 'text' ? block.text : `[${block.type}]`))
+      .join('\n')
+    const messageId_ = `res_${call.id.slice('call_'.length)}`
+    return [
+      ...this.#call(call.id, call.runtimeName, shownInput(call), null),
+      {
+        type: 'TOOL_CALL_RESULT',
+        messageId: messageId_,
+        toolCallId: call.id,
+        content: text || call.status,
+        role: 'tool',
+      },
+    ]
+  }
+
+  #end({ id, output, storedStatus, error, stepCount }: Generation): AgUiEvent[] {
+    const { object } = output ?? { object: null }
+    const whole =
+      object !== null && this.#lastText.trim() === ''
+        ? this.#write(messageId(id, stepCount + 1, 0), JSON.stringify(object))
+        : []
+    const events = [...whole, ...this.#closeText()]
+    if (storedStatus === 'FAILED' || storedStatus === 'EXPIRED') {
+      const message = error?.message ?? 'The time of the run is over.'
+      return [...events, { type: 'RUN_ERROR', message, code: error?.code ?? 'EXPIRED' }]
+    }
+    const outcome = { type: storedStatus === 'CANCELLED' ? 'cancelled' : 'success' }
+    return [
+      ...events,
+      { type: 'RUN_FINISHED', ...this.#names, ...(object === null ? {} : { result: object }), outcome },
+    ]
+  }
+}
+
+function shownInput(call: ToolCall): JsonObject {
+  return masked(call.arguments ?? {}, call.masked)
+}
+
+const answerSchema = {
+  type: 'object',
+  properties: {
+    approved: { type: 'boolean', description: 'Whether the call may run.' },
+    editedArgs: { type: 'object', description: 'Arguments that replace those of the call.' },
+    reason: { type: 'string', description: 'Why, for the model and the audit.' },
+  },
+  required: ['approved'],
+}

@@ -1,0 +1,157 @@
+/** Reads the input of an AG-UI run. What would not be kept is refused and named. */
+import { z } from 'zod'
+import { check, text } from '../../core/check.ts'
+import { invalidAt } from '../../core/errors.ts'
+import { kindOfId } from '../../core/ids.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { StartGenerationInput } from '../../domain/generations/index.ts'
+import type { Seen } from './events.ts'
+
+export interface AgUiInput {
+  threadId: string
+  runId: string
+  /** Messages of the user and the assistant, in order. */
+  messages: { id: string; role: 'user' | 'assistant'; text: string }[]
+  /** Whether the last message is the user's. */
+  asks: boolean
+  /** Results of calls at the end of the messages, ours among them. */
+  results: { toolCallId: string; output: Json; isError: boolean }[]
+  answers: InterruptAnswer[]
+  /** What the client has already. */
+  seen: Seen
+  settings: Omit<StartGenerationInput, 'agentId'>
+}
+
+/** `cancelled`: the question was given up. */
+export type InterruptAnswer =
+  | { id: string; cancelled: true }
+  | { id: string; cancelled: false; approved: boolean; reason: string | null; editedArgs: JsonObject | null }
+
+const json = z.unknown()
+const isEmpty = (value: unknown) =>
+  value === undefined || value === null || (isJsonObject(value) && Object.keys(value).length === 0)
+
+const messageShape = z.looseObject({ id: text(200, 1), role: z.string().max(40), content: json.optional() })
+
+const shape = z.looseObject({
+  threadId: text(200, 1),
+  runId: text(200, 1),
+  messages: z.array(messageShape).max(2000),
+  tools: z
+    .array(
+      z.looseObject({
+        name: z.string(),
+        description: z.string().nullish(),
+        parameters: z.custom<JsonObject>((value) => isJsonObject(value), 'must be a JSON Schema').nullish(),
+      }),
+    )
+    .nullish(),
+  context: z
+    .array(z.looseObject({ description: z.string(), value: z.string() }))
+    .max(100)
+    .nullish(),
+  state: z.custom(isEmpty, 'is not kept here: leave it out, or empty').optional(),
+  resume: z
+    .array(
+      z.looseObject({
+        interruptId: z.string(),
+        status: z.enum(['resolved', 'cancelled']),
+        payload: json.optional(),
+      }),
+    )
+    .max(100)
+    .nullish(),
+})
+
+/** Throws INVALID, with the path of the fault, for anything that would not be done as it says. */
+export function readInput(body: Json | undefined): AgUiInput {
+  const given = check(shape, body ?? {}, [])
+  const messages: AgUiInput['messages'] = []
+  const seen: Seen = { texts: new Map(), calls: new Set(), results: new Set() }
+  const instructions = (given.context ?? []).map(({ description, value }) => `${description}: ${value}`)
+  given.messages.forEach((message, i) => {
+    const at = ['messages', String(i)]
+    const { id, role } = message
+    if (role === 'user')
+      messages.push({ id, role, text: contentOf(message.content, [...at, 'content'], true) })
+    else if (role === 'assistant') {
+      const said = contentOf(message.content ?? '', [...at, 'content'], false)
+      messages.push({ id, role, text: said })
+      seen.texts.set(id, said.length)
+      for (const call of listOf(message['toolCalls']))
+        if (typeof call['id'] === 'string') seen.calls.add(call['id'])
+    } else if (role === 'tool') seen.results.add(String(message['toolCallId']))
+    else if (role === 'system' || role === 'developer')
+      instructions.push(contentOf(message.content, [...at, 'content'], true))
+    else if (role !== 'reasoning' && role !== 'activity')
+      throw invalidAt([...at, 'role'], 'must be user, assistant, tool, system or developer')
+  })
+  const tools = (given.tools ?? []).map(({ name, description, parameters }) => ({
+    name,
+    description: description || null,
+    inputSchema: parameters,
+  }))
+  return {
+    threadId: given.threadId,
+    runId: given.runId,
+    messages,
+    asks: given.messages.at(-1)?.role === 'user',
+    results: resultsAtEnd(given.messages),
+    answers: (given.resume ?? []).map((entry, i) => answerOf(entry, ['resume', String(i)])),
+    seen,
+    settings: {
+      ...(tools.length > 0 ? { clientTools: tools } : {}),
+      ...(instructions.length > 0 ? { instructions: instructions.join('\n\n') } : {}),
+    },
+  }
+}
+
+function listOf(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter((one) => isJsonObject(one)) : []
+}
+
+function contentOf(content: unknown, path: string[], isNeeded: boolean): string {
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+  if (!Array.isArray(parts)) throw invalidAt(path, 'must be a text or a list of parts')
+  const texts = parts.map((part: unknown, i) => {
+    if (isJsonObject(part) && part['type'] === 'text' && typeof part['text'] === 'string') return part['text']
+    throw invalidAt([...path, String(i), 'type'], 'must be text: other parts of a message are not kept here')
+  })
+  const found = texts.join('\n')
+  if (isNeeded && !found) throw invalidAt(path, 'must have text')
+  return found
+}
+
+function resultsAtEnd(messages: z.output<typeof messageShape>[]): AgUiInput['results'] {
+  const from = messages.findLastIndex(({ role }) => role !== 'tool') + 1
+  return messages.slice(from).map((message, i) => {
+    const at = ['messages', String(from + i)]
+    const { toolCallId, error, content } = message as Record<string, unknown>
+    if (typeof toolCallId !== 'string' || kindOfId(toolCallId) !== 'toolCall')
+      throw invalidAt([...at, 'toolCallId'], 'is not the id of a call of a run')
+    const isError = typeof error === 'string' && error !== ''
+    const said = contentOf(content ?? '', [...at, 'content'], false)
+    return { toolCallId, output: said || (isError ? error : ''), isError }
+  })
+}
+
+function answerOf(
+  { interruptId: id, status, payload }: { interruptId: string; status: string; payload?: unknown },
+  at: string[],
+): InterruptAnswer {
+  if (kindOfId(id) !== 'approval')
+    throw invalidAt([...at, 'interruptId'], 'is not the id of a question of a run')
+  if (status === 'cancelled') return { id, cancelled: true }
+  const { approved, editedArgs, reason } = isJsonObject(payload) ? payload : ({} as JsonObject)
+  if (typeof approved !== 'boolean') throw invalidAt([...at, 'payload', 'approved'], 'must be true or false')
+  const isEdit = editedArgs !== undefined && editedArgs !== null
+  if (isEdit && (!isJsonObject(editedArgs) || !approved))
+    throw invalidAt([...at, 'payload', 'editedArgs'], 'must be an object, and only with approved: true')
+  return {
+    id,
+    cancelled: false,
+    approved,
+    reason: typeof reason === 'string' ? reason : null,
+    editedArgs: isEdit ? (editedArgs as JsonObject) : null,
+  }
+}

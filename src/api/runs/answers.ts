@@ -1,0 +1,159 @@
+/** Answers what a leg of a run ended with: calls of the client and questions of the gate. A repeat finds the same next leg. */
+import { AppError, invalidAt, notFound, type ErrorCode } from '../../core/errors.ts'
+import { hashJson, type Json, type JsonObject } from '../../core/json.ts'
+import type { Ctx } from '../../domain/access/index.ts'
+import { decideApproval, getApprovals, type Approval } from '../../domain/approvals/index.ts'
+import { getGenerations, submitToolOutputs, type Generation } from '../../domain/generations/index.ts'
+import { getToolCalls } from '../../domain/tool-calls/index.ts'
+import { masked } from '../../domain/tools/index.ts'
+import { endsLeg, readLeg, type Happening } from './leg-log.ts'
+import type { RunLeg } from './legs.ts'
+
+export interface StartedLeg {
+  leg: RunLeg
+  generation: Generation
+}
+
+export interface GivenVerdict {
+  approvalId: string
+  approve: boolean
+  reason: string | null
+  /** Edits the arguments; with `approve` only. */
+  arguments?: JsonObject | undefined
+}
+
+export interface GivenAnswers {
+  outputs: { toolCallId: string; output: Json; isError?: boolean | undefined }[]
+  verdicts: GivenVerdict[]
+  /** Questions that were settled without this caller: they only say which leg is answered. */
+  settled?: string[]
+}
+
+/**
+ * Answers everything that a leg of this root run asked this caller for; the next leg begins there. INVALID at `at` for a
+ * part of it, since the rest would stay open, and for what no leg asked for. Answers of earlier legs may stand
+ * beside them, as in a whole conversation. The same answers again change nothing and find the same leg; different ones are
+ * refused with the error of the operation, and the first ones hold.
+ */
+export async function answerLeg(
+  ctx: Ctx,
+  generation: Generation,
+  given: GivenAnswers,
+  at: string[],
+): Promise<StartedLeg> {
+  const { after, calls, approvals, earlier } = await askedBy(ctx, generation, given, at)
+  const open = [
+    ...calls.filter((id) => !given.outputs.some(({ toolCallId }) => toolCallId === id)),
+    ...approvals.flatMap(({ id, status }) =>
+      status === 'PENDING' && !given.verdicts.some(({ approvalId }) => approvalId === id) ? [id] : [],
+    ),
+  ]
+  if (open.length > 0) throw invalidAt(at, `has no answer for ${open.join(', ')}`)
+  const asked = new Set([...calls, ...approvals.map(({ id }) => id), ...earlier])
+  const unasked = given.verdicts.find(({ approvalId }) => !asked.has(approvalId))
+  if (unasked) throw notFound('approval', unasked.approvalId)
+  // Outputs are refused all together, but a verdict that was given stays.
+  const stray = given.outputs.find(({ toolCallId }) => !asked.has(toolCallId))
+  if (stray && given.verdicts.length > 0) throw notFound('call', stray.toolCallId)
+  for (const verdict of given.verdicts) await decide(ctx, verdict, earlier.has(verdict.approvalId))
+  if (given.outputs.length > 0) {
+    const { outcomes } = await submitToolOutputs(ctx, {
+      generationId: generation.id,
+      outputs: given.outputs,
+      atomic: true,
+    })
+    const refused = outcomes.find(({ error }) => error)?.error
+    if (refused) throw new AppError(refused.code, refused.message)
+  }
+  const [now] = await getGenerations(ctx, [generation.id])
+  return { generation: now ?? generation, leg: { generationId: generation.id, after } }
+}
+
+/**
+ * The first verdict holds. The same one again, by whatever way it was given, goes on; so does one of an earlier leg whose
+ * question has become void since.
+ */
+async function decide(ctx: Ctx, given: GivenVerdict, isEarlier: boolean): Promise<void> {
+  const { approvalId, approve, reason, arguments: edited } = given
+  const verdict = approve ? 'APPROVE' : 'REJECT'
+  try {
+    await decideApproval(ctx, { approvalId, verdict, reason, ...(edited ? { arguments: edited } : {}) })
+  } catch (error) {
+    const isLate = error instanceof AppError && lateCodes.includes(error.code)
+    const [known] = isLate ? await getApprovals(ctx, [approvalId]) : []
+    const isVoid = known?.status === 'VOIDED' || known?.status === 'EXPIRED'
+    if (!known || !((isVoid && isEarlier) || (await isDecidedSo(ctx, known, given)))) throw error
+  }
+}
+
+const lateCodes: readonly ErrorCode[] = ['APPROVAL_ALREADY_DECIDED', 'APPROVAL_EXPIRED', 'CONFLICT']
+
+/** Whether the verdict was given before: it settled the approval, or it is a vote of this caller that waits for others. */
+async function isDecidedSo(ctx: Ctx, known: Approval, given: GivenVerdict): Promise<boolean> {
+  const { approve, arguments: edited } = given
+  const hasVoted = known.votes.some(({ by, verdict }) => by === ctx.principal.id && verdict === 'APPROVE')
+  const isSame =
+    known.status === (approve ? 'APPROVED' : 'REJECTED') ||
+    (known.status === 'PENDING' && approve && hasVoted)
+  if (!isSame || !edited) return isSame
+  const [call] = await getToolCalls(ctx, [known.toolCallId])
+  const own = call?.arguments ?? {}
+  return [own, masked(own, call?.masked ?? null)].some((one) => hashJson(one) === hashJson(edited))
+}
+
+interface AskedLeg {
+  /** The number of its last event. */
+  after: number
+  calls: string[]
+  approvals: Approval[]
+  /** Calls and questions of the legs before it. */
+  earlier: Set<string>
+}
+
+/**
+ * What the newest leg asked for that any of these answers belongs to: clients that send the whole conversation repeat the
+ * answers of the legs before it.
+ */
+async function askedBy(
+  ctx: Ctx,
+  generation: Generation,
+  given: GivenAnswers,
+  at: string[],
+): Promise<AskedLeg> {
+  const ids = new Set([
+    ...given.outputs.map(({ toolCallId }) => toolCallId),
+    ...given.verdicts.map(({ approvalId }) => approvalId),
+    ...(given.settled ?? []),
+  ])
+  const earlier = new Set<string>()
+  let found: AskedLeg | null = null
+  for (let after = 0; ;) {
+    const leg = await readQuestions(ctx, generation, after)
+    if (!leg) break
+    after = leg.after
+    const own = [...leg.calls, ...leg.approvals.map(({ id }) => id)]
+    if (own.some((id) => ids.has(id))) found = { ...leg, earlier: new Set(earlier) }
+    for (const id of own) earlier.add(id)
+  }
+  if (!found) throw invalidAt(at, 'answers nothing that this run asked for')
+  return found
+}
+
+/** The questions with which the leg ended that begins there; null when it has not ended, or ended with the run. */
+async function readQuestions(
+  ctx: Ctx,
+  generation: Generation,
+  after: number,
+): Promise<Omit<AskedLeg, 'earlier'> | null> {
+  const calls: string[] = []
+  const approvals: Approval[] = []
+  let last: Happening | null = null
+  const { signal } = new AbortController()
+  const leg = { generationId: generation.id, after }
+  for await (const one of await readLeg(ctx, generation, leg, false, signal)) {
+    if (one.is === 'clientCalls') calls.push(...one.calls.map(({ id }) => id))
+    if (one.is === 'approvals') approvals.push(...one.approvals)
+    last = one
+  }
+  return last && endsLeg(last) && last.is !== 'end' ? { after: last.seq, calls, approvals } : null
+}

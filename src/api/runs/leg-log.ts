@@ -1,0 +1,188 @@
+/** Reads a leg from the log of its run: what happened, in order, up to the pause or the end that ends the leg. */
+import { notFound } from '../../core/errors.ts'
+import type { Ctx } from '../../domain/access/index.ts'
+import { getApprovals, isAsked, type Approval } from '../../domain/approvals/index.ts'
+import {
+  approvalRequested,
+  generationCancelled,
+  generationCompleted,
+  generationExpired,
+  generationFailed,
+  messageCommitted,
+  requiresAction,
+  stepReset,
+  toolCallSettled,
+  type RecordedEvent,
+  type StreamItem,
+} from '../../domain/events/index.ts'
+import {
+  getGenerations,
+  isTerminal,
+  readEvents,
+  showStepsOf,
+  watchGeneration,
+  type Generation,
+  type Step,
+} from '../../domain/generations/index.ts'
+import { getToolCalls, showCallsOf, type ToolCall } from '../../domain/tool-calls/index.ts'
+import type { RunLeg } from './legs.ts'
+
+/** Something that a client of a run may be told. `seq` is the number of the event that it follows from. */
+export type Happening = { seq: number } & (
+  | { is: 'text'; stepIndex: number; attempt: number; offset: number; text: string }
+  /** Text on its way of this attempt will not be committed. */
+  | { is: 'reset' }
+  /** A response of the model, with the calls that it made. */
+  | { is: 'step'; step: Step; calls: ToolCall[] }
+  /** A call that ran here, or was refused. */
+  | { is: 'call'; call: ToolCall }
+  /** A call for the client that was answered, refused or given up. */
+  | { is: 'clientCall'; call: ToolCall }
+  /** Calls that the client runs now. The leg ends with them. */
+  | { is: 'clientCalls'; calls: ToolCall[] }
+  /** Questions that this caller may answer. `ends`: the leg ends with them. */
+  | { is: 'approvals'; approvals: Approval[]; ends: boolean }
+  | { is: 'end'; generation: Generation }
+)
+
+/** The run of a leg. NOT_FOUND when it does not exist for the caller, also for a place that its log has not reached. */
+export async function runOf(ctx: Ctx, { generationId, after }: RunLeg, id: string): Promise<Generation> {
+  const [generation] = await getGenerations(ctx, [generationId])
+  if (!generation || after > generation.lastSeq) throw notFound('response', id)
+  return generation
+}
+
+/**
+ * What happened in the leg. With `waits` it goes on live until the leg ends, the iterator is closed or the signal fires;
+ * else it stops where the log ends now. Action `events:Subscribe` to wait, checked before this resolves; else
+ * `generations:Get`. Who does not iterate it must fire the signal.
+ */
+export async function readLeg(
+  ctx: Ctx,
+  generation: Generation,
+  { after }: RunLeg,
+  waits: boolean,
+  signal: AbortSignal,
+): Promise<AsyncGenerator<Happening, void, undefined>> {
+  const stream = waits ? await watchGeneration(ctx, { generationId: generation.id, after }) : null
+  const items = stream ?? storedEvents(ctx, generation, after)
+  // A client that has gone must free the subscriber also while nothing happens, and before anything was read.
+  const leave = () => void items.return?.()
+  if (signal.aborted) leave()
+  else signal.addEventListener('abort', leave, { once: true })
+  return happenings(ctx, generation, items, signal, leave)
+}
+
+async function* happenings(
+  ctx: Ctx,
+  generation: Generation,
+  items: AsyncIterableIterator<StreamItem>,
+  signal: AbortSignal,
+  leave: () => void,
+): AsyncGenerator<Happening, void, undefined> {
+  const reader = createReader(ctx, generation)
+  try {
+    if (signal.aborted) return
+    for await (const item of items) {
+      if ('delta' in item) {
+        const { after: seq, stepIndex, attempt, offset, text } = item.delta
+        yield { is: 'text', seq, stepIndex, attempt, offset, text }
+        continue
+      }
+      for (const one of await reader(item.event)) {
+        yield one
+        if (endsLeg(one)) return
+      }
+    }
+  } finally {
+    signal.removeEventListener('abort', leave)
+    leave()
+  }
+}
+
+/** Whether nothing follows in the leg. */
+export function endsLeg(one: Happening): boolean {
+  return one.is === 'end' || one.is === 'clientCalls' || (one.is === 'approvals' && one.ends)
+}
+
+async function* storedEvents(
+  ctx: Ctx,
+  generation: Generation,
+  from: number,
+): AsyncGenerator<StreamItem, undefined> {
+  for (let after = from; ;) {
+    const { events, more } = await readEvents(ctx, generation, { after, first: 200 })
+    for (const event of events) yield { event }
+    if (!more || events.length === 0) return undefined
+    after = events.at(-1)!.seq!
+  }
+}
+
+/** Turns events into what a client is told. It keeps the questions of a commit until it knows all of them. */
+function createReader(ctx: Ctx, generation: Generation) {
+  const commit = { order: -1, stepIndex: 0 }
+  let asked: string[] = []
+  return async (event: RecordedEvent): Promise<Happening[]> => {
+    const seq = event.seq!
+    switch (event.type) {
+      case messageCommitted.type: {
+        Object.assign(commit, { order: event.commitOrder, stepIndex: event.data.stepIndex })
+        asked = []
+        const steps = await showStepsOf(ctx.db, [generation.id])
+        const step = steps.find((one) => one.stepIndex === event.data.stepIndex)!
+        return [{ is: 'step', seq, step, calls: await callsOf(ctx, step) }]
+      }
+      case stepReset.type:
+        return [{ is: 'reset', seq }]
+      case toolCallSettled.type: {
+        const [call] = await getToolCalls(ctx, [event.data.toolCallId])
+        return call ? [{ is: call.kind === 'client' ? 'clientCall' : 'call', seq, call }] : []
+      }
+      case requiresAction.type: {
+        const found = await getToolCalls(ctx, event.data.toolCallIds)
+        return [{ is: 'clientCalls', seq, calls: found.filter((call) => call !== null) }]
+      }
+      case approvalRequested.type: {
+        asked.push(event.data.approvalId)
+        const inStep = event.commitOrder === commit.order
+        const { stepIndex } = commit
+        const own = inStep ? await callsOf(ctx, { generationId: generation.id, stepIndex }) : []
+        const questions = own.filter((call) => call.approvalId !== null).length
+        if (inStep && asked.length < questions) return []
+        const approvals = await askedOf(ctx, asked)
+        asked = []
+        // Client calls of the same commit follow with an event of their own, which ends the leg.
+        const follows = own.some((call) => call.kind === 'client' && wasOpened(call))
+        return approvals.length > 0 ? [{ is: 'approvals', seq, approvals, ends: !(inStep && follows) }] : []
+      }
+      case generationCompleted.type:
+      case generationFailed.type:
+      case generationCancelled.type:
+      case generationExpired.type: {
+        const [ended] = await getGenerations(ctx, [generation.id])
+        return ended && isTerminal(ended.storedStatus) ? [{ is: 'end', seq, generation: ended }] : []
+      }
+      default:
+        return []
+    }
+  }
+}
+
+async function callsOf(
+  ctx: Ctx,
+  { generationId, stepIndex }: Pick<Step, 'generationId' | 'stepIndex'>,
+): Promise<ToolCall[]> {
+  const calls = await showCallsOf(ctx.db, [generationId])
+  return calls.filter((call) => call.stepIndex === stepIndex)
+}
+
+/** Whether a client call was given to the client when its step was committed, and not stopped or refused. */
+function wasOpened({ approvalId, grantId, status }: ToolCall): boolean {
+  return (approvalId === null || grantId !== null) && status !== 'INVALID' && status !== 'SKIPPED'
+}
+
+async function askedOf(ctx: Ctx, ids: string[]): Promise<Approval[]> {
+  const found = (await getApprovals(ctx, ids)).filter((one) => one !== null)
+  const mine = await isAsked(ctx, found)
+  return found.filter((_one, i) => mine[i])
+}

@@ -1,0 +1,58 @@
+/** Runs of a thread that a client names by an id of its own, for protocols whose clients send the whole conversation. */
+import { AppError } from '../../core/errors.ts'
+import { hashJson } from '../../core/json.ts'
+import { recallRequest, type Ctx } from '../../domain/access/index.ts'
+import type { Agent } from '../../domain/agents/index.ts'
+import {
+  externalThreadId,
+  isTerminal,
+  listGenerations,
+  startGeneration,
+  type Generation,
+  type StartGenerationInput,
+} from '../../domain/generations/index.ts'
+
+/** The newest run of the thread; null when it has none. Action `generations:List`. */
+export async function newestRun(ctx: Ctx, agent: Agent, externalId: string): Promise<Generation | null> {
+  const threadId = externalThreadId(agent.id, externalId)
+  const page = { limit: 1, inverted: false }
+  const [newest] = await listGenerations(ctx, { projectId: agent.projectId, filter: { threadId }, page })
+  return newest ?? null
+}
+
+export interface TurnOfUser {
+  /** The client's id of the thread. */
+  externalId: string
+  /** The conversation as the client has it; the last message is the user's. */
+  messages: { id: string; role: 'user' | 'assistant'; text: string }[]
+  newest: Generation | null
+  /** The run that is tried again with the same message. */
+  retries?: string | null
+  settings: Omit<StartGenerationInput, 'agentId'>
+  /** Names the API in idempotency keys. */
+  operation: string
+}
+
+/**
+ * Starts the run of the last message. A repeat of that message finds its run. CONFLICT for another message while the
+ * newest run goes on or waits. What came before is used when the thread is new: it has the rest.
+ */
+export async function startTurn(ctx: Ctx, agent: Agent, turn: TurnOfUser): Promise<Generation> {
+  const { externalId, newest, settings, operation } = turn
+  const last = turn.messages.at(-1)!
+  const message = { threadId: externalId, messageId: last.id, retries: turn.retries ?? null }
+  const key = hashJson({ agentId: agent.id, ...message })
+  const { id: principalId } = ctx.principal
+  const known = { projectId: agent.projectId, principalId, operation, key }
+  if (newest && !isTerminal(newest.storedStatus) && (await recallRequest(ctx.db, known)) === null)
+    throw new AppError('CONFLICT', 'The run before has not ended: answer its calls, or wait for its end.')
+  const messages = (newest ? [last] : turn.messages).map(({ role, text }) => ({
+    role: role === 'user' ? ('USER' as const) : ('ASSISTANT' as const),
+    content: text || '(no text)',
+  }))
+  return startGeneration(
+    ctx,
+    { agentId: agent.id, messages, externalThreadId: externalId, idempotencyKey: key, ...settings },
+    { operation, request: { ...message, text: last.text } },
+  )
+}
