@@ -54,6 +54,11 @@ export interface Callers {
   bySession(token: string, request: IncomingMessage): Promise<Ctx>
   /** The context of a request that announces a file over REST. */
   fileCaller(request: IncomingMessage): Promise<Ctx>
+  /**
+   * The context of a request of an HTTP API at this path. Throws UNAUTHENTICATED, FORBIDDEN for a key that is bound to
+   * an agent, or LIMITED.
+   */
+  keyedCaller(request: IncomingMessage, resource: string): Promise<Ctx>
   addressOf(request: IncomingMessage): string | null
   /** Takes one request without a key from the limit of its address; returns the milliseconds to wait, or 0. */
   takeAnonymous(request: IncomingMessage): number
@@ -83,6 +88,16 @@ export function createCallers(
     assertUnbound(ctx.principal)
     return makeContext(ctx, models, request.requestId, config.maxAnswerBytes)
   }
+  const byHeader = async (request: IncomingMessage, path: string) => {
+    const ctx = await ctxOf({
+      secret: tokenOf(request.headers.authorization ?? ''),
+      resources: [`${address.url}${path}`],
+      remoteAddress: addressOf(request),
+      requestId: randomUUID(),
+    })
+    await take(ctx, 1)
+    return ctx
+  }
   return {
     ctxOf,
     take,
@@ -91,14 +106,10 @@ export function createCallers(
     signIn,
     bySession: (token, request) =>
       bySession(token, { remoteAddress: addressOf(request), requestId: randomUUID() }),
-    async fileCaller(request) {
-      const ctx = await ctxOf({
-        secret: tokenOf(request.headers.authorization ?? ''),
-        resources: [`${address.url}/api/v1/files`],
-        remoteAddress: addressOf(request),
-        requestId: randomUUID(),
-      })
-      await take(ctx, 1)
+    fileCaller: (request) => byHeader(request, '/api/v1/files'),
+    async keyedCaller(request, resource) {
+      const ctx = await byHeader(request, resource)
+      assertUnbound(ctx.principal)
       return ctx
     },
     addressOf,

@@ -303,6 +303,9 @@ function conflictsOf(set: Settings, production: boolean): string[] {
   return mistakes
 }
 
+/** Settings of the command line, which a shell that also starts the server may have. */
+const commandLineNames = ['GATEHOUSE_URL', 'GATEHOUSE_KEY']
+
 function readAll(env: Environment, mistakes: string[]): Settings {
   const settings: Record<string, unknown> = {}
   for (const [name, shape] of Object.entries(shapes)) {
@@ -312,7 +315,7 @@ function readAll(env: Environment, mistakes: string[]): Settings {
     if (result.success) settings[name] = result.data
     else mistakes.push(`${name} ${result.error.issues.map((issue) => issue.message).join(', ')}`)
   }
-  const known = new Set(Object.keys(shapes))
+  const known = new Set([...Object.keys(shapes), ...commandLineNames])
   for (const name of Object.keys(env))
     if (name.startsWith('GATEHOUSE_') && !known.has(name))
       mistakes.push(`${name} is unknown: see docs/guides/configuration.md`)

@@ -24,6 +24,12 @@ import { makeVerdicts } from './api/http/verdict.ts'
 import { makeWeb } from './api/http/web.ts'
 import { makeMcp, type Mcp } from './api/mcp/handler.ts'
 import type { McpTimings } from './api/mcp/timings.ts'
+import { agUiApi } from './api/ag-ui/handler.ts'
+import { a2aApi } from './api/a2a/handler.ts'
+import { chatApi } from './api/chat/handler.ts'
+import { keyedRoute, type KeyedApi } from './api/keyed.ts'
+import { restApi } from './api/rest/handler.ts'
+import { responsesApi } from './api/responses/handler.ts'
 import { createCallers, type Address, type Callers } from './callers.ts'
 import type { Config } from './config.ts'
 import { hostFault } from './core/host-names.ts'
@@ -96,6 +102,7 @@ export async function openServers(
       graphql: graphql && graphqlRoute(graphql),
       mcp,
       files: serves ? makeFiles(services, callers) : null,
+      keyed: serves ? keyedApis(address).map((api) => keyedRoute(api, callers, log)) : [],
       oauth: serves ? makeOauth(services) : null,
       verdicts: serves ? makeVerdicts({ services, addressOf: callers.addressOf }) : null,
       slack: serves ? makeSlack(services) : null,
@@ -113,6 +120,11 @@ export async function openServers(
   )
   address.url ||= server.url
   return { server, sockets, mcp, metricsUrl: apart?.url ?? null }
+}
+
+/** The HTTP APIs with a key in each request. */
+function keyedApis(address: Address): KeyedApi[] {
+  return [restApi, responsesApi, chatApi, agUiApi, a2aApi(() => address.url)]
 }
 
 function sessionParts(

@@ -1,0 +1,109 @@
+/** `gatehouse keys`: lists, creates and revokes API keys. */
+import type { Client } from '../client/index.ts'
+import { note, oneLine, out, outJson, table } from './screen.ts'
+import { clientOf, commonHelp, textOption, UsageError, type Command, type Given } from './usage.ts'
+
+export const keys: Command = {
+  summary: 'list, create and revoke API keys',
+  help: `gatehouse keys list
+gatehouse keys create NAME [--role ROLE] [--expires TIME] [--agent ID] [--no-votes]
+gatehouse keys revoke ID
+
+create prints the new key, once, to the standard output and everything else to the standard error.
+
+  --role ROLE     ADMIN, DEVELOPER, APPROVER, CALLER or VIEWER; default: CALLER
+  --expires TIME  when the key ends, such as 2027-01-31T00:00:00Z; default: never
+  --agent ID      bind the key to the MCP endpoint of one agent
+  --no-votes      a key of a program, which never decides approvals
+
+${commonHelp}`,
+  options: {
+    role: { type: 'string' },
+    expires: { type: 'string' },
+    agent: { type: 'string' },
+    'no-votes': { type: 'boolean' },
+  },
+  async run(given, signal) {
+    const [what, ...words] = given.words
+    const client = clientOf(given)
+    if (what === 'list' && words.length === 0) return list(client, given, signal)
+    if (what === 'create' && words.length === 1) return create(client, given, words[0]!, signal)
+    if (what === 'revoke' && words.length === 1) return revoke(client, given, words[0]!, signal)
+    throw new UsageError('Say list, create NAME or revoke ID.')
+  },
+}
+
+interface Key {
+  id: string
+  name: string
+  prefix: string
+  role: string | null
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+}
+interface Page {
+  apiKeys: { nodes: Key[]; pageInfo: { hasNextPage: boolean; endCursor: string | null } }
+}
+
+const keysPage = `query Keys($after: String) { apiKeys(first: 100, after: $after) {
+  nodes { id name prefix role createdAt expiresAt revokedAt } pageInfo { hasNextPage endCursor } } }`
+
+const stateOf = ({ revokedAt, expiresAt }: Key) =>
+  revokedAt ? 'revoked' : expiresAt ? `ends ${expiresAt}` : 'valid'
+
+async function list(client: Client, given: Given, signal: AbortSignal): Promise<number> {
+  let after: string | null = null
+  const found: Key[] = []
+  for (;;) {
+    const { apiKeys }: Page = await client.query<Page>(keysPage, { after }, { signal })
+    found.push(...apiKeys.nodes)
+    if (!apiKeys.pageInfo.hasNextPage) break
+    after = apiKeys.pageInfo.endCursor
+  }
+  if (given.options['json']) found.forEach(outJson)
+  else out(table(found.map((key) => [key.id, key.prefix, key.role ?? 'policy', stateOf(key), key.name])))
+  return 0
+}
+
+const refusal = '... on Error { __typename code message }'
+
+async function create(client: Client, given: Given, name: string, signal: AbortSignal): Promise<number> {
+  const agentId = textOption(given, 'agent')
+  const role = textOption(given, 'role')?.toUpperCase()
+  const input = {
+    name,
+    role: role ?? (agentId ? null : 'CALLER'),
+    expiresAt: textOption(given, 'expires') ?? null,
+    agentId: agentId ?? null,
+    ...(given.options['no-votes'] ? { votes: false } : {}),
+  }
+  const { createApiKey } = await client.mutate<{
+    createApiKey: { secret: string; apiKey: Pick<Key, 'id' | 'name'> }
+  }>(
+    `mutation CreateKey($input: CreateApiKeyInput!) { createApiKey(input: $input) {
+      ... on CreateApiKeyPayload { secret apiKey { id name role expiresAt } } ${refusal} } }`,
+    { input },
+    { signal },
+  )
+  if (given.options['json']) outJson({ ...createApiKey.apiKey, secret: createApiKey.secret })
+  else {
+    note(`${createApiKey.apiKey.id}  ${oneLine(createApiKey.apiKey.name)}; the key is shown only here:`)
+    out(`${createApiKey.secret}\n`)
+  }
+  return 0
+}
+
+async function revoke(client: Client, given: Given, id: string, signal: AbortSignal): Promise<number> {
+  const { revokeApiKey } = await client.mutate<{
+    revokeApiKey: { apiKey: Pick<Key, 'id' | 'name' | 'revokedAt'> }
+  }>(
+    `mutation RevokeKey($input: RevokeApiKeyInput!) { revokeApiKey(input: $input) {
+      ... on RevokeApiKeyPayload { apiKey { id name revokedAt } } ${refusal} } }`,
+    { input: { id } },
+    { signal, isIdempotent: true },
+  )
+  if (given.options['json']) outJson(revokeApiKey.apiKey)
+  else note(`${revokeApiKey.apiKey.id}  ${oneLine(revokeApiKey.apiKey.name)} is revoked.`)
+  return 0
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env node
+/** The command line: `gatehouse <command>`. Thin over gatehouse/client. */
+import { GatehouseError } from '../client/index.ts'
+import { approvals } from './approvals.ts'
+import { keys } from './keys.ts'
+import { run } from './run.ts'
+import { note, oneLine, out, red } from './screen.ts'
+import { demo, start } from './start.ts'
+import { commonHelp, MissingKeyError, parse, UsageError, type Command } from './usage.ts'
+
+const commands: Record<string, Command> = { start, demo, run, approvals, keys }
+
+const help = `gatehouse COMMAND
+
+${Object.entries(commands)
+  .map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`)
+  .join('\n')}
+
+gatehouse COMMAND --help says more about each.
+
+${commonHelp}`
+
+async function main(args: string[], signal: AbortSignal): Promise<number> {
+  const [name, ...rest] = args
+  if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
+    out(help)
+    return name === undefined ? 2 : 0
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (!command) throw new UsageError(`There is no command ${JSON.stringify(name)}. Try: gatehouse --help`)
+  const given = parse(command, rest)
+  if (given.options['help']) {
+    out(command.help)
+    return 0
+  }
+  return command.run(given, signal)
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof UsageError) return 2
+  if (error instanceof MissingKeyError) return 4
+  if (!(error instanceof GatehouseError)) return 1
+  if (error.code === 'UNREACHABLE') return 3
+  return error.code === 'UNAUTHENTICATED' || error.code === 'FORBIDDEN' ? 4 : 1
+}
+
+const interrupted = 130
+const stop = new AbortController()
+// The server has handlers of its own.
+if (process.argv[2] !== 'start' && process.argv[2] !== 'demo')
+  process.once('SIGINT', () => {
+    stop.abort()
+    // What waits for nothing but the signal ends now; a second interrupt ends the rest.
+    process.once('SIGINT', () => process.exit(interrupted))
+  })
+// A reader that has enough, such as head, closes its end.
+process.stdout.on('error', () => process.exit(0))
+
+try {
+  const code = await main(process.argv.slice(2), stop.signal)
+  process.exitCode = stop.signal.aborted ? interrupted : code
+} catch (error) {
+  if (stop.signal.aborted) process.exitCode = interrupted
+  else {
+    const message = error instanceof Error ? error.message : String(error)
+    note(red(oneLine(message)))
+    process.exitCode = exitCodeOf(error)
+  }
+}
+// A connection that is kept open must not hold the process; what is written must leave it first.
+process.stdout.write('', () => process.stderr.write('', () => process.exit()))

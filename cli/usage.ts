@@ -1,0 +1,112 @@
+/** Options that all commands have, and what they mean for the client. */
+import { readFileSync, statSync } from 'node:fs'
+import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { createClient, type Client } from '../client/index.ts'
+import { note, yellow } from './screen.ts'
+
+/** The command line is wrong: exit code 2. */
+export class UsageError extends Error {}
+
+export interface Command {
+  /** One line for the list of commands. */
+  summary: string
+  help: string
+  options: NonNullable<ParseArgsConfig['options']>
+  run(given: Given, signal: AbortSignal): Promise<number>
+}
+
+export interface Given {
+  words: string[]
+  options: Record<string, string | boolean | undefined>
+}
+
+const common = {
+  help: { type: 'boolean', short: 'h' },
+  url: { type: 'string' },
+  'key-file': { type: 'string' },
+  json: { type: 'boolean' },
+} as const satisfies Command['options']
+
+export const commonHelp = `Options of every command:
+  --url URL        the server; default: GATEHOUSE_URL, or http://127.0.0.1:4000
+  --key-file FILE  a file with the API key; default: the key in GATEHOUSE_KEY
+  --json           results as JSON, one object a line
+  -h, --help       this text
+
+Exit codes: 0 done, 1 failed or refused, 2 wrong command line, 3 server unreachable,
+4 key missing, invalid or not allowed, 130 interrupted.
+`
+
+/** Reads the words behind the name of a command. Throws UsageError. */
+export function parse({ options }: Pick<Command, 'options'>, args: string[]): Given {
+  // Whoever else is on this machine sees the command lines of all processes.
+  if (args.some((word) => word === '--key' || word.startsWith('--key=')))
+    throw new UsageError(
+      'A key is not given on the command line, where others can read it: use GATEHOUSE_KEY or --key-file.',
+    )
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      options: { ...common, ...options },
+      allowPositionals: true,
+    })
+    return { words: positionals, options: values as Given['options'] }
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+/** The text of an option; undefined when it was not given. */
+export function textOption({ options }: Given, name: string): string | undefined {
+  const value = options[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+/** The client that the options and the environment say. */
+export function clientOf(given: Given): Client {
+  const url = textOption(given, 'url') ?? (process.env['GATEHOUSE_URL'] || 'http://127.0.0.1:4000')
+  const key = keyOf(given)
+  warnOfPlainText(url)
+  try {
+    return createClient({
+      url,
+      key,
+      retryForMs: 5_000,
+      onRetry: (error, waitMs) => {
+        if (waitMs > 1000)
+          note(yellow(`${error instanceof Error ? error.message : 'The connection was lost.'} Trying again.`))
+      },
+    })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+function keyOf(given: Given): string {
+  const file = textOption(given, 'key-file')
+  const key = file === undefined ? process.env['GATEHOUSE_KEY'] : keyIn(file)
+  if (!key?.trim())
+    throw new MissingKeyError('Set GATEHOUSE_KEY, or name a file with the key: --key-file FILE.')
+  return key.trim()
+}
+
+/** Exit code 4. */
+export class MissingKeyError extends Error {}
+
+function keyIn(file: string): string {
+  try {
+    const others = statSync(file).mode & 0o077
+    if (others !== 0 && process.platform !== 'win32')
+      note(yellow(`${file} can be read by others: chmod 600 ${file}`))
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new UsageError(`The key file cannot be read: ${(error as NodeJS.ErrnoException).code}`)
+  }
+}
+
+function warnOfPlainText(url: string): void {
+  if (!URL.canParse(url)) return
+  const { protocol, hostname } = new URL(url)
+  const isLocal = ['localhost', '[::1]'].includes(hostname) || hostname.startsWith('127.')
+  if (protocol === 'http:' && !isLocal) note(yellow(`The key is sent to ${hostname} without encryption.`))
+}

@@ -1,0 +1,74 @@
+/** Subscriptions over one WebSocket (graphql-ws), opened with the first and closed after the last. */
+import { createClient } from 'graphql-ws/client'
+import type { ServerError } from './errors.ts'
+import type { Server } from './server.ts'
+import { keyRefused, type Listener, type Transport } from './transport.ts'
+
+/** `pongMs`: how long a ping may stay without an answer. A machine that slept finds its dead connection so. */
+const usualTimes = { pingMs: 10_000, pongMs: 10_000 }
+const ackMs = 15_000
+const forbidden = 4403
+/** Close codes that say that the client speaks wrongly: another try ends the same. */
+const faults = [4400, 4406, 4409]
+
+export function socketTransport(server: Server, { pingMs, pongMs } = usualTimes): Transport {
+  let silence: ReturnType<typeof setTimeout> | undefined
+  const client = createClient({
+    url: server.url.replace(/^http/, 'ws'),
+    webSocketImpl: server.webSocket,
+    lazy: true,
+    // Whoever follows a stream opens it again, from its cursor.
+    retryAttempts: 0,
+    keepAlive: pingMs,
+    connectionAckWaitTimeout: ackMs,
+    connectionParams: async () => {
+      const authorization = await server.authorization()
+      return authorization ? { authorization } : {}
+    },
+    on: {
+      ping: (isReceived) => {
+        if (isReceived) return
+        clearTimeout(silence)
+        silence = setTimeout(() => client.terminate(), pongMs)
+      },
+      pong: (isReceived) => {
+        if (isReceived) clearTimeout(silence)
+      },
+      closed: () => clearTimeout(silence),
+    },
+  })
+  return {
+    open({ query, variables }, listener) {
+      let isOver = false
+      const end = (tell: () => void) => {
+        if (isOver) return
+        isOver = true
+        tell()
+      }
+      const stop = client.subscribe<Record<string, unknown>>(
+        { query, variables },
+        {
+          next: (result) => {
+            if (!isOver) listener.next(result as never)
+          },
+          error: (error) => end(() => tellEnd(error, listener)),
+          complete: () => end(() => listener.completed()),
+        },
+      )
+      return () => {
+        isOver = true
+        stop()
+      }
+    },
+    close: () => void Promise.resolve(client.dispose()).catch(() => {}),
+  }
+}
+
+function tellEnd(error: unknown, listener: Listener): void {
+  if (Array.isArray(error)) return listener.refused(error as ServerError[])
+  const { code, reason } = error as { code?: unknown; reason?: unknown }
+  if (code === forbidden) return listener.refused(keyRefused)
+  if (faults.includes(code as number))
+    return listener.refused([{ message: `The server closed the socket: ${String(code)} ${String(reason)}` }])
+  listener.lost(error)
+}

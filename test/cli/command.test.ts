@@ -1,0 +1,219 @@
+/** The built command line against a real server: what it prints, what it asks, and how it ends. */
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { adminKey } from '../support/harness.ts'
+import { openShop, type Shop } from '../support/web-story.ts'
+import { command, finished } from './command.ts'
+
+// Every test starts processes, which takes long on a busy machine.
+vi.setConfig({ testTimeout: 120_000 })
+afterAll(() => vi.resetConfig())
+
+let shop: Shop
+let env: Record<string, string>
+let folder: string
+beforeAll(async () => {
+  shop = await openShop({ isDestructive: true })
+  env = { GATEHOUSE_URL: shop.h.url, GATEHOUSE_KEY: adminKey }
+  folder = await mkdtemp(join(tmpdir(), 'gatehouse-cli-'))
+})
+afterAll(async () => {
+  await rm(folder, { recursive: true })
+  await shop.close()
+})
+
+const lines = (text: string) =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+test('every command has its help, and a wrong command line ends with 2', async () => {
+  for (const name of ['start', 'demo', 'run', 'approvals', 'keys']) {
+    const { code, out } = await finished([name, '--help'])
+    expect(code).toBe(0)
+    expect(out).toContain(`gatehouse ${name}`)
+    expect((await finished(['--help'])).out).toContain(`  ${name} `)
+  }
+  for (const args of [
+    [],
+    ['nothing'],
+    ['keys'],
+    ['run', 'demo'],
+    ['keys', 'list', '--nonsense'],
+    ['start', 'x'],
+  ])
+    expect((await finished(args, env)).code, args.join(' ')).toBe(2)
+})
+
+test('a key is not taken from the command line, and its absence is said', async () => {
+  const given = await finished(['keys', 'list', '--key', adminKey], { GATEHOUSE_URL: shop.h.url })
+  expect(given.code).toBe(2)
+  expect(given.err).toContain('GATEHOUSE_KEY or --key-file')
+  expect(given.err + given.out).not.toContain(adminKey)
+  expect((await finished(['keys', 'list'], { GATEHOUSE_URL: shop.h.url })).code).toBe(4)
+})
+
+test('a key file is read, and one that others can read is told of', async () => {
+  const file = join(folder, 'key')
+  await writeFile(file, `${adminKey}\n`, { mode: 0o600 })
+  const quiet = await finished(['keys', 'list', '--key-file', file, '--url', shop.h.url])
+  expect(quiet).toMatchObject({ code: 0, err: '' })
+  await chmod(file, 0o644)
+  const told = await finished(['keys', 'list', '--key-file', file, '--url', shop.h.url])
+  expect(told.code).toBe(0)
+  expect(told.err).toContain(`chmod 600 ${file}`)
+  expect((await finished(['keys', 'list', '--key-file', join(folder, 'none')])).code).toBe(2)
+})
+
+test('a server that is away ends with 3, a key that is wrong with 4', async () => {
+  const away = { ...env, GATEHOUSE_URL: 'http://127.0.0.1:9' }
+  expect((await finished(['keys', 'list'], away)).code).toBe(3)
+  expect((await finished(['approvals'], away)).code).toBe(3)
+  const wrong = { ...env, GATEHOUSE_KEY: `gh_${'x'.repeat(43)}` }
+  for (const args of [['keys', 'list'], ['approvals'], ['run', shop.agentId, 'say hello']])
+    expect((await finished(args, wrong)).code, args[0]).toBe(4)
+})
+
+test('keys are created, listed and revoked; the new key alone is on the standard output', async () => {
+  const made = await finished(['keys', 'create', 'a \u001b[31mred\u001b[0m name', '--role', 'viewer'], env)
+  expect(made.code).toBe(0)
+  expect(made.out).toMatch(/^gh_\S+\n$/)
+  expect(made.err).toContain('a \\u001b[31mred')
+  expect(made.err).not.toContain('\u001b')
+  const listed = lines((await finished(['keys', 'list', '--json'], env)).out)
+  const row = listed.find(({ role }) => role === 'VIEWER')
+  expect(row.revokedAt).toBeNull()
+  const viewer = { ...env, GATEHOUSE_KEY: made.out.trim() }
+  expect((await finished(['keys', 'create', 'more'], viewer)).code).toBe(4)
+  expect((await finished(['keys', 'revoke', row.id], env)).code).toBe(0)
+  const { out } = await finished(['keys', 'list'], env)
+  expect(out).toMatch(/VIEWER +revoked +a \\u001b\[31mred/)
+  expect((await finished(['keys', 'list'], viewer)).code).toBe(4)
+  expect((await finished(['keys', 'revoke', 'key_01234567890123456789012345'], env)).code).toBe(1)
+})
+
+test('run prints the text of the model and nothing else on the standard output, without control sequences', async () => {
+  const { code, out, err } = await finished(
+    ['run', 'shop assistant', 'slow 5ms\nsay first \u001b]0;title\u0007 \u009b31m \u202e line 🦊🦊'],
+    env,
+  )
+  expect(code).toBe(0)
+  expect(out).toBe('first \\u001b]0;title\\u0007 \\u009b31m \\u202e line 🦊🦊\n')
+  expect(err).toMatch(/^gen_\S+\n$/)
+  const json = lines((await finished(['run', shop.agentId, 'say hello', '--json'], env)).out)
+  expect(json[0].type).toBe('GENERATION_QUEUED')
+  expect(json.at(-1)).toMatchObject({ status: 'COMPLETED', output: { text: 'hello' } })
+  const failed = await finished(['run', shop.agentId, 'fail 400'], env)
+  expect(failed.code).toBe(1)
+  expect(failed.err).toContain('FAILED')
+})
+
+const refund = (order: string, more: object = {}) =>
+  `call send_refund ${JSON.stringify({ order_id: order, amount: 250, ...more })}\nthen\nsay over`
+
+test('run asks about a call that waits: approving a destructive tool takes its name as well', async () => {
+  const running = await command(
+    ['run', shop.agentId, refund('A-1', { note: 'x\u001b[2J\n"y' }), '--ask'],
+    env,
+  )
+  await running.until('[a/r/s]')
+  expect(running.err()).toContain('send_refund')
+  expect(running.err()).toContain('"note": "x\\u001b[2J\\n\\"y"')
+  expect(running.err()).toContain('marked as destructive')
+  const before = shop.till.seen.length
+  running.type('a')
+  await running.until('Type send_refund')
+  expect(shop.till.seen.length).toBe(before)
+  running.type('send_refund')
+  expect(await running.ended).toBe(0)
+  expect(running.out()).toBe('over\n')
+  expect(shop.till.seen.length).toBe(before + 1)
+  expect(running.err()).not.toContain('\u001b')
+})
+
+test('run does not ask when nobody is there, and an interrupt leaves the generation alone', async () => {
+  const running = await command(['run', shop.agentId, refund('A-2')], env)
+  await running.until('gatehouse approvals')
+  expect(running.err()).not.toContain('[a/r/s]')
+  const id = /gen_\S+/.exec(running.err())![0]
+  running.signal('SIGINT')
+  expect(await running.ended).toBe(130)
+  expect(running.err()).toContain(`The generation goes on without this command: ${id}`)
+  const generation = await shop.h.until(id, ['AWAITING_APPROVAL'])
+  expect(generation['status']).toBe('AWAITING_APPROVAL')
+  await shop.settle()
+})
+
+test('approvals shows what waits and what comes, and gives verdicts that were typed', async () => {
+  const first = await shop.ask('B-1')
+  const listed = lines((await finished(['approvals', '--list', '--json'], env)).out)
+  expect(listed.map(({ id }) => id)).toEqual([first.approvalId])
+  const running = await command(['approvals', '--ask'], env)
+  await running.until('B-1')
+  await running.until('[a/r/s]')
+  running.type('a')
+  await running.until('Type send_refund')
+  // The wrong name approves nothing.
+  running.type('yes')
+  await running.until('Not approved.')
+  expect((await shop.approval(first.approvalId))['status']).toBe('PENDING')
+  const second = await shop.ask('B-2')
+  await running.until('B-2')
+  running.type('r')
+  await running.until('Reason')
+  running.type('the customer kept it')
+  await running.until('Now REJECTED')
+  expect(await shop.approval(second.approvalId)).toMatchObject({
+    status: 'REJECTED',
+    votes: [{ verdict: 'REJECT', reason: 'the customer kept it' }],
+  })
+  running.endInput()
+  expect(await running.ended).toBe(0)
+  await shop.settle()
+})
+
+test('a question that somebody else settles is not asked any more', async () => {
+  const { approvalId } = await shop.ask('C-1')
+  const running = await command(['approvals', '--ask'], env)
+  await running.until('[a/r/s]')
+  await shop.h.mutate('decideApproval', { approvalId, verdict: 'REJECT' }, 'approval { id }')
+  await running.until('send_refund is REJECTED')
+  const next = await shop.ask('C-2')
+  await running.until('C-2')
+  // Had the first question still been open, this would have been its answer.
+  running.type('r')
+  await running.until('Reason')
+  running.type('')
+  await running.until(new RegExp(`Now REJECTED\\..*${next.approvalId}`))
+  running.signal('SIGINT')
+  expect(await running.ended).toBe(130)
+})
+
+test('approvals --json writes every change as one line', async () => {
+  const running = await command(['approvals', '--json'], env)
+  const { approvalId } = await shop.ask('D-1')
+  await running.until('"PENDING"')
+  await shop.h.mutate('decideApproval', { approvalId, verdict: 'REJECT' }, 'approval { id }')
+  await running.until('"REJECTED"')
+  expect(lines(running.out()).map(({ id, status }) => [id, status])).toEqual([
+    [approvalId, 'PENDING'],
+    [approvalId, 'REJECTED'],
+  ])
+  running.signal('SIGINT')
+  expect(await running.ended).toBe(130)
+})
+
+test('start starts the server, also in a shell with the settings of the command line', async () => {
+  const running = await command(['start'], {
+    ...env,
+    GATEHOUSE_PORT: '0',
+    GATEHOUSE_DATA_DIR: join(folder, 'data'),
+    GATEHOUSE_LOG_LEVEL: 'silent',
+  })
+  await running.until('Gatehouse is running.')
+  running.signal('SIGTERM')
+  expect(await running.ended).toBe(0)
+})

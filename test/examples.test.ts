@@ -1,0 +1,90 @@
+/** The examples run as they are, against the server that `npm start` starts. */
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { ask } from './support/ask.ts'
+import { buildServer, type Built } from './support/build.ts'
+import { adminKey } from './support/harness.ts'
+import { startReplica, type Replica } from './support/replica.ts'
+
+// Compilers, browsers and processes take long on a busy machine.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+afterAll(() => vi.resetConfig())
+
+const run = promisify(execFile)
+const root = resolve(import.meta.dirname, '../examples')
+let built: Built
+let folder: string
+let server: Replica
+let env: Record<string, string>
+beforeAll(async () => {
+  built = await buildServer()
+  folder = await mkdtemp(join(tmpdir(), 'gatehouse-examples-'))
+  server = startReplica(built.entry, {
+    GATEHOUSE_PORT: '0',
+    GATEHOUSE_DATA_DIR: join(folder, 'data'),
+    GATEHOUSE_ADMIN_KEY: adminKey,
+  })
+  await server.ready
+  env = { PATH: process.env['PATH']!, GATEHOUSE_URL: server.url, GATEHOUSE_KEY: adminKey }
+})
+afterAll(async () => {
+  await server?.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const newestRefund = async () => {
+  const { data } = await ask(
+    server.url,
+    adminKey,
+    '{ generations(first: 1) { nodes { status toolCalls { name status attempts { outcome } approval { votes { verdict } } } } } }',
+  )
+  const { status, toolCalls } = data['generations'].nodes[0]
+  return { status, refund: toolCalls.find(({ name }: { name: string }) => name === 'send_refund') }
+}
+const refunded = {
+  status: 'COMPLETED',
+  refund: {
+    status: 'SUCCEEDED',
+    attempts: [{ outcome: 'SUCCEEDED' }],
+    approval: { votes: [{ verdict: 'APPROVE' }] },
+  },
+}
+
+test('curl: a refund waits, is approved and runs once', async () => {
+  const { stdout } = await run('bash', [join(root, 'curl/refund.sh')], { env })
+  expect(stdout).toMatch(/send_refund waits for a person: apr_\S+\n/)
+  expect(stdout).toContain('"text":"The money is on its way."')
+  expect(await newestRefund()).toMatchObject(refunded)
+})
+
+test('client-tools: a file is read here, then a refund waits, is approved and runs once', async () => {
+  const program = await built.program(await readFile(join(root, 'client-tools/refund.mjs'), 'utf8'))
+  const { stdout } = await run(process.execPath, [program], { env }).finally(() => rm(program))
+  expect(stdout).toMatch(/read_local_file \S+A-17\.csv\n/)
+  expect(stdout).toContain('waits for a person: approving')
+  expect(stdout).toContain('COMPLETED: The money is on its way.')
+  expect(await newestRefund()).toMatchObject(refunded)
+})
+
+test('a2a: another agent asks for a refund, is asked for a verdict, and it runs once', async () => {
+  const program = await built.program(await readFile(join(root, 'a2a/refund.mjs'), 'utf8'))
+  const { stdout } = await run(process.execPath, [program], { env }).finally(() => rm(program))
+  expect(stdout).toContain('waits for a person: approving')
+  expect(stdout).toMatch(/^gen_\S+: The money is on its way\.$/m)
+  expect(await newestRefund()).toMatchObject(refunded)
+})
+
+test('every example has a test here and a row in README', async () => {
+  const folders = (await readdir(root, { withFileTypes: true })).filter((one) => one.isDirectory())
+  const own = await readFile(import.meta.filename, 'utf8')
+  const readme = await readFile(join(root, 'README.md'), 'utf8')
+  expect(folders.length).toBeGreaterThan(1)
+  for (const { name } of folders) {
+    expect(own).toContain(`test('${name}: `)
+    expect(readme).toContain(`examples/${name}/`)
+  }
+})
