@@ -82,7 +82,11 @@ describe.skipIf(!hasChromium)('hostile text', { timeout: 90_000 }, () => {
       `/tools/${open}`,
       '/operations/audit',
       `/approvals?view=${encodeURIComponent(markup)}`,
-      `/runs?agent=${encodeURIComponent(markup)}`,
+      `/runs?agent=${encodeURIComponent(markup)}&q=${encodeURIComponent(markup)}&by=${encodeURIComponent(markup)}`,
+      `/operations/audit?action=${encodeURIComponent(markup)}&on=${encodeURIComponent(markup)}&by=${encodeURIComponent(markup)}`,
+      `/tools?q=${encodeURIComponent(markup)}`,
+      `/agents?q=${encodeURIComponent(markup)}`,
+      `/tools/${open}?tab=calls&agent=${encodeURIComponent(markup)}&run=${encodeURIComponent(markup)}`,
     ]
     const tab = await visit(browser, h, '/')
     for (const path of paths) {

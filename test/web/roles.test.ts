@@ -6,7 +6,7 @@ import { openShop, type Shop } from '../support/web-story.ts'
 
 const screens = [
   '/approvals',
-  '/approvals/decided',
+  '/approvals?view=decided',
   '/runs',
   '/agents',
   '/tools',
@@ -17,8 +17,10 @@ const screens = [
   '/operations/providers',
   '/operations/files',
   '/operations/webhooks',
+  '/operations/slack',
   '/operations/sessions',
   '/operations/audit',
+  '/operations/statistics',
 ]
 
 describe.skipIf(!hasChromium)('people with few rights', { timeout: 120_000 }, () => {

@@ -10,7 +10,7 @@ import { makeCast, objectSchema, type Cast } from '../support/story.ts'
 const word = objectSchema({ word: { type: 'string' } }, ['word'])
 const megabyte = `${'A megabyte of text. '.repeat(50_000)}THE END`
 
-describe.skipIf(!hasChromium)('runs in the browser', () => {
+describe.skipIf(!hasChromium)('runs in the browser', { timeout: 60_000 }, () => {
   let h: Harness
   let cast: Cast
   let browser: Browser
@@ -65,7 +65,9 @@ describe.skipIf(!hasChromium)('runs in the browser', () => {
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/runs\/gen_/)
     await page.goBack()
-    await page.getByLabel('Status', { exact: true }).selectOption('FAILED')
+    await page.locator('.filter-menu > summary').click()
+    await page.getByRole('checkbox', { name: 'completed' }).uncheck()
+    await page.getByRole('checkbox', { name: 'failed' }).check()
     await page.getByText('No run is like this').waitFor()
     expect(new URL(page.url()).search).toBe('?status=FAILED')
     await close()
@@ -257,7 +259,7 @@ describe.skipIf(!hasChromium)('runs in the browser', () => {
     // The first step is before the stretch.
     await expect.poll(() => line(page, 'Step 1').locator('rect').count()).toBe(0)
     await page.keyboard.press('0')
-    await expect.poll(() => line(page, 'Step 1').locator('rect').count()).toBe(1)
+    await expect.poll(() => line(page, 'Step 1').locator('.bar-model').count()).toBe(1)
     await check()
     await close()
   })

@@ -1,5 +1,6 @@
 /** The timeline of a run without a browser: its rows and bars, its axis with folded pauses, and the text on its way. */
 import { describe, expect, test } from 'vitest'
+import type { DrawnStep } from '../../web/src/screens/runs/step-bars.ts'
 import { isGrowing, rowsOf, spanOf, type DrawnCall, type DrawnRun } from '../../web/src/screens/runs/bars.ts'
 import {
   brushed,
@@ -12,7 +13,7 @@ import {
   unionOf,
   whole,
 } from '../../web/src/screens/runs/scale.ts'
-import { filterOf, hrefOf, placeRuns } from '../../web/src/screens/runs/rows.ts'
+import { filterOf, hrefOf, noFilter, placeRuns, type RunFilter } from '../../web/src/screens/runs/rows.ts'
 import { withPiece, withReset, type Writing } from '../../web/src/screens/runs/writing.ts'
 
 const start = Date.parse('2026-11-22T12:00:00.000Z')
@@ -33,6 +34,16 @@ const call = (id: string, more: Partial<DrawnCall> = {}): DrawnCall => ({
   ...more,
 })
 
+const step = (id: string, index: number, createdAt: number, more: Partial<DrawnStep> = {}): DrawnStep => ({
+  id,
+  index,
+  createdAt: at(createdAt),
+  startedAt: null,
+  firstTokenAt: null,
+  failedAttempts: [],
+  ...more,
+})
+
 const run = (more: Partial<DrawnRun> = {}): DrawnRun => ({
   id: 'gen_a',
   status: 'COMPLETED',
@@ -40,11 +51,9 @@ const run = (more: Partial<DrawnRun> = {}): DrawnRun => ({
   startedAt: at(200),
   finishedAt: at(3000),
   agent: { name: 'clerk' },
-  steps: [
-    { id: 'step_1', index: 1, createdAt: at(1000) },
-    { id: 'step_2', index: 2, createdAt: at(3000) },
-  ],
+  steps: [step('step_1', 1, 1000), step('step_2', 2, 3000)],
   toolCalls: [call('call_1')],
+  failedAttempts: [],
   ...more,
 })
 
@@ -77,9 +86,48 @@ describe('the rows of a run', () => {
     ])
   })
 
+  test('a step begins with its request, behind what failed and what was waited for', () => {
+    const tried = [
+      { startedAt: at(1700), failedAt: at(1800) },
+      { startedAt: at(2000), failedAt: at(2050) },
+    ]
+    const second = step('step_2', 2, 3000, {
+      startedAt: at(2400),
+      firstTokenAt: at(2600),
+      failedAttempts: tried,
+    })
+    const row = rowsOf(run({ steps: [step('step_1', 1, 1000), second] }), closed).at(-1)!
+    expect(times(row.bars)).toEqual([
+      ['queue', 1500, 1700],
+      ['model', 1700, 1800],
+      ['queue', 1800, 2000],
+      ['model', 2000, 2050],
+      ['queue', 2050, 2400],
+      ['model', 2400, 3000],
+    ])
+    expect(row.bars.map(({ isFailed }) => isFailed)).toEqual([false, true, false, true, false, false])
+    expect(row.bars.map(({ firstAt }) => firstAt)).toEqual([...Array(5).fill(undefined), start + 2600])
+  })
+
+  test('a run that failed at a step shows what was tried, and one that tries on what it does now', () => {
+    const failedAttempts = [
+      { stepIndex: 1, startedAt: at(200), failedAt: at(300) },
+      { stepIndex: 3, startedAt: at(3000), failedAt: at(3200) },
+    ]
+    const ended = rowsOf(run({ status: 'FAILED', failedAttempts }), closed).at(-1)!
+    expect([ended.name, ended.id, ended.status]).toEqual(['Step 3', null, 'FAILED'])
+    expect(times(ended.bars)).toEqual([['model', 3000, 3200]])
+    const again = rowsOf(run({ status: 'RUNNING', finishedAt: null, failedAttempts }), closed).at(-1)!
+    expect([again.status, isGrowing(again)]).toEqual(['RUNNING', true])
+    expect(times(again.bars)).toEqual([
+      ['model', 3000, 3200],
+      ['model', 3200, null],
+    ])
+  })
+
   test('a running run without open calls has a step that the model is writing, and it grows', () => {
     const rows = rowsOf(
-      run({ status: 'RUNNING', finishedAt: null, steps: [{ id: 'step_1', index: 1, createdAt: at(1000) }] }),
+      run({ status: 'RUNNING', finishedAt: null, steps: [step('step_1', 1, 1000)] }),
       closed,
     )
     const last = rows.at(-1)!
@@ -144,11 +192,7 @@ describe('the rows of a run', () => {
   })
 
   test('a child run opens below its call, 20 rows at a time', () => {
-    const steps = Array.from({ length: 30 }, (_, i) => ({
-      id: `step_c${i}`,
-      index: i + 1,
-      createdAt: at(1000 + i),
-    }))
+    const steps = Array.from({ length: 30 }, (_, i) => step(`step_c${i}`, i + 1, 1000 + i))
     const child = run({ id: 'gen_c', steps, toolCalls: [] })
     const calling = call('call_1', { child: { id: 'gen_c', status: 'COMPLETED', agent: null } })
     const top = run({ toolCalls: [calling] })
@@ -167,11 +211,7 @@ describe('the rows of a run', () => {
   })
 
   test('a run of 200 steps with a call each is laid out in a few milliseconds', () => {
-    const steps = Array.from({ length: 200 }, (_, i) => ({
-      id: `step_${i}`,
-      index: i + 1,
-      createdAt: at(i * 10),
-    }))
+    const steps = Array.from({ length: 200 }, (_, i) => step(`step_${i}`, i + 1, i * 10))
     const toolCalls = steps.map(({ index }) => call(`call_${index}`, { stepIndex: index }))
     const before = performance.now()
     const rows = rowsOf(run({ steps, toolCalls }), { ...closed, shown: new Map([['gen_a', 1000]]) })
@@ -327,9 +367,17 @@ describe('the list of runs', () => {
   })
 
   test('has its filter in the address, and no other status than those there are', () => {
-    const filter = { status: 'FAILED', agentId: 'agt_1', threadId: null } as const
+    const filter: RunFilter = {
+      statuses: ['RUNNING', 'FAILED'],
+      text: 'clerk & co',
+      agentId: 'agt_1',
+      requestedBy: 'key_1',
+      threadId: null,
+      range: { since: null, from: at(0), to: at(60_000) },
+    }
     expect(filterOf(hrefOf(filter).replace('/runs', ''))).toEqual(filter)
-    expect(filterOf('?status=nonsense')).toEqual({ status: null, agentId: null, threadId: null })
-    expect(hrefOf({ status: null, agentId: null, threadId: null })).toBe('/runs')
+    expect(filterOf('?status=nonsense&from=nonsense&since=1y')).toEqual(noFilter)
+    expect(hrefOf(noFilter)).toBe('/runs')
+    expect(hrefOf({ ...noFilter, range: { since: '7d', from: null, to: null } })).toBe('/runs?since=7d')
   })
 })

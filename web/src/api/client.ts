@@ -33,7 +33,7 @@ interface GraphQLResponse {
 
 /**
  * Runs a query or mutation in the chosen project. Throws RequestError; an ended session opens the sign-in page. Data with
- * errors in some fields counts as data: a field that is hidden from this person is null.
+ * errors in some fields counts as data: a field that is hidden from this person is null. Nothing but null is no data.
  */
 export async function ask<Result, Variables>(
   document: TadaDocumentNode<Result, Variables>,
@@ -48,13 +48,17 @@ export async function ask<Result, Variables>(
   learnServerTime(response.headers.get('date'))
   const body = (await response.json().catch(() => ({}))) as GraphQLResponse
   const error = body.errors?.[0]
-  if (error && !body.data) {
+  if (error && !hasData(body.data)) {
     if (error.extensions?.['code'] === 'UNAUTHENTICATED') endSession('Your session has ended.')
     throw new RequestError(error.message, error.extensions)
   }
   if (!body.data) throw new RequestError(`The server answered with status ${response.status}.`)
   return body.data as Result
 }
+
+/** Whether a field of the operation has a value: what failed must not look as if it did not exist. */
+const hasData = (data: unknown) =>
+  typeof data === 'object' && data !== null && Object.values(data).some((value) => value !== null)
 
 /** The variables with the chosen project, for documents that have `$projectId`. */
 export function withProject(query: string, variables: object): Record<string, unknown> {
@@ -78,7 +82,9 @@ async function send(body: string, signal: AbortSignal | undefined): Promise<Resp
 /** The message of anything that was thrown, for people. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof RequestError)) return error instanceof Error ? error.message : String(error)
-  if (error.code === 'FORBIDDEN' && error.action) return `You may not do this: it needs ${error.action}.`
+  // A rule beside the permissions says by itself what it is.
+  if (error.code === 'FORBIDDEN' && error.action && error.message.includes(error.action))
+    return `You may not do this: it needs ${error.action}.`
   if (error.retryAfterMs !== null)
     return `${error.message} Try again in ${Math.ceil(error.retryAfterMs / 1000)} s.`
   return error.errorId ? `${error.message} Tell your operator the id ${error.errorId}.` : error.message

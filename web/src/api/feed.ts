@@ -80,7 +80,7 @@ export type FeedEvent = ResultOf<typeof feedDocument>['projectEvents']
 export type EventType = FeedEvent['type']
 
 /** Everything that a screen follows. Steps and calls of runs are heard by the screen of one run. */
-const followed = [
+export const followed = [
   'APPROVAL_REQUESTED',
   'APPROVAL_VOTED',
   'APPROVAL_DECIDED',
@@ -120,6 +120,12 @@ const followed = [
   'WEBHOOK_DISABLED',
   'WEBHOOK_DELETED',
   'WEBHOOK_CURSOR_EXPIRED',
+  'WEBHOOK_FAILING',
+  'WEBHOOK_RECOVERED',
+  'WEBHOOK_DELIVERY_DEAD',
+  'SLACK_SET',
+  'SLACK_DISABLED',
+  'SLACK_DELETED',
   'PROJECT_UPDATED',
   'SECRET_SET',
   'SECRET_DELETED',

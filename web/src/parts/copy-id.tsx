@@ -1,8 +1,15 @@
 /** An id or snippet that one press copies. */
-import { useState } from 'react'
+import { useState, type ReactNode } from 'react'
 import { Icon } from './icons.tsx'
 
-export function CopyId({ id, label = 'id' }: { id: string; label?: string }) {
+interface Props {
+  id: string
+  label?: string
+  /** What stands there instead of the id, which is then in the title. */
+  children?: ReactNode
+}
+
+export function CopyId({ id, label = 'id', children }: Props) {
   const [isCopied, setCopied] = useState(false)
   const copy = async () => {
     await navigator.clipboard.writeText(id).catch(() => {})
@@ -10,8 +17,13 @@ export function CopyId({ id, label = 'id' }: { id: string; label?: string }) {
     setTimeout(() => setCopied(false), 1500)
   }
   return (
-    <button type="button" className="copy-id mono" onClick={() => void copy()} title={`Copy the ${label}`}>
-      <span>{id}</span>
+    <button
+      type="button"
+      className={children ? 'copy-id copy-name' : 'copy-id mono'}
+      onClick={() => void copy()}
+      title={children ? id : `Copy the ${label}`}
+    >
+      <span>{children ?? id}</span>
       {isCopied ? <Icon name="check" /> : <Icon name="copy" />}
       <span className="sr-only">{isCopied ? 'copied' : `copy the ${label}`}</span>
     </button>

@@ -7,6 +7,7 @@ import { GateBadge } from '../../parts/gate-words.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
+import { Versions } from '../../parts/versions.tsx'
 import { AgentGate } from './agent-gate.tsx'
 import { Connect } from './connect.tsx'
 import { Definition } from './definition.tsx'
@@ -20,6 +21,7 @@ const tabs = [
   { tab: 'gate', name: 'Gate' },
   { tab: 'mcp', name: 'MCP' },
   { tab: 'try', name: 'Try' },
+  { tab: 'versions', name: 'Versions' },
 ] as const
 type Tab = (typeof tabs)[number]['tab']
 
@@ -84,5 +86,7 @@ function Part({ tab, agent, reload }: { tab: Tab; agent: AgentDetail; reload(): 
       return <Connect agent={agent} />
     case 'try':
       return <TryAgent agent={agent} />
+    case 'versions':
+      return <Versions id={agent.id} />
   }
 }

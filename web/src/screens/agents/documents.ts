@@ -40,8 +40,8 @@ const agentRow = graphql(`
 
 export const agentsQuery = graphql(
   `
-    query Agents($projectId: ID, $after: String) {
-      agents(projectId: $projectId, first: 50, after: $after) {
+    query Agents($projectId: ID, $name: String, $after: String) {
+      agents(projectId: $projectId, name: $name, first: 50, after: $after) {
         nodes {
           ...AgentRow
         }

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { usePages } from '../../api/pages.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { Ago } from '../../parts/moments.tsx'
+import { Principal } from '../../parts/principal.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { decidedQuery, questionTypes } from './documents.ts'
@@ -66,7 +67,10 @@ export function Decided() {
                     )}
                   </td>
                   <td>
-                    {one.votes.map(({ byName }) => byName).join(', ') || <span className="mute">nobody</span>}
+                    {one.votes.length === 0 && <span className="mute">nobody</span>}
+                    {one.votes.map(({ by, byName }) => (
+                      <Principal key={by} of={{ id: by, name: byName }} />
+                    ))}
                   </td>
                   <td>{one.toolCall && <Badge status={one.toolCall.status} />}</td>
                   <td>{one.settledAt && <Ago at={one.settledAt} />}</td>

@@ -1,75 +1,81 @@
 /** What the inbox reads and does. */
 import { graphql, type FragmentOf, type ResultOf } from '../../api/document.ts'
+import { principal } from '../../api/principal.ts'
 
-const question = graphql(`
-  fragment Question on Approval {
-    id
-    status
-    toolName
-    arguments
-    originalArguments
-    digest
-    createdAt
-    expiresAt
-    extendableUntil
-    claim {
-      by
-      byName
-      until
-    }
-    escalatedAt
-    settledAt
-    voidReason
-    requestedBy
-    question {
-      title
-      inputSchema
-    }
-    viewerCanDecide {
-      may
-      why
-    }
-    requirement {
-      quorum
-      approvers
-      excludeRequester
-    }
-    votes {
-      verdict
-      by
-      byName
-      at
-      reason
-      note
-    }
-    agent {
-      id
-      name
-    }
-    tool {
-      id
-      title
-      version
-      inputSchema
-      presetParameters
-      annotations {
-        destructiveHint
-      }
-    }
-    toolVersion
-    generation {
-      id
-      threadId
-    }
-    toolCall {
+const question = graphql(
+  `
+    fragment Question on Approval {
       id
       status
-      stepIndex
-      isError
-      errorCode
+      toolName
+      arguments
+      originalArguments
+      digest
+      createdAt
+      expiresAt
+      extendableUntil
+      claim {
+        by
+        byName
+        until
+      }
+      escalatedAt
+      settledAt
+      voidReason
+      requester {
+        ...PrincipalParts
+      }
+      question {
+        title
+        inputSchema
+      }
+      viewerCanDecide {
+        may
+        why
+      }
+      requirement {
+        quorum
+        approvers
+        excludeRequester
+      }
+      votes {
+        verdict
+        by
+        byName
+        at
+        reason
+        note
+      }
+      agent {
+        id
+        name
+      }
+      tool {
+        id
+        title
+        version
+        inputSchema
+        presetParameters
+        annotations {
+          destructiveHint
+        }
+      }
+      toolVersion
+      generation {
+        id
+        threadId
+      }
+      toolCall {
+        id
+        status
+        stepIndex
+        isError
+        errorCode
+      }
     }
-  }
-`)
+  `,
+  [principal],
+)
 
 export const pendingQuery = graphql(
   `
@@ -157,32 +163,39 @@ export const decidedQuery = graphql(
   [question],
 )
 
-export const grantsQuery = graphql(`
-  query Grants($projectId: ID, $after: String) {
-    grants(projectId: $projectId, active: true, first: 50, after: $after) {
-      nodes {
-        id
-        toolName
-        scope
-        uses
-        maxUses
-        expiresAt
-        createdAt
-        grantedBy
-        agentId
-        threadId
-        requestedBy
-        approval {
+export const grantsQuery = graphql(
+  `
+    query Grants($projectId: ID, $after: String) {
+      grants(projectId: $projectId, active: true, first: 50, after: $after) {
+        nodes {
           id
+          toolName
+          scope
+          uses
+          maxUses
+          expiresAt
+          createdAt
+          granter {
+            ...PrincipalParts
+          }
+          agentId
+          threadId
+          requester {
+            ...PrincipalParts
+          }
+          approval {
+            id
+          }
+        }
+        pageInfo {
+          endCursor
+          hasNextPage
         }
       }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
     }
-  }
-`)
+  `,
+  [principal],
+)
 
 export const revokeMutation = graphql(`
   mutation RevokeGrant($input: RevokeGrantInput!) {

@@ -1,7 +1,6 @@
 /** The editor of the arguments, and every place that was changed, before and after. */
+import { Changes } from '../../parts/changes.tsx'
 import { JsonEditor } from '../../parts/json-editor.tsx'
-import { Value } from '../../parts/json-view.tsx'
-import { Foreign } from '../../parts/text.tsx'
 import { Boundary } from '../../parts/states.tsx'
 import type { Edit } from './edit.ts'
 
@@ -46,24 +45,7 @@ export function EditArguments({ text, edit, issues, onChange, onCancel }: Props)
           <span className="mono">{path.filter((part) => part !== 'input').join('.')}</span> {message}
         </p>
       ))}
-      {edit.state === 'changed' && (
-        <ul className="changes" aria-label="Changes">
-          {edit.changes.map(({ path, before, after }) => (
-            <li key={path}>
-              <span className="mono">
-                <Foreign text={path} max={200} />
-              </span>
-              <del>
-                <Value value={before} />
-              </del>
-              <span aria-hidden="true">→</span>
-              <ins>
-                <Value value={after} />
-              </ins>
-            </li>
-          ))}
-        </ul>
-      )}
+      {edit.state === 'changed' && <Changes changes={edit.changes} label="Changes" />}
     </div>
   )
 }

@@ -1,9 +1,11 @@
 /** Verdicts that are remembered: which calls pass without a question, how often and how long. */
 import { Link } from 'wouter'
 import { useMutation } from '../../api/query.ts'
+import type { ResultOf } from '../../api/document.ts'
 import { usePages } from '../../api/pages.ts'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Ago, Countdown } from '../../parts/moments.tsx'
+import { Principal } from '../../parts/principal.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
@@ -45,6 +47,7 @@ export function Grants() {
               <th scope="col">Holder</th>
               <th scope="col">Used</th>
               <th scope="col">Ends in</th>
+              <th scope="col">Given by</th>
               <th scope="col">Given</th>
               <th scope="col">
                 <span className="sr-only">Revoke</span>
@@ -53,40 +56,12 @@ export function Grants() {
           </thead>
           <tbody>
             {pages.nodes.map((grant) => (
-              <tr key={grant.id}>
-                <td>
-                  <Foreign text={grant.toolName} max={80} />
-                </td>
-                <td>{scopes[grant.scope]}</td>
-                <td>
-                  <CopyId id={grant.agentId ?? grant.threadId ?? grant.requestedBy ?? ''} />
-                </td>
-                <td>
-                  {grant.uses} of {grant.maxUses}
-                </td>
-                <td>
-                  <Countdown until={grant.expiresAt} />
-                </td>
-                <td>
-                  {grant.approval ? (
-                    <Link href={`/approvals/${grant.approval.id}`}>
-                      <Ago at={grant.createdAt} />
-                    </Link>
-                  ) : (
-                    <Ago at={grant.createdAt} />
-                  )}
-                </td>
-                <td>
-                  <button
-                    type="button"
-                    className="danger"
-                    disabled={isRunning}
-                    onClick={() => void revoke(grant.id, grant.toolName)}
-                  >
-                    Revoke
-                  </button>
-                </td>
-              </tr>
+              <Row
+                key={grant.id}
+                grant={grant}
+                isRunning={isRunning}
+                revoke={() => void revoke(grant.id, grant.toolName)}
+              />
             ))}
           </tbody>
         </table>
@@ -97,5 +72,48 @@ export function Grants() {
         </button>
       )}
     </div>
+  )
+}
+
+type Grant = ResultOf<typeof grantsQuery>['grants']['nodes'][number]
+
+function Row({ grant, isRunning, revoke }: { grant: Grant; isRunning: boolean; revoke: () => void }) {
+  return (
+    <tr>
+      <td>
+        <Foreign text={grant.toolName} max={80} />
+      </td>
+      <td>{scopes[grant.scope]}</td>
+      <td>
+        {grant.requester ? (
+          <Principal of={grant.requester} />
+        ) : (
+          <CopyId id={grant.agentId ?? grant.threadId ?? ''} />
+        )}
+      </td>
+      <td>
+        {grant.uses} of {grant.maxUses}
+      </td>
+      <td>
+        <Countdown until={grant.expiresAt} />
+      </td>
+      <td>
+        <Principal of={grant.granter} />
+      </td>
+      <td>
+        {grant.approval ? (
+          <Link href={`/approvals/${grant.approval.id}`}>
+            <Ago at={grant.createdAt} />
+          </Link>
+        ) : (
+          <Ago at={grant.createdAt} />
+        )}
+      </td>
+      <td>
+        <button type="button" className="danger" disabled={isRunning} onClick={revoke}>
+          Revoke
+        </button>
+      </td>
+    </tr>
   )
 }

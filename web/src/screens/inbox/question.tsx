@@ -7,9 +7,11 @@ import { CopyId } from '../../parts/copy-id.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Arguments } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
+import { Principal } from '../../parts/principal.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
 import { Claim } from './claim.tsx'
 import { saidQuery, type Question } from './documents.ts'
+import { Drift } from './drift.tsx'
 import { VerdictForm } from './verdict-form.tsx'
 
 interface Props {
@@ -60,7 +62,7 @@ export function QuestionPane({ question, onDecided, reload, back }: Props) {
 }
 
 function Facts({ question }: { question: Question }) {
-  const { agent, generation, createdAt, expiresAt, status, toolName, requestedBy, escalatedAt } = question
+  const { agent, generation, createdAt, expiresAt, status, toolName, requester, escalatedAt } = question
   return (
     <dl className="facts">
       <Fact name="Tool">
@@ -85,7 +87,7 @@ function Facts({ question }: { question: Question }) {
         </Fact>
       )}
       <Fact name="Asked for">
-        <CopyId id={requestedBy} />
+        <Principal of={requester} />
       </Fact>
       <Fact name="Waiting since">
         <Ago at={createdAt} />
@@ -151,7 +153,7 @@ function Votes({ question }: { question: Question }) {
         {votes.map((vote) => (
           <li key={vote.by}>
             <Badge status={vote.verdict === 'APPROVE' ? 'APPROVED' : 'REJECTED'} /> by{' '}
-            <Foreign text={vote.byName} max={80} />, <Ago at={vote.at} />
+            <Principal of={{ id: vote.by, name: vote.byName }} /> <Ago at={vote.at} />
             {vote.reason && (
               <p>
                 <Foreign text={vote.reason} />
@@ -187,13 +189,14 @@ function Outcome({ question }: { question: Question }) {
         <Badge status={status} />{' '}
         {isVerdict && last && (
           <>
-            by <Foreign text={last.byName} max={80} />{' '}
+            by <Principal of={{ id: last.by, name: last.byName }} />{' '}
           </>
         )}
         {settledAt && <Moment at={settledAt} />}
       </p>
       {status === 'EXPIRED' && <p>Nobody decided in time, so the call was rejected.</p>}
       {status === 'VOIDED' && voidReason && <p>{voidWords[voidReason]}</p>}
+      {status === 'VOIDED' && voidReason === 'TOOL_CHANGED' && <Drift question={question} />}
       {status === 'APPROVED' && toolCall && (
         <p>
           The call: <Badge status={toolCall.status} />

@@ -1,37 +1,81 @@
 /** Who did what, and what was refused. */
-import { useState } from 'react'
-import { graphql } from '../../api/document.ts'
+import { useId, useMemo, useState } from 'react'
+import { serverNow } from '../../api/clock.ts'
+import { graphql, type ResultOf } from '../../api/document.ts'
 import { usePages } from '../../api/pages.ts'
-import { CopyId } from '../../parts/copy-id.tsx'
+import { principal } from '../../api/principal.ts'
+import { useQuery } from '../../api/query.ts'
+import { useAddress } from '../../parts/address.ts'
+import { ChoiceField, Filters, SearchField, TimeField } from '../../parts/filters.tsx'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago } from '../../parts/moments.tsx'
+import { usePlace } from '../../parts/place.ts'
+import { Principal } from '../../parts/principal.tsx'
+import { PrincipalField } from '../../parts/principal-field.tsx'
 import { Foreign } from '../../parts/text.tsx'
+import { boundsOf, membersOf, rangeOf } from '../../parts/time-range.ts'
 
-const auditQuery = graphql(`
-  query Audit($projectId: ID, $after: String) {
-    auditEntries(projectId: $projectId, first: 50, after: $after) {
-      nodes {
-        id
-        action
-        outcome
-        principalId
-        resource
-        details
-        createdAt
+const auditQuery = graphql(
+  `
+    query Audit($projectId: ID, $filter: AuditFilter, $after: String) {
+      auditEntries(projectId: $projectId, filter: $filter, first: 50, after: $after) {
+        nodes {
+          id
+          action
+          outcome
+          principal {
+            ...PrincipalParts
+          }
+          resource
+          details
+          createdAt
+        }
+        pageInfo {
+          endCursor
+          hasNextPage
+        }
       }
-      pageInfo {
-        endCursor
-        hasNextPage
+    }
+  `,
+  [principal],
+)
+type Entry = ResultOf<typeof auditQuery>['auditEntries']['nodes'][number]
+
+const ownActionsQuery = graphql(`
+  query OwnActions {
+    viewer {
+      permissions {
+        action
       }
     }
   }
 `)
 
+const outcomes = ['ALLOWED', 'DENIED', 'EXECUTED'] as const
 const tones: Record<string, string> = { ALLOWED: 'tone-good', DENIED: 'tone-bad', EXECUTED: 'tone-work' }
 
+const nothing = { action: null, outcome: null, by: null, on: null, since: null, from: null, to: null }
+
+/** The filter of the address, as the API takes it. */
+function filterOf(search: string) {
+  const given = new URLSearchParams(search)
+  const word = (name: string) => given.get(name)?.trim() || null
+  return {
+    action: word('action'),
+    outcome: outcomes.find((one) => one === given.get('outcome')) ?? null,
+    principalId: word('by'),
+    resource: word('on'),
+    ...boundsOf(rangeOf(given), serverNow()),
+  }
+}
+
 export function Audit() {
-  const pages = usePages(auditQuery, {}, (data) => data.auditEntries)
+  const { params, go, replace } = useAddress()
+  const search = params.toString()
+  const filter = useMemo(() => filterOf(search), [search])
+  const pages = usePages(auditQuery, { filter }, (data) => data.auditEntries)
+  usePlace(`/operations/audit?${search}`, pages.nodes.length, pages)
   const [open, setOpen] = useState<string | null>(null)
   return (
     <>
@@ -41,38 +85,120 @@ export function Audit() {
           Read again
         </button>
       </p>
+      <Filters>
+        <Actions value={params.get('action') ?? ''} onChange={(action) => replace({ action })} />
+        <SearchField
+          label="Resource"
+          value={params.get('on') ?? ''}
+          most={200}
+          onChange={(on) => replace({ on })}
+        />
+        <ChoiceField
+          label="Outcome"
+          any="Any outcome"
+          value={filter.outcome}
+          options={outcomes.map((value) => ({ value, name: value.toLowerCase() }))}
+          onChange={(outcome) => go({ outcome })}
+        />
+        <PrincipalField
+          label="By"
+          value={filter.principalId}
+          shown={pages.nodes.map((entry) => entry.principal)}
+          hasSystem
+          onChange={(by) => go({ by })}
+        />
+        <TimeField range={rangeOf(params)} onChange={(range) => go(membersOf(range))} />
+        {search !== '' && (
+          <button type="button" className="quiet" onClick={() => go(nothing)}>
+            Clear
+          </button>
+        )}
+      </Filters>
       <Listing
         pages={pages}
         label="Audit entries"
         columns={['Action', 'Outcome', 'By', 'On', 'When', '']}
-        empty={{ title: 'Nothing yet', text: 'What people and programs do stands here.' }}
+        empty={
+          search === ''
+            ? { title: 'Nothing yet', text: 'What people and programs do stands here.' }
+            : { title: 'No entry is like this', text: 'Actions and resources are compared as a whole.' }
+        }
         renderRow={(entry) => (
-          <tr key={entry.id}>
-            <td className="mono">{entry.action}</td>
-            <td className={tones[entry.outcome] ?? ''}>{entry.outcome.toLowerCase()}</td>
-            <td>{entry.principalId === 'system' ? 'system' : <CopyId id={entry.principalId} />}</td>
-            <td>
-              <span className="mono small">
-                <Foreign text={entry.resource} max={80} />
-              </span>
-              {open === entry.id && <JsonText value={entry.details} />}
-            </td>
-            <td>
-              <Ago at={entry.createdAt} />
-            </td>
-            <td className="actions">
-              <button
-                type="button"
-                className="quiet"
-                aria-expanded={open === entry.id}
-                onClick={() => setOpen(open === entry.id ? null : entry.id)}
-              >
-                Details
-              </button>
-            </td>
-          </tr>
+          <Row
+            key={entry.id}
+            entry={entry}
+            isOpen={open === entry.id}
+            onToggle={() => setOpen(open === entry.id ? null : entry.id)}
+            onNarrow={go}
+          />
         )}
       />
     </>
+  )
+}
+
+interface ActionsProps {
+  value: string
+  onChange(value: string): void
+}
+
+/** The action; those that one may do oneself are suggested. */
+function Actions({ value, onChange }: ActionsProps) {
+  const id = useId()
+  const actions = useQuery(ownActionsQuery, {}).data?.viewer.permissions ?? []
+  return (
+    <>
+      <SearchField label="Action" value={value} suggestions={id} isFirst onChange={onChange} />
+      <datalist id={id}>
+        {actions.map(({ action }) => (
+          <option key={action} value={action} />
+        ))}
+      </datalist>
+    </>
+  )
+}
+
+interface RowProps {
+  entry: Entry
+  isOpen: boolean
+  onToggle(): void
+  onNarrow(members: { action: string } | { on: string }): void
+}
+
+function Row({ entry, isOpen, onToggle, onNarrow }: RowProps) {
+  return (
+    <tr>
+      <td className="mono">{entry.action}</td>
+      <td className={tones[entry.outcome] ?? ''}>{entry.outcome.toLowerCase()}</td>
+      <td>
+        <Principal of={entry.principal} />
+      </td>
+      <td>
+        <span className="mono small">
+          <Foreign text={entry.resource} max={80} />
+        </span>
+        {isOpen && (
+          <>
+            <JsonText value={entry.details} />
+            <div className="row audit-narrow">
+              <button type="button" className="quiet" onClick={() => onNarrow({ action: entry.action })}>
+                Only this action
+              </button>
+              <button type="button" className="quiet" onClick={() => onNarrow({ on: entry.resource })}>
+                Only this resource
+              </button>
+            </div>
+          </>
+        )}
+      </td>
+      <td>
+        <Ago at={entry.createdAt} />
+      </td>
+      <td className="actions">
+        <button type="button" className="quiet" aria-expanded={isOpen} onClick={onToggle}>
+          Details
+        </button>
+      </td>
+    </tr>
   )
 }

@@ -1,6 +1,7 @@
 /** API keys: who has one, what it may do, a new one whose secret is shown once, and the end of one. */
 import { useState, type FormEvent } from 'react'
 import { graphql } from '../../api/document.ts'
+import { principal } from '../../api/principal.ts'
 import { faults } from '../../api/faults.ts'
 import { refusalOf, type Refused } from '../../api/outcome.ts'
 import { usePages } from '../../api/pages.ts'
@@ -12,34 +13,41 @@ import { Choice, Field, Refusal } from '../../parts/fields.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
+import { Principal } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
 
-const keysQuery = graphql(`
-  query Keys($projectId: ID, $after: String) {
-    apiKeys(projectId: $projectId, first: 50, after: $after) {
-      nodes {
-        id
-        name
-        prefix
-        role
-        votes
-        createdAt
-        lastUsedAt
-        expiresAt
-        revokedAt
-        agent {
+const keysQuery = graphql(
+  `
+    query Keys($projectId: ID, $after: String) {
+      apiKeys(projectId: $projectId, first: 50, after: $after) {
+        nodes {
           id
           name
+          prefix
+          role
+          votes
+          createdAt
+          lastUsedAt
+          expiresAt
+          revokedAt
+          creator {
+            ...PrincipalParts
+          }
+          agent {
+            id
+            name
+          }
+        }
+        pageInfo {
+          endCursor
+          hasNextPage
         }
       }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
     }
-  }
-`)
+  `,
+  [principal],
+)
 
 const createMutation = graphql(
   `
@@ -112,6 +120,11 @@ export function Keys() {
             </td>
             <td>
               <Ago at={key.createdAt} />
+              {key.creator && (
+                <div className="small">
+                  by <Principal of={key.creator} />
+                </div>
+              )}
             </td>
             <td>{key.lastUsedAt ? <Ago at={key.lastUsedAt} /> : <span className="mute">never</span>}</td>
             <td>

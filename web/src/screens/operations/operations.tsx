@@ -1,5 +1,6 @@
-/** What keeps the installation running: unknown calls, keys, secrets, webhooks, providers, files, sessions, audit. */
+/** What keeps the installation running: unknown calls, keys, secrets, webhooks, Slack, providers, files, sessions, audit. */
 import './operations.css'
+import { useEffect, useRef } from 'react'
 import { Link } from 'wouter'
 import { Empty } from '../../parts/states.tsx'
 import { Audit } from './audit.tsx'
@@ -8,6 +9,8 @@ import { Keys } from './keys.tsx'
 import { Providers } from './providers.tsx'
 import { Secrets } from './secrets.tsx'
 import { Sessions } from './sessions.tsx'
+import { Slack } from './slack.tsx'
+import { Statistics } from './statistics.tsx'
 import { UnknownCalls } from './unknown-calls.tsx'
 import { Webhooks } from './webhooks.tsx'
 
@@ -16,19 +19,34 @@ const tabs = [
   { tab: 'keys', name: 'Keys', Screen: Keys },
   { tab: 'secrets', name: 'Secrets', Screen: Secrets },
   { tab: 'webhooks', name: 'Webhooks', Screen: Webhooks },
+  { tab: 'slack', name: 'Slack', Screen: Slack },
   { tab: 'providers', name: 'Providers', Screen: Providers },
   { tab: 'files', name: 'Files', Screen: Files },
   { tab: 'sessions', name: 'Sessions', Screen: Sessions },
   { tab: 'audit', name: 'Audit', Screen: Audit },
+  { tab: 'statistics', name: 'Statistics', Screen: Statistics },
 ] as const
 
 export function Operations({ tab }: { tab: string }) {
   const shown = tabs.find((one) => one.tab === tab)
+  const nav = useRef<HTMLElement>(null)
+  // On a phone the tabs scroll: the one that is open is seen.
+  useEffect(() => {
+    const at = tabs.findIndex((one) => one.tab === tab)
+    const show = () => {
+      const all = nav.current?.getBoundingClientRect()
+      const open = nav.current?.children[at]?.getBoundingClientRect()
+      if (all && open) nav.current!.scrollLeft += open.left - all.left - (all.width - open.width) / 2
+    }
+    show()
+    addEventListener('resize', show)
+    return () => removeEventListener('resize', show)
+  }, [tab])
   return (
     <>
       <header className="screen-head">
         <h1>Operations</h1>
-        <nav className="segments" aria-label="Operations">
+        <nav ref={nav} className="segments" aria-label="Operations">
           {tabs.map((one) => (
             <Link
               key={one.tab}

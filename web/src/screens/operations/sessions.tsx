@@ -1,32 +1,38 @@
 /** Browsers that are signed in: the own ones, and those of others for who may see them. */
 import { useState } from 'react'
 import { graphql, type FragmentOf } from '../../api/document.ts'
+import { principal } from '../../api/principal.ts'
 import { refusalOf } from '../../api/outcome.ts'
 import { usePages } from '../../api/pages.ts'
 import { useMutation, useQuery } from '../../api/query.ts'
 import { Confirm } from '../../parts/confirm.tsx'
-import { CopyId } from '../../parts/copy-id.tsx'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
+import { Principal } from '../../parts/principal.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
 import { browserName } from './browser-name.ts'
 
-const sessionRow = graphql(`
-  fragment SessionRow on Session {
-    id
-    principalId
-    method
-    createdAt
-    usedAt
-    expiresAt
-    endsAt
-    remoteAddress
-    userAgent
-    isCurrent
-  }
-`)
+const sessionRow = graphql(
+  `
+    fragment SessionRow on Session {
+      id
+      principal {
+        ...PrincipalParts
+      }
+      method
+      createdAt
+      usedAt
+      expiresAt
+      endsAt
+      remoteAddress
+      userAgent
+      isCurrent
+    }
+  `,
+  [principal],
+)
 type SessionRow = FragmentOf<typeof sessionRow>
 
 const ownQuery = graphql(
@@ -176,7 +182,7 @@ interface Others {
 
 function Everybody({ viewerId, mayEnd, onEnded }: Others) {
   const all = usePages(allQuery, {}, (data) => data.sessions)
-  const pages = { ...all, nodes: all.nodes.filter(({ principalId }) => principalId !== viewerId) }
+  const pages = { ...all, nodes: all.nodes.filter(({ principal: { id } }) => id !== viewerId) }
   return (
     <>
       <h2>Of others</h2>
@@ -226,7 +232,7 @@ function Row({ session, isOwn, mayEnd, onEnded }: RowProps) {
         <div className="small mute">
           {session.remoteAddress === null ? 'from an unknown address' : `from ${session.remoteAddress}`}
         </div>
-        {!isOwn && <CopyId id={session.principalId} label="id of who signed in" />}
+        {!isOwn && <Principal of={session.principal} />}
       </td>
       <td>
         <Ago at={session.createdAt} />

@@ -40,7 +40,7 @@ export function Deliveries({ webhook, reload }: { webhook: WebhookRow; reload():
     (data) => data.webhook?.deliveries ?? nothing,
     { hears: webhookTypes },
   )
-  useWhileSeen(pages.reload)
+  useWhileSeen(pages.reload, webhook)
   const { mutate, isRunning } = useMutation(redeliverMutation)
   const redeliver = async (deliveryId: string) => {
     const result = (await mutate({ input: { deliveryId } }))?.redeliverWebhook

@@ -1,6 +1,8 @@
 /** What the screens of webhooks read and do. */
 import { graphql, type FragmentOf, type ResultOf } from '../../api/document.ts'
+import { faults } from '../../api/faults.ts'
 import type { EventType } from '../../api/feed.ts'
+import { principal } from '../../api/principal.ts'
 
 const webhookRow = graphql(`
   fragment WebhookRow on Webhook {
@@ -21,11 +23,32 @@ const webhookRow = graphql(`
     previousSecretUntil
     callbackOf
     createdAt
-    createdBy
     updatedAt
+    version
   }
 `)
 export type WebhookRow = FragmentOf<typeof webhookRow>
+
+/** What only the page of one webhook shows. */
+const oneWebhook = graphql(
+  `
+    fragment OneWebhook on Webhook {
+      ...WebhookRow
+      creator {
+        ...PrincipalParts
+      }
+      recipients {
+        address
+        principal {
+          ...PrincipalParts
+        }
+      }
+    }
+  `,
+  [webhookRow, principal],
+)
+export type OneWebhook = FragmentOf<typeof oneWebhook>
+export type Recipient = OneWebhook['recipients'][number]
 
 /** After these the list of webhooks may be another. */
 export const webhookTypes = [
@@ -34,6 +57,9 @@ export const webhookTypes = [
   'WEBHOOK_DISABLED',
   'WEBHOOK_DELETED',
   'WEBHOOK_CURSOR_EXPIRED',
+  'WEBHOOK_FAILING',
+  'WEBHOOK_RECOVERED',
+  'WEBHOOK_DELIVERY_DEAD',
 ] as const satisfies readonly EventType[]
 
 export const webhooksQuery = graphql(
@@ -57,11 +83,11 @@ export const webhookQuery = graphql(
   `
     query Webhook($id: ID!) {
       webhook(id: $id) {
-        ...WebhookRow
+        ...OneWebhook
       }
     }
   `,
-  [webhookRow],
+  [oneWebhook],
 )
 
 export const deliveriesQuery = graphql(`
@@ -141,6 +167,18 @@ export const updateWebhookMutation = graphql(
     }
   `,
   [webhookRow],
+)
+
+export const setRecipientsMutation = graphql(
+  `
+    mutation SetWebhookRecipients($input: SetWebhookRecipientsInput!) {
+      setWebhookRecipients(input: $input) {
+        __typename
+        ...Faults
+      }
+    }
+  `,
+  [faults],
 )
 
 export const deleteWebhookMutation = graphql(`

@@ -5,10 +5,12 @@ import { useQuery } from '../../api/query.ts'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
+import { Principal } from '../../parts/principal.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { Deliveries } from './webhooks-deliveries.tsx'
-import { webhookQuery, webhookTypes, type WebhookRow } from './webhooks-documents.ts'
+import { webhookQuery, webhookTypes, type OneWebhook } from './webhooks-documents.ts'
+import { Recipients } from './webhooks-recipients.tsx'
 import { Settings } from './webhooks-settings.tsx'
 import { WebhookStatus } from './webhooks-status.tsx'
 import { useWhileSeen } from './webhooks-while-seen.ts'
@@ -16,8 +18,8 @@ import { Ways } from './webhooks-ways.tsx'
 
 export function WebhookScreen({ id }: { id: string }) {
   const { data, error, reload } = useQuery(webhookQuery, { id }, { hears: webhookTypes })
-  useWhileSeen(reload)
   const webhook = data?.webhook
+  useWhileSeen(reload, webhook)
   if (error && !webhook) return <Failure error={error} retry={reload} />
   if (!data) return <Skeleton lines={8} />
   if (!webhook)
@@ -45,13 +47,18 @@ export function WebhookScreen({ id }: { id: string }) {
         <Facts webhook={webhook} />
         <Ways webhook={webhook} reload={reload} />
         <Deliveries webhook={webhook} reload={reload} />
-        {webhook.callbackOf === null && <Settings webhook={webhook} reload={reload} />}
+        {webhook.callbackOf === null && (
+          <>
+            <Recipients webhook={webhook} reload={reload} />
+            <Settings webhook={webhook} reload={reload} />
+          </>
+        )}
       </div>
     </>
   )
 }
 
-function Facts({ webhook }: { webhook: WebhookRow }) {
+function Facts({ webhook }: { webhook: OneWebhook }) {
   const { deliveredCount, pendingCount, lastDeliveredAt, replayCount, disabledAt, callbackOf } = webhook
   return (
     <dl className="facts">
@@ -80,7 +87,7 @@ function Facts({ webhook }: { webhook: WebhookRow }) {
       <div>
         <dt>By</dt>
         <dd>
-          <CopyId id={webhook.createdBy} />
+          <Principal of={webhook.creator} />
         </dd>
       </div>
       {callbackOf !== null && (

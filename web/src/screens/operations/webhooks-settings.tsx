@@ -33,7 +33,9 @@ export function Settings({ webhook, reload }: { webhook: WebhookRow; reload(): v
   if (isStale && !isDirty) start(standing, standing)
   const save = async (event: FormEvent) => {
     event.preventDefault()
-    const input = { webhookId: webhook.id, ...updateInputOf(began, draft) }
+    // What is sent was compared with this version.
+    const expectedVersion = webhook.version
+    const input = { webhookId: webhook.id, expectedVersion, ...updateInputOf(began, draft) }
     const answer = (await mutate({ input }))?.updateWebhook ?? null
     setResult(answer)
     if (answer?.__typename === 'UpdateWebhookPayload') {
@@ -65,7 +67,7 @@ export function Settings({ webhook, reload }: { webhook: WebhookRow; reload(): v
           }}
           issues={refused?.issues ?? []}
         />
-        <Refusal message={unplaced(refused)} />
+        {!isStale && <Refusal message={unplaced(refused)} />}
         <div className="row form-foot">
           <button
             type="submit"

@@ -91,7 +91,11 @@ export const typeGroups = [
   },
 ] as const satisfies readonly { name: string; types: readonly EventType[] }[]
 
-export type SentType = Exclude<EventType, 'TEXT_DELTA'>
+/** Types that are sent to webhooks: how deliveries go is told to subscribers only. */
+export type SentType = Exclude<
+  EventType,
+  'TEXT_DELTA' | 'WEBHOOK_FAILING' | 'WEBHOOK_RECOVERED' | 'WEBHOOK_DELIVERY_DEAD'
+>
 
 // A type of the schema that has no checkbox fails here.
 typeGroups satisfies readonly { types: readonly SentType[] }[]

@@ -1,20 +1,7 @@
 /** The rows of a timeline and their bars, from a run and those of its child runs that are opened. Pure. */
+import { ms, msOr, type Bar } from './bar.ts'
 import { isEnded, isOpenCall } from './rows.ts'
-
-/**
- * What happened during a bar: a model wrote, a tool or child run worked, or something was waited for. A frame is the whole
- * time of a run whose parts are drawn below it.
- */
-export type BarKind = 'queue' | 'model' | 'work' | 'child' | 'human' | 'client' | 'frame'
-
-export interface Bar {
-  kind: BarKind
-  /** Milliseconds since 1970. */
-  from: number
-  /** Null: it is still growing. */
-  to: number | null
-  isFailed: boolean
-}
+import { barsOfStep, failedBars, type DrawnStep, type FailedAttempt } from './step-bars.ts'
 
 export interface TimelineRow {
   key: string
@@ -63,7 +50,9 @@ export interface DrawnRun {
   startedAt: string | null
   finishedAt: string | null
   agent: { name: string } | null
-  steps: readonly { id: string; index: number; createdAt: string }[]
+  steps: readonly DrawnStep[]
+  /** Requests to the model that failed, of every step. */
+  failedAttempts: readonly (FailedAttempt & { stepIndex: number })[]
   toolCalls: readonly DrawnCall[]
 }
 
@@ -78,9 +67,6 @@ export interface Opened {
 
 /** Rows that are shown at first: of the run itself, and of a child run. Each press shows as many more. */
 export const pageOf = { top: 200, child: 20 } as const
-
-const ms = Date.parse
-const msOr = (at: string | null) => (at === null ? null : ms(at))
 
 /** All rows, in the order of the run, with those of opened child runs below the calls that started them. */
 export function rowsOf(run: DrawnRun, opened: Opened): TimelineRow[] {
@@ -108,7 +94,7 @@ const blank = {
 /** The rows of the steps and calls of a run, as many as are shown. */
 function inside(run: DrawnRun, depth: number, opened: Opened): TimelineRow[] {
   const callsOf = byStep(run.toolCalls)
-  const entries = stepsOf(run).flatMap((step) => [
+  const entries = stepRowsOf(run).flatMap((step) => [
     { step, call: null },
     ...(callsOf.get(step.index) ?? []).map((call) => ({ step: null, call })),
   ])
@@ -123,8 +109,8 @@ function inside(run: DrawnRun, depth: number, opened: Opened): TimelineRow[] {
         depth,
         name: `Step ${step.index}`,
         id: step.id,
-        status: step.id === null ? 'RUNNING' : null,
-        bars: [{ kind: 'model', from: step.from, to: step.to, isFailed: false }],
+        status: step.status,
+        bars: step.bars,
       },
     ]
   })
@@ -172,34 +158,44 @@ function byStep(calls: readonly DrawnCall[]): Map<number, DrawnCall[]> {
   return found
 }
 
-interface DrawnStep {
-  /** Null: the model is writing it. */
+interface StepRow {
+  /** Null: it has no answer. */
   id: string | null
   index: number
-  from: number
-  to: number | null
+  status: string | null
+  bars: readonly Bar[]
 }
 
 /**
- * The steps with when the model was asked: once everything before was settled. While the run works and nothing is open,
- * the model is writing the next one.
+ * The steps with their requests to the model. While the run works and nothing is open, the model is writing the next one; a
+ * run that failed at a step shows what was tried.
  */
-function stepsOf(run: DrawnRun): DrawnStep[] {
+function stepRowsOf(run: DrawnRun): StepRow[] {
   const callsOf = byStep(run.toolCalls)
-  const steps: DrawnStep[] = []
+  const rows: StepRow[] = []
   let free = ms(run.startedAt ?? run.createdAt)
-  for (const { id, index, createdAt } of run.steps) {
-    const to = ms(createdAt)
-    steps.push({ id, index, from: Math.min(free, to), to })
-    free = to
-    for (const { settledAt } of callsOf.get(index) ?? []) free = Math.max(free, msOr(settledAt) ?? 0)
+  for (const step of run.steps) {
+    const bars = barsOfStep(step, free)
+    rows.push({ id: step.id, index: step.index, status: null, bars })
+    free = ms(step.createdAt)
+    for (const { settledAt } of callsOf.get(step.index) ?? []) free = Math.max(free, msOr(settledAt) ?? 0)
   }
+  const index = (run.steps.at(-1)?.index ?? 0) + 1
+  const tried = failedBars(
+    run.failedAttempts.filter(({ stepIndex }) => stepIndex >= index),
+    free,
+  )
   const isWriting =
     run.status === 'RUNNING' &&
     run.startedAt !== null &&
     !run.toolCalls.some(({ status }) => isOpenCall(status))
-  if (isWriting) steps.push({ id: null, index: (run.steps.at(-1)?.index ?? 0) + 1, from: free, to: null })
-  return steps
+  if (isWriting) {
+    const from = tried.at(-1)?.to ?? free
+    const bars = [...tried, { kind: 'model' as const, from, to: null, isFailed: false }]
+    rows.push({ id: null, index, status: 'RUNNING', bars })
+  } else if (tried.length > 0)
+    rows.push({ id: null, index, status: isEnded(run.status) ? 'FAILED' : 'QUEUED', bars: tried })
+  return rows
 }
 
 /** The time in the queue, and from the first claim to the end. */

@@ -1,76 +1,85 @@
 /** What the pane of one call reads and does. */
 import { graphql, type ResultOf } from '../../api/document.ts'
+import { principal } from '../../api/principal.ts'
 
-export const callQuery = graphql(`
-  query Call($id: ID!) {
-    toolCall(id: $id) {
-      id
-      name
-      action
-      status
-      stepIndex
-      source
-      createdAt
-      startedAt
-      settledAt
-      deadlineAt
-      isError
-      errorCode
-      arguments
-      rawArguments
-      editedArguments
-      content
-      structuredContent
-      requestedBy
-      toolVersion
-      resolution
-      resolvedBy
-      resolvedAt
-      attempts {
-        attempt
-        startedAt
-        endedAt
-        outcome
-        errorCode
-        idempotencyKey
-      }
-      approval {
+export const callQuery = graphql(
+  `
+    query Call($id: ID!) {
+      toolCall(id: $id) {
         id
+        name
+        action
         status
-        expiresAt
+        stepIndex
+        source
+        createdAt
+        startedAt
         settledAt
-        decision {
-          byName
-          reason
+        deadlineAt
+        isError
+        errorCode
+        arguments
+        rawArguments
+        editedArguments
+        content
+        structuredContent
+        requester {
+          ...PrincipalParts
+        }
+        toolVersion
+        resolution
+        resolver {
+          ...PrincipalParts
+        }
+        resolvedAt
+        attempts {
+          attempt
+          startedAt
+          endedAt
+          outcome
+          errorCode
+          idempotencyKey
+        }
+        approval {
+          id
+          status
+          expiresAt
+          settledAt
+          decision {
+            by
+            byName
+            reason
+          }
+        }
+        grant {
+          id
+        }
+        attachments {
+          id
+          filename
+        }
+        tool {
+          id
+          name
+          inputSchema
+          outputSchema
+        }
+        askedAgent {
+          id
+          name
+        }
+        child {
+          id
+          status
+        }
+        generation {
+          id
         }
       }
-      grant {
-        id
-      }
-      attachments {
-        id
-        filename
-      }
-      tool {
-        id
-        name
-        inputSchema
-        outputSchema
-      }
-      askedAgent {
-        id
-        name
-      }
-      child {
-        id
-        status
-      }
-      generation {
-        id
-      }
     }
-  }
-`)
+  `,
+  [principal],
+)
 
 export const submitMutation = graphql(`
   mutation SubmitOutputs($input: SubmitToolOutputsInput!) {

@@ -6,6 +6,7 @@ import { Badge } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Arguments } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
+import { Principal } from '../../parts/principal.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
 import { Attempts } from './attempts.tsx'
@@ -126,7 +127,7 @@ function Question({ approval }: { approval: NonNullable<Call['approval']> }) {
           <>
             {decision && (
               <>
-                by <Foreign text={decision.byName} max={80} />{' '}
+                by <Principal of={{ id: decision.by, name: decision.byName }} />{' '}
               </>
             )}
             {settledAt !== null && <Ago at={settledAt} />}
@@ -172,7 +173,19 @@ function Facts({ call }: { call: Call }) {
       )}
       {call.resolution !== null && call.resolvedAt !== null && (
         <Fact name="Resolved">
-          as {call.resolution.toLowerCase().replaceAll('_', ' ')}, <Ago at={call.resolvedAt} />
+          as {call.resolution.toLowerCase().replaceAll('_', ' ')}
+          {call.resolver && (
+            <>
+              {' '}
+              by <Principal of={call.resolver} />
+            </>
+          )}{' '}
+          <Ago at={call.resolvedAt} />
+        </Fact>
+      )}
+      {call.source !== 'GENERATION' && (
+        <Fact name="By">
+          <Principal of={call.requester} />
         </Fact>
       )}
       {call.grant && <Fact name="Passed the gate">by a grant</Fact>}

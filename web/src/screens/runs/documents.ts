@@ -1,54 +1,54 @@
 /** What the screens of runs read and do. */
 import { graphql, type FragmentOf } from '../../api/document.ts'
+import { principal } from '../../api/principal.ts'
 
-const runRow = graphql(`
-  fragment RunRow on Generation {
-    id
-    status
-    stopReason
-    createdAt
-    startedAt
-    finishedAt
-    stepCount
-    depth
-    agent {
+const runRow = graphql(
+  `
+    fragment RunRow on Generation {
       id
-      name
-    }
-    model {
-      name
-      isAi
-    }
-    error {
-      code
-    }
-    totalUsage {
-      totalTokens
-    }
-    requiredAction {
-      toolCalls {
+      status
+      stopReason
+      createdAt
+      startedAt
+      finishedAt
+      stepCount
+      depth
+      requester {
+        ...PrincipalParts
+      }
+      agent {
         id
         name
       }
-      approvals {
-        id
-        toolName
+      model {
+        name
+        isAi
+      }
+      error {
+        code
+      }
+      totalUsage {
+        totalTokens
+      }
+      requiredAction {
+        toolCalls {
+          id
+          name
+        }
+        approvals {
+          id
+          toolName
+        }
       }
     }
-  }
-`)
+  `,
+  [principal],
+)
 
 export const runsQuery = graphql(
   `
-    query Runs($projectId: ID, $status: GenerationStatus, $agentId: ID, $threadId: ID, $after: String) {
-      generations(
-        projectId: $projectId
-        status: $status
-        agentId: $agentId
-        threadId: $threadId
-        first: 50
-        after: $after
-      ) {
+    query Runs($projectId: ID, $filter: GenerationFilter, $after: String) {
+      generations(projectId: $projectId, filter: $filter, first: 50, after: $after) {
         nodes {
           ...RunRow
         }
@@ -68,21 +68,6 @@ export const runIdsQuery = graphql(`
     generations(projectId: $projectId, first: 100) {
       nodes {
         id
-      }
-    }
-  }
-`)
-
-export const agentNamesQuery = graphql(`
-  query AgentNames($projectId: ID, $after: String) {
-    agents(projectId: $projectId, first: 100, after: $after) {
-      nodes {
-        id
-        name
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
       }
     }
   }

@@ -1,6 +1,7 @@
 /** The log of a run as it is, page by page, and on its last page live. */
 import { useEffect, useMemo } from 'react'
 import { ask } from '../../api/client.ts'
+import type { PrincipalParts } from '../../api/principal.ts'
 import { createStore, useStore, type Store } from '../../api/store.ts'
 import { wordsOf } from '../../parts/badge.tsx'
 import { durationText } from '../../parts/durations.ts'
@@ -73,7 +74,7 @@ const names: Record<string, string> = {
   stepIndex: 'step',
   childId: 'child run',
   descendantId: 'in',
-  decidedBy: 'by',
+  decider: 'by',
   stopReason: 'reason',
 }
 
@@ -85,6 +86,10 @@ const shownAlready: ReadonlySet<string> = new Set(['__typename', 'type', 'at', '
 function factsOf(event: LogEvent): [string, string][] {
   return Object.entries(event).flatMap(([name, value]): [string, string][] => {
     if (shownAlready.has(name) || value === null) return []
+    if (name === 'decider') {
+      const { id, name: known } = value as PrincipalParts
+      return [['by', known ?? id]]
+    }
     if (name === 'toolCall') return [['call', (value as { id: string }).id]]
     return [[names[name] ?? name, String(value)]]
   })

@@ -1,4 +1,6 @@
 /** Which runs stand in the list: the newest first, and never moved under the pointer. Pure. */
+import { withMembers } from '../../parts/members.ts'
+import { anyTime, membersOf, rangeOf, type TimeRange } from '../../parts/time-range.ts'
 
 /** The ids to show, and how many newer ones wait. With `isHeld`, rows join only behind the first one that stood there. */
 export function placeRuns(
@@ -28,30 +30,48 @@ export type RunStatus = (typeof runStatuses)[number]
 
 /** What the list is narrowed to; it is the query of the address. */
 export interface RunFilter {
-  status: RunStatus | null
+  statuses: readonly RunStatus[]
+  text: string
   agentId: string | null
+  requestedBy: string | null
   threadId: string | null
+  range: TimeRange
+}
+
+export const noFilter: RunFilter = {
+  statuses: [],
+  text: '',
+  agentId: null,
+  requestedBy: null,
+  threadId: null,
+  range: anyTime,
 }
 
 /** The filter in the query of an address; a status that does not exist is none. */
 export function filterOf(search: string): RunFilter {
   const given = new URLSearchParams(search)
-  const status = given.get('status')
+  const statuses = given.getAll('status')
   return {
-    status: runStatuses.find((one) => one === status) ?? null,
+    statuses: runStatuses.filter((one) => statuses.includes(one)),
+    text: given.get('q') ?? '',
     agentId: given.get('agent'),
+    requestedBy: given.get('by'),
     threadId: given.get('thread'),
+    range: rangeOf(given),
   }
 }
 
 /** The address of the list with a filter. */
-export function hrefOf({ status, agentId, threadId }: RunFilter): string {
-  const given = new URLSearchParams()
-  if (status) given.set('status', status)
-  if (agentId) given.set('agent', agentId)
-  if (threadId) given.set('thread', threadId)
-  const text = given.toString()
-  return text === '' ? '/runs' : `/runs?${text}`
+export function hrefOf({ statuses, text, agentId, requestedBy, threadId, range }: RunFilter): string {
+  const given = withMembers(new URLSearchParams(), {
+    status: statuses,
+    q: text,
+    agent: agentId,
+    by: requestedBy,
+    thread: threadId,
+    ...membersOf(range),
+  }).toString()
+  return given === '' ? '/runs' : `/runs?${given}`
 }
 
 /** Statuses after which a run does not change any more. */

@@ -1,75 +1,95 @@
 /** What the screen of one run reads and does. */
 import { graphql, type FragmentOf } from '../../api/document.ts'
+import { principal } from '../../api/principal.ts'
 
-const runFacts = graphql(`
-  fragment RunFacts on Generation {
-    id
-    status
-    stopReason
-    truncated
-    stepCount
-    threadId
-    depth
-    requestedBy
-    createdAt
-    startedAt
-    finishedAt
-    deadlineAt
-    cancelRequestedAt
-    cancelReason
-    error {
-      code
-      message
-    }
-    output {
-      object
-    }
-    model {
-      name
-      isAi
-    }
-    agent {
+const runFacts = graphql(
+  `
+    fragment RunFacts on Generation {
       id
-      name
-    }
-    usage {
-      inputTokens
-      outputTokens
-    }
-    totalUsage {
-      totalTokens
-    }
-    parent {
-      id
-      agent {
-        name
+      status
+      stopReason
+      truncated
+      stepCount
+      threadId
+      depth
+      requester {
+        ...PrincipalParts
       }
-    }
-    root {
-      id
-      agent {
-        name
+      createdAt
+      startedAt
+      finishedAt
+      deadlineAt
+      cancelRequestedAt
+      cancelReason
+      failedAttempts {
+        stepIndex
+        startedAt
+        failedAt
       }
-    }
-    requiredAction {
-      toolCalls {
+      error {
+        code
+        message
+      }
+      output {
+        object
+      }
+      model {
+        name
+        isAi
+      }
+      agent {
         id
         name
       }
-      approvals {
+      usage {
+        inputTokens
+        outputTokens
+      }
+      totalUsage {
+        totalTokens
+      }
+      parent {
         id
-        toolName
+        agent {
+          name
+        }
+      }
+      root {
+        id
+        agent {
+          name
+        }
+      }
+      requiredAction {
+        toolCalls {
+          id
+          name
+        }
+        approvals {
+          id
+          toolName
+        }
       }
     }
-  }
-`)
+  `,
+  [principal],
+)
 
 const stepRow = graphql(`
   fragment StepRow on Step {
     id
     index
     attempt
+    startedAt
+    firstTokenAt
     createdAt
+    failedAttempts {
+      attempt
+      code
+      model
+      startedAt
+      failedAt
+    }
     finishReason
     text
     reasoning

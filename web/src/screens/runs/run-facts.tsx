@@ -5,10 +5,11 @@ import { CopyId } from '../../parts/copy-id.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
+import { Principal } from '../../parts/principal.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
 import { Fact } from './fact.tsx'
 import { ModelName } from './model-name.tsx'
-import { hrefOf, isEnded } from './rows.ts'
+import { hrefOf, isEnded, noFilter } from './rows.ts'
 import type { Run } from './run-feed.ts'
 
 const number = (value: number) => value.toLocaleString('en')
@@ -118,10 +119,10 @@ function Facts({ run }: { run: Run }) {
           </Fact>
         )}
         <Fact name="Thread">
-          <Link href={hrefOf({ status: null, agentId: null, threadId })}>its runs</Link>
+          <Link href={hrefOf({ ...noFilter, threadId })}>its runs</Link>
         </Fact>
         <Fact name="Asked for by">
-          <CopyId id={run.requestedBy} />
+          <Principal of={run.requester} />
         </Fact>
         <Fact name="Id">
           <CopyId id={id} />

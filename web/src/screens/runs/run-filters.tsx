@@ -1,68 +1,53 @@
 /** What the list is narrowed to. */
-import type { RefObject } from 'react'
-import { usePages } from '../../api/pages.ts'
-import { wordsOf } from '../../parts/badge.tsx'
-import { Icon } from '../../parts/icons.tsx'
-import { agentNamesQuery } from './documents.ts'
-import { runStatuses, type RunFilter, type RunStatus } from './rows.ts'
+import type { PrincipalParts } from '../../api/principal.ts'
+import { AgentField } from '../../parts/agent-field.tsx'
+import { Filters, Narrowed, SearchField, StatusMenu, TimeField } from '../../parts/filters.tsx'
+import { PrincipalField } from '../../parts/principal-field.tsx'
+import { hrefOf, noFilter, runStatuses, type RunFilter } from './rows.ts'
 
 interface Props {
   filter: RunFilter
-  field: RefObject<HTMLSelectElement | null>
-  onChange(filter: RunFilter): void
+  /** Who started the runs that are shown. */
+  shown: readonly PrincipalParts[]
+  /** `isTyped`: somebody is still writing. */
+  onChange(filter: RunFilter, isTyped?: boolean): void
 }
 
-export function RunFilters({ filter, field, onChange }: Props) {
-  const agents = usePages(agentNamesQuery, {}, (data) => data.agents, { hears: agentTypes })
-  // An agent that is not on the first page, or was deleted, is still what the list is narrowed to.
-  const isKnown = filter.agentId === null || agents.nodes.some(({ id }) => id === filter.agentId)
+export function RunFilters({ filter, shown, onChange }: Props) {
   return (
-    <div className="runs-filters" role="group" aria-label="Filter">
-      <select
-        ref={field}
-        aria-label="Status"
-        value={filter.status ?? ''}
-        onChange={(event) =>
-          onChange({ ...filter, status: (event.target.value || null) as RunStatus | null })
-        }
-      >
-        <option value="">Any status</option>
-        {runStatuses.map((status) => (
-          <option key={status} value={status}>
-            {statusWords[status] ?? wordsOf(status)}
-          </option>
-        ))}
-      </select>
-      <select
-        aria-label="Agent"
-        value={filter.agentId ?? ''}
-        onChange={(event) => onChange({ ...filter, agentId: event.target.value || null })}
-      >
-        <option value="">Any agent</option>
-        {!isKnown && <option value={filter.agentId!}>{filter.agentId}</option>}
-        {agents.nodes.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </select>
+    <Filters>
+      <SearchField
+        label="Agent or id"
+        value={filter.text}
+        most={200}
+        isFirst
+        onChange={(text) => onChange({ ...filter, text }, true)}
+      />
+      <StatusMenu
+        statuses={runStatuses}
+        chosen={filter.statuses}
+        onChange={(statuses) => onChange({ ...filter, statuses })}
+      />
+      <AgentField value={filter.agentId} onChange={(agentId) => onChange({ ...filter, agentId })} />
+      <PrincipalField
+        label="Started by"
+        value={filter.requestedBy}
+        shown={shown}
+        onChange={(requestedBy) => onChange({ ...filter, requestedBy })}
+      />
+      <TimeField range={filter.range} onChange={(range) => onChange({ ...filter, range })} />
       {filter.threadId !== null && (
-        <button
-          type="button"
-          title={filter.threadId}
-          aria-label="Runs of all threads"
-          onClick={() => onChange({ ...filter, threadId: null })}
-        >
-          One thread <Icon name="cross" />
+        <Narrowed
+          name="One thread"
+          id={filter.threadId}
+          onClear={() => onChange({ ...filter, threadId: null })}
+        />
+      )}
+      {hrefOf(filter) !== '/runs' && (
+        <button type="button" className="quiet" onClick={() => onChange(noFilter)}>
+          Clear
         </button>
       )}
-    </div>
+    </Filters>
   )
-}
-
-export const agentTypes = ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'] as const
-
-const statusWords: Partial<Record<RunStatus, string>> = {
-  AWAITING_APPROVAL: 'waits for approval',
-  REQUIRES_ACTION: 'waits for a client',
 }

@@ -1,6 +1,6 @@
 /** The runs of the project, the newest first, live, with a filter that the address keeps. */
 import './runs.css'
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useLocation, useSearch } from 'wouter'
 import { Icon } from '../../parts/icons.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
@@ -21,18 +21,23 @@ export function Runs() {
   const [chosen, setChosen] = useState<string | null>(null)
   const [isStarting, setStarting] = useState(false)
   const [ending, setEnding] = useState<string | null>(null)
-  const list = useRunList(filter, href, chosen !== null || isStarting || ending !== null)
-  const filters = useRef<HTMLSelectElement>(null)
-  useListKeys(list, chosen, setChosen, () => filters.current?.focus())
+  const list = useRunList(href, chosen !== null || isStarting || ending !== null)
+  useListKeys(list, chosen, setChosen)
   return (
     <>
       <header className="screen-head">
         <h1>Runs</h1>
-        <RunFilters filter={filter} field={filters} onChange={(next) => go(hrefOf(next))} />
         <button type="button" className="primary spread" onClick={() => setStarting(true)}>
           <Icon name="play" /> Start a run
         </button>
       </header>
+      <div className="runs-filters">
+        <RunFilters
+          filter={filter}
+          shown={[...list.rows.values()].map(({ requester }) => requester)}
+          onChange={(next, isTyped = false) => go(hrefOf(next), { replace: isTyped })}
+        />
+      </div>
       <Body
         list={list}
         isFiltered={href !== '/runs'}
@@ -106,12 +111,7 @@ function Body({ list, isFiltered, chosen, onCancel, onStart, onAll }: BodyProps)
   )
 }
 
-function useListKeys(
-  { ids }: RunList,
-  chosen: string | null,
-  choose: (id: string | null) => void,
-  filter: () => void,
-): void {
+function useListKeys({ ids }: RunList, chosen: string | null, choose: (id: string | null) => void): void {
   const [, go] = useLocation()
   const move = (by: number) => {
     const at = chosen === null ? -1 : ids.indexOf(chosen)
@@ -127,7 +127,6 @@ function useListKeys(
     k: () => move(-1),
     ArrowDown: () => move(1),
     ArrowUp: () => move(-1),
-    '/': filter,
     c: () => void (chosen && navigator.clipboard.writeText(chosen).catch(() => {})),
     Enter: (event) => {
       const { target } = event

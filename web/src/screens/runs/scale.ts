@@ -1,5 +1,5 @@
 /** The time axis: moments to places between 0 and 1, with long pauses folded to marked gaps. Pure. */
-import type { Bar, BarKind } from './bars.ts'
+import type { Bar, BarKind } from './bar.ts'
 
 interface Span {
   from: number

@@ -1,15 +1,14 @@
 /** Starting a run: an agent and what to do. */
 import { useState } from 'react'
 import { useLocation } from 'wouter'
-import { usePages } from '../../api/pages.ts'
 import { useMutation } from '../../api/query.ts'
+import { useAgentNames } from '../../parts/agent-field.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { useKeys } from '../../parts/keys.ts'
 import { KeyHint } from '../../parts/key-hint.tsx'
 import { Failure, Skeleton } from '../../parts/states.tsx'
 import { toast } from '../../parts/toasts.tsx'
-import { agentNamesQuery, startMutation } from './documents.ts'
-import { agentTypes } from './run-filters.tsx'
+import { startMutation } from './documents.ts'
 
 interface Props {
   /** The agent that is chosen at first; null: the first one. */
@@ -25,7 +24,7 @@ const newKey = () =>
 
 export function StartRun({ agentId, threadId, onClose }: Props) {
   const [, go] = useLocation()
-  const agents = usePages(agentNamesQuery, {}, (data) => data.agents, { hears: agentTypes })
+  const agents = useAgentNames()
   const [chosen, setChosen] = useState(agentId)
   const [prompt, setPrompt] = useState('')
   const [request, setRequest] = useState({ about: '', key: '' })

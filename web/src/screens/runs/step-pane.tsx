@@ -2,6 +2,7 @@
 import { useQuery } from '../../api/query.ts'
 import { Badge } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
+import { durationText } from '../../parts/durations.ts'
 import { Moment } from '../../parts/moments.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
@@ -52,6 +53,7 @@ export function StepPane({ id, runs, onChoose }: Props) {
           </ul>
         </section>
       )}
+      <Failed attempts={step.failedAttempts} />
       <dl className="run-facts">
         <Fact name="Model">
           <ModelName model={step.model} />
@@ -60,6 +62,10 @@ export function StepPane({ id, runs, onChoose }: Props) {
           {step.usage.inputTokens.toLocaleString('en')} in, {step.usage.outputTokens.toLocaleString('en')} out
         </Fact>
         <Fact name="Ended by">{step.finishReason}</Fact>
+        {step.firstTokenAt !== null && step.startedAt !== null && (
+          <Fact name="First token">after {between(step.startedAt, step.firstTokenAt)}</Fact>
+        )}
+        {step.startedAt !== null && <Fact name="Took">{between(step.startedAt, step.createdAt)}</Fact>}
         {step.attempt > 1 && <Fact name="Attempt">{step.attempt}</Fact>}
         <Fact name="Written">
           <Moment at={step.createdAt} />
@@ -69,6 +75,33 @@ export function StepPane({ id, runs, onChoose }: Props) {
         </Fact>
       </dl>
     </>
+  )
+}
+
+const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
+
+/** The requests to the model that failed before one was answered. */
+function Failed({ attempts }: { attempts: StepRow['failedAttempts'] }) {
+  if (attempts.length === 0) return null
+  return (
+    <section aria-label="Failed attempts">
+      <h3>Failed attempts</h3>
+      <ul className="run-calls">
+        {attempts.map(({ attempt, code, model, startedAt, failedAt }) => (
+          <li key={attempt}>
+            <span>
+              <span className="mono small tone-bad">{code}</span>
+              <span className="small mute run-failed-model">
+                <Foreign text={model} max={80} />
+              </span>
+            </span>
+            <span className="small mute nowrap spread">
+              {startedAt === null ? <Moment at={failedAt} /> : between(startedAt, failedAt)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   )
 }
 

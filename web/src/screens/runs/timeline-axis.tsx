@@ -69,11 +69,9 @@ export function TimelineAxis({ scale, view, onZoom }: Props) {
             <span>{after === 0 ? '0' : durationText(after)}</span>
           </span>
         ))}
-        {scale.segments
-          .filter(({ isFolded }) => isFolded)
-          .map((gap) => (
-            <Gap key={gap.from} gap={gap} view={view} />
-          ))}
+        {gapsOf(scale, view).map(({ gap, hasLabel }) => (
+          <Gap key={gap.from} gap={gap} view={view} hasLabel={hasLabel} />
+        ))}
         {brush && (
           <span
             className="timeline-brush"
@@ -88,8 +86,24 @@ export function TimelineAxis({ scale, view, onZoom }: Props) {
   )
 }
 
+/** Labels of gaps stand at least so far apart, as a share of the axis. */
+const leastApart = 0.17
+
+/** The gaps, of which those that follow closely have no label. */
+function gapsOf({ segments }: Scale, view: View): { gap: Segment; hasLabel: boolean }[] {
+  let last = -1
+  return segments
+    .filter(({ isFolded }) => isFolded)
+    .map((gap) => {
+      const x = inView(view, (gap.x0 + gap.x1) / 2)
+      const hasLabel = x - last >= leastApart || last < 0
+      if (hasLabel && x >= 0) last = x
+      return { gap, hasLabel }
+    })
+}
+
 /** A pause in which nothing worked, drawn narrow, with its length. */
-function Gap({ gap, view }: { gap: Segment; view: View }) {
+function Gap({ gap, view, hasLabel }: { gap: Segment; view: View; hasLabel: boolean }) {
   const now = useNow()
   const [x0, x1] = [inView(view, gap.x0), inView(view, gap.x1)]
   if (x1 < 0 || x0 > 1) return null
@@ -101,7 +115,7 @@ function Gap({ gap, view }: { gap: Segment; view: View }) {
   }
   return (
     <span className="timeline-gap" style={style} title={`A pause of ${durationText(length)}, folded`}>
-      <span>{durationText(length)}</span>
+      {hasLabel && <span>{durationText(length)}</span>}
     </span>
   )
 }

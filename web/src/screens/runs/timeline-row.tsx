@@ -3,7 +3,8 @@ import { Badge } from '../../parts/badge.tsx'
 import { durationText } from '../../parts/durations.ts'
 import { Icon } from '../../parts/icons.tsx'
 import { Foreign } from '../../parts/text.tsx'
-import { spanOf, type Bar, type BarKind, type TimelineRow } from './bars.ts'
+import type { Bar, BarKind } from './bar.ts'
+import { spanOf, type TimelineRow } from './bars.ts'
 import type { Choice } from './choice.ts'
 import { choiceOf } from './row-choice.ts'
 import { inView, placeOf, type Scale, type View } from './scale.ts'
@@ -89,10 +90,11 @@ const words: Record<BarKind, string> = {
 /** The bars in words. */
 function textOf({ bars }: TimelineRow, now: number): string {
   return bars
-    .map(({ kind, from, to, isFailed }) =>
+    .map(({ kind, from, to, isFailed, firstAt }) =>
       [
         words[kind],
         durationText((to ?? now) - from),
+        ...(firstAt === undefined ? [] : [`first token after ${durationText(firstAt - from)}`]),
         ...(isFailed ? ['failed'] : []),
         ...(to === null ? ['so far'] : []),
       ].join(' '),
@@ -107,13 +109,14 @@ function Bars({ row, scale, view, now }: Pick<Props, 'row' | 'scale' | 'view' | 
     bar,
     x0: inView(view, placeOf(scale, bar.from)),
     x1: inView(view, placeOf(scale, bar.to ?? now)),
+    first: bar.firstAt === undefined ? null : inView(view, placeOf(scale, bar.firstAt)),
   }))
   const visible = drawn.filter(({ x0, x1 }) => x1 >= 0 && x0 <= 1)
   const span = spanOf(row, now)
   return (
     <svg className="timeline-bars" height="20" aria-hidden="true" focusable="false">
-      {visible.map(({ bar, x0, x1 }) => (
-        <OneBar key={`${bar.kind} ${bar.from}`} bar={bar} x0={x0} x1={x1} />
+      {visible.map(({ bar, x0, x1, first }) => (
+        <OneBar key={`${bar.kind} ${bar.from}`} bar={bar} x0={x0} x1={x1} first={first} />
       ))}
       {span !== null && visible.length > 0 && (
         <Label text={durationText(span)} x1={Math.max(...visible.map(({ x1 }) => x1))} />
@@ -122,7 +125,15 @@ function Bars({ row, scale, view, now }: Pick<Props, 'row' | 'scale' | 'view' | 
   )
 }
 
-function OneBar({ bar, x0, x1 }: { bar: Bar; x0: number; x1: number }) {
+interface OneBarProps {
+  bar: Bar
+  x0: number
+  x1: number
+  /** Where the answer of a model began. */
+  first: number | null
+}
+
+function OneBar({ bar, x0, x1, first }: OneBarProps) {
   const left = Math.max(0, x0)
   const width = Math.max(0, Math.min(1, x1) - left)
   const isFrame = bar.kind === 'frame'
@@ -136,6 +147,9 @@ function OneBar({ bar, x0, x1 }: { bar: Bar; x0: number; x1: number }) {
         height={isFrame ? 4 : 12}
         rx={isFrame ? 1 : 2}
       />
+      {first !== null && first > 0 && first < 1 && (
+        <line className="bar-first" x1={percent(first)} x2={percent(first)} y1="4" y2="16" />
+      )}
       {bar.isFailed && !isFrame && x1 <= 1 && (
         <svg x={percent(x1)} y="5" width="10" height="10" overflow="visible">
           <path className="bar-cross" d="M-8 1l6 8M-2 1l-6 8" />

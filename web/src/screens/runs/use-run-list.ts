@@ -1,8 +1,11 @@
 /** The rows of the list, live, in an order that does not move under the pointer, and where one was when one comes back. */
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
+import { serverNow } from '../../api/clock.ts'
 import { usePages } from '../../api/pages.ts'
 import { runsQuery, runTypes, type RunRow } from './documents.ts'
-import { placeRuns, type RunFilter } from './rows.ts'
+import { usePlace } from '../../parts/place.ts'
+import { boundsOf } from '../../parts/time-range.ts'
+import { filterOf, placeRuns, type RunFilter } from './rows.ts'
 
 export interface RunList {
   rows: ReadonlyMap<string, RunRow>
@@ -17,13 +20,12 @@ export interface RunList {
   reload(): void
 }
 
-/** The list that was shown last: its runs are the neighbours of an open run, and `back` returns to its place. */
+/** The list that was shown last: its runs are the neighbours of an open run. */
 interface Left {
   href: string
   ids: readonly string[]
-  scrollY: number
 }
-let left: Left = { href: '/runs', ids: [], scrollY: 0 }
+let left: Left = { href: '/runs', ids: [] }
 export const lastList = (): Readonly<Left> => left
 
 /** Further down than this somebody is reading: nothing joins above. */
@@ -35,9 +37,22 @@ interface Shown {
   waiting: number
 }
 
-/** `isHeld`: something is chosen or open, so new rows must not push others. */
-export function useRunList(filter: RunFilter, href: string, isHeld: boolean): RunList {
-  const { nodes, ...pages } = usePages(runsQuery, { ...filter }, (data) => data.generations, {
+/** The filter as the API takes it. */
+function filterInput({ statuses, text, agentId, requestedBy, threadId, range }: RunFilter, now: number) {
+  return {
+    statuses: statuses.length === 0 ? null : [...statuses],
+    text: text.trim() || null,
+    agentId,
+    requestedBy,
+    threadId,
+    ...boundsOf(range, now),
+  }
+}
+
+/** The list at an address. `isHeld`: something is chosen or open, so new rows must not push others. */
+export function useRunList(href: string, isHeld: boolean): RunList {
+  const given = useMemo(() => filterInput(filterOf(href.slice('/runs'.length)), serverNow()), [href])
+  const { nodes, ...pages } = usePages(runsQuery, { filter: given }, (data) => data.generations, {
     hears: runTypes,
   })
   const rows = useMemo(() => new Map(nodes.map((node) => [node.id, node])), [nodes])
@@ -49,7 +64,11 @@ export function useRunList(filter: RunFilter, href: string, isHeld: boolean): Ru
     current = { nodes, href, ...placeRuns(before, read, isHeld || window.scrollY > readingY) }
     setShown(current)
   }
-  usePlace(href, current.ids, pages)
+  usePlace(href, current.ids.length, pages)
+  const { ids } = current
+  useEffect(() => {
+    if (!pages.isLoading) left = { href, ids }
+  }, [href, ids, pages.isLoading])
   return {
     ...pages,
     rows,
@@ -60,36 +79,4 @@ export function useRunList(filter: RunFilter, href: string, isHeld: boolean): Ru
       window.scrollTo(0, 0)
     },
   }
-}
-
-/** Remembers how far the list was read and scrolled, and goes there when the same list comes back. */
-function usePlace(
-  href: string,
-  ids: readonly string[],
-  { isLoading, hasMore, showMore }: { isLoading: boolean; hasMore: boolean; showMore(): void },
-): void {
-  const [wanted] = useState(() => (left.href === href ? left : null))
-  const isBack = useRef(wanted === null || wanted.scrollY === 0)
-  const asked = useRef(-1)
-  useEffect(() => {
-    if (isLoading || isBack.current || !wanted) return
-    if (ids.length < wanted.ids.length && hasMore) {
-      // Once for each length: the list is drawn several times until the next page is there.
-      if (asked.current !== ids.length) showMore()
-      asked.current = ids.length
-      return
-    }
-    isBack.current = true
-    window.scrollTo(0, wanted.scrollY)
-  }, [wanted, ids, isLoading, hasMore, showMore])
-  useEffect(() => {
-    if (isLoading || !isBack.current) return
-    left = { href, ids, scrollY: window.scrollY }
-    const follow = () => {
-      // While the screen of a run is loaded, the hidden list has no height: that is no place that somebody chose.
-      if (location.pathname === '/runs') left = { ...left, scrollY: window.scrollY }
-    }
-    window.addEventListener('scroll', follow, { passive: true })
-    return () => window.removeEventListener('scroll', follow)
-  }, [href, ids, isLoading])
 }

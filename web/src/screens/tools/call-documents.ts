@@ -41,8 +41,8 @@ const call = graphql(`
 
 export const callsQuery = graphql(
   `
-    query ToolCalls($projectId: ID, $toolId: ID, $status: ToolCallStatus, $after: String) {
-      toolCalls(projectId: $projectId, toolId: $toolId, status: $status, first: 30, after: $after) {
+    query ToolCalls($projectId: ID, $filter: ToolCallFilter, $after: String) {
+      toolCalls(projectId: $projectId, filter: $filter, first: 30, after: $after) {
         nodes {
           ...Call
         }

@@ -1,16 +1,21 @@
 /** The ledger of a tool: its calls, each with its attempts. */
-import { useState } from 'react'
-import { Link, useSearchParams } from 'wouter'
+import { useMemo, useState } from 'react'
+import { Link } from 'wouter'
+import { serverNow } from '../../api/clock.ts'
 import { usePages } from '../../api/pages.ts'
+import { useAddress } from '../../parts/address.ts'
+import { AgentField } from '../../parts/agent-field.tsx'
 import { Badge, wordsOf } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Content } from '../../parts/content.tsx'
 import { durationText } from '../../parts/durations.ts'
-import { Choice } from '../../parts/fields.tsx'
+import { Filters, Narrowed, StatusMenu, TimeField } from '../../parts/filters.tsx'
 import { Arguments } from '../../parts/json-view.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
+import { usePlace } from '../../parts/place.ts'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
+import { boundsOf, membersOf, rangeOf } from '../../parts/time-range.ts'
 import { callsQuery, callTypes, type Call } from './call-documents.ts'
 
 const statuses = [
@@ -27,26 +32,51 @@ const statuses = [
   'SKIPPED',
 ] as const
 
+const nothing = { status: null, agent: null, run: null, since: null, from: null, to: null }
+
+/** The filter of the address, as the API takes it. */
+function filterOf(toolId: string, search: string) {
+  const given = new URLSearchParams(search)
+  const chosen = given.getAll('status')
+  const of = statuses.filter((one) => chosen.includes(one))
+  return {
+    toolId,
+    statuses: of.length === 0 ? null : of,
+    agentId: given.get('agent'),
+    generationId: given.get('run'),
+    ...boundsOf(rangeOf(given), serverNow()),
+  }
+}
+
 export function Calls({ toolId }: { toolId: string }) {
-  const [params, setParams] = useSearchParams()
-  const status = statuses.find((one) => one === params.get('status')) ?? null
-  const pages = usePages(callsQuery, { toolId, status }, (data) => data.toolCalls, { hears: callTypes })
+  const { params, go } = useAddress()
+  const search = params.toString()
+  const filter = useMemo(() => filterOf(toolId, search), [toolId, search])
+  const pages = usePages(callsQuery, { filter }, (data) => data.toolCalls, { hears: callTypes })
+  usePlace(`/tools/${toolId}?${search}`, pages.nodes.length, pages)
+  const { statuses: chosen, agentId, generationId } = filter
+  const isFiltered = [...params.keys()].some((name) => name !== 'tab')
   return (
     <>
-      <div className="row">
-        <div className="action-choice">
-          <Choice
-            label="Status"
-            value={status ?? ''}
-            options={[
-              { value: '', name: 'all' },
-              ...statuses.map((value) => ({ value, name: wordsOf(value) })),
-            ]}
-            onChange={(value) =>
-              setParams({ tab: 'calls', ...(value ? { status: value } : {}) }, { replace: true })
-            }
+      <div className="row calls-head">
+        <Filters>
+          <StatusMenu
+            statuses={statuses}
+            chosen={chosen ?? []}
+            isFirst
+            onChange={(status) => go({ status })}
           />
-        </div>
+          <AgentField value={agentId} onChange={(agent) => go({ agent })} />
+          <TimeField range={rangeOf(params)} onChange={(range) => go(membersOf(range))} />
+          {generationId !== null && (
+            <Narrowed name="One run" id={generationId} onClear={() => go({ run: null })} />
+          )}
+          {isFiltered && (
+            <button type="button" className="quiet" onClick={() => go(nothing)}>
+              Clear
+            </button>
+          )}
+        </Filters>
         <button type="button" className="spread" onClick={pages.reload}>
           Read again
         </button>
@@ -57,12 +87,12 @@ export function Calls({ toolId }: { toolId: string }) {
         <Skeleton lines={8} />
       ) : pages.nodes.length === 0 ? (
         <Empty title="No calls">
-          {status ? 'No call has this status.' : 'Calls of agents, of MCP clients and from here stand here.'}
+          {isFiltered ? 'No call is like this.' : 'Calls of agents, of MCP clients and from here stand here.'}
         </Empty>
       ) : (
         <ul className="calls">
           {pages.nodes.map((call) => (
-            <CallRow key={call.id} call={call} />
+            <CallRow key={call.id} call={call} onRun={(run) => go({ run })} />
           ))}
         </ul>
       )}
@@ -75,7 +105,13 @@ export function Calls({ toolId }: { toolId: string }) {
   )
 }
 
-function CallRow({ call }: { call: Call }) {
+interface CallRowProps {
+  call: Call
+  /** Narrows the list to the calls of a run. */
+  onRun(id: string): void
+}
+
+function CallRow({ call, onRun }: CallRowProps) {
   const [isOpen, setOpen] = useState(false)
   return (
     <li className="call">
@@ -97,13 +133,13 @@ function CallRow({ call }: { call: Call }) {
             </span>
           </span>
         </summary>
-        {isOpen && <CallDetail call={call} />}
+        {isOpen && <CallDetail call={call} onRun={onRun} />}
       </details>
     </li>
   )
 }
 
-function CallDetail({ call }: { call: Call }) {
+function CallDetail({ call, onRun }: CallRowProps) {
   return (
     <div className="call-detail">
       <div className="row small">
@@ -112,6 +148,11 @@ function CallDetail({ call }: { call: Call }) {
           {wordsOf(call.source)}, version {call.toolVersion ?? 'unknown'}
         </span>
         {call.generation && <Link href={`/runs/${call.generation.id}?call=${call.id}`}>Show the run</Link>}
+        {call.generation && (
+          <button type="button" className="quiet" onClick={() => onRun(call.generation!.id)}>
+            Calls of this run
+          </button>
+        )}
         {call.approval && <Link href={`/approvals/${call.approval.id}`}>Show its question</Link>}
         {call.errorCode && <span className="mono tone-bad">{call.errorCode}</span>}
       </div>

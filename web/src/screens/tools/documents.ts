@@ -53,8 +53,8 @@ const toolRow = graphql(
 
 export const toolsQuery = graphql(
   `
-    query Tools($projectId: ID, $kind: ToolKind, $after: String) {
-      tools(projectId: $projectId, kind: $kind, first: 100, after: $after) {
+    query Tools($projectId: ID, $kind: ToolKind, $name: String, $after: String) {
+      tools(projectId: $projectId, kind: $kind, name: $name, first: 100, after: $after) {
         nodes {
           ...ToolRow
         }

@@ -7,9 +7,9 @@ import { useMutation, useQuery } from '../../api/query.ts'
 import { Refusal } from '../../parts/fields.tsx'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown } from '../../parts/moments.tsx'
+import { Principal } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { toast } from '../../parts/toasts.tsx'
-import { CopyId } from '../../parts/copy-id.tsx'
 import { decideChangeMutation, gateChangesQuery, rulesQuery, type GateChange } from './gate-documents.ts'
 
 const changeTypes = ['GATE_CHANGE_PROPOSED', 'GATE_CHANGE_DECIDED', 'GATE_CHANGED'] as const
@@ -26,7 +26,7 @@ export function PendingGateChanges({ targetId }: { targetId?: string }) {
       <ul>
         {shown.map((change) => (
           <li key={change.id}>
-            <Change change={change} isOwn={change.proposedBy === data?.viewer.id} onDone={pages.reload} />
+            <Change change={change} isOwn={change.proposer.id === data?.viewer.id} onDone={pages.reload} />
           </li>
         ))}
       </ul>
@@ -50,7 +50,7 @@ function Change({ change, isOwn, onDone }: { change: GateChange; isOwn: boolean;
   return (
     <article className="stack" aria-label="Proposed change">
       <p>
-        {isOwn ? 'You' : <CopyId id={change.proposedBy} />} proposed this <Ago at={change.createdAt} /> for{' '}
+        {isOwn ? 'You' : <Principal of={change.proposer} />} proposed this <Ago at={change.createdAt} /> for{' '}
         {targetId.startsWith('proj_') ? 'the project' : <Link href={href}>{targetId}</Link>}; it expires in{' '}
         <Countdown until={change.expiresAt} />.
       </p>

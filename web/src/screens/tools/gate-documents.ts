@@ -1,5 +1,6 @@
 /** What is read and done about gates. */
 import { graphql, type FragmentOf, type ResultOf, type VariablesOf } from '../../api/document.ts'
+import { principal } from '../../api/principal.ts'
 import { faults } from '../../api/faults.ts'
 
 export const previewQuery = graphql(`
@@ -37,19 +38,24 @@ export const rulesQuery = graphql(`
   }
 `)
 
-const gateChange = graphql(`
-  fragment GateChange on GateChange {
-    id
-    targetId
-    targetVersion
-    change
-    note
-    status
-    proposedBy
-    createdAt
-    expiresAt
-  }
-`)
+const gateChange = graphql(
+  `
+    fragment GateChange on GateChange {
+      id
+      targetId
+      targetVersion
+      change
+      note
+      status
+      proposer {
+        ...PrincipalParts
+      }
+      createdAt
+      expiresAt
+    }
+  `,
+  [principal],
+)
 
 export const gateChangesQuery = graphql(
   `

@@ -9,6 +9,7 @@ import { GateBadge } from '../../parts/gate-words.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
+import { Versions } from '../../parts/versions.tsx'
 import { Calls } from './calls.tsx'
 import { Definition } from './definition.tsx'
 import { kinds, toolQuery, toolTypes, type Action, type ToolDetail } from './documents.ts'
@@ -24,6 +25,7 @@ const tabs = [
   { tab: 'calls', name: 'Calls' },
   { tab: 'agents', name: 'Used by' },
   { tab: 'definition', name: 'Definition' },
+  { tab: 'versions', name: 'Versions' },
 ] as const
 type Tab = (typeof tabs)[number]['tab']
 
@@ -94,6 +96,8 @@ function Part({ tab, tool, reload }: { tab: Tab; tool: ToolDetail; reload(): voi
       return <UsedBy tool={tool} />
     case 'definition':
       return <Definition tool={tool} reload={reload} />
+    case 'versions':
+      return <Versions id={tool.id} />
   }
 }
 

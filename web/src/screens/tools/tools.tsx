@@ -1,17 +1,17 @@
 /** The tools of the project, by kind and name, with their gates; and the changes of gates that wait for a second person. */
 import '../../parts/forms.css'
 import './tools.css'
-import { useRef } from 'react'
-import { Link, useLocation, useSearchParams } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import { usePages } from '../../api/pages.ts'
+import { useAddress } from '../../parts/address.ts'
 import { Badge } from '../../parts/badge.tsx'
+import { SearchField } from '../../parts/filters.tsx'
 import { GateBadge } from '../../parts/gate-words.tsx'
 import { Icon } from '../../parts/icons.tsx'
-import { KeyHint } from '../../parts/key-hint.tsx'
-import { useKeys } from '../../parts/keys.ts'
 import { Listing } from '../../parts/listing.tsx'
 import { Ago } from '../../parts/moments.tsx'
-import { Empty } from '../../parts/states.tsx'
+import { usePlace } from '../../parts/place.ts'
+import { useRowKeys } from '../../parts/row-keys.ts'
 import { Foreign } from '../../parts/text.tsx'
 import { toolsQuery, toolTypes, kinds, type ToolRow } from './documents.ts'
 import { PendingGateChanges } from './gate-changes.tsx'
@@ -31,24 +31,15 @@ const noTools = {
 const noneLikeThis = { title: 'No tool is like this', text: 'Change the kind or the word above.' }
 
 export function Tools() {
-  const [params, setParams] = useSearchParams()
-  const [, go] = useLocation()
+  const { params, go, replace } = useAddress()
+  const [, open] = useLocation()
   const kind = filters.find((one) => one.kind === params.get('kind'))?.kind ?? null
   const text = params.get('q') ?? ''
-  const pages = usePages(toolsQuery, { kind }, (data) => data.tools, { hears: toolTypes })
-  const nodes = pages.nodes.filter((tool) => fits(tool, text))
-  const field = useRef<HTMLInputElement>(null)
-  const set = (name: string, value: string) =>
-    setParams(
-      (before) => {
-        const next = new URLSearchParams(before)
-        if (value === '') next.delete(name)
-        else next.set(name, value)
-        return next
-      },
-      { replace: true },
-    )
-  useKeys({ '/': () => field.current?.focus() })
+  const pages = usePages(toolsQuery, { kind, name: text.trim() || null }, (data) => data.tools, {
+    hears: toolTypes,
+  })
+  usePlace(`/tools?${params}`, pages.nodes.length, pages)
+  useRowKeys()
   return (
     <>
       <header className="screen-head">
@@ -59,62 +50,32 @@ export function Tools() {
               key={one.name}
               type="button"
               aria-pressed={one.kind === kind}
-              onClick={() => set('kind', one.kind ?? '')}
+              onClick={() => go({ kind: one.kind })}
             >
               {one.name}
             </button>
           ))}
         </div>
-        <button type="button" className="primary spread" onClick={() => go('/tools/new')}>
+        <button type="button" className="primary spread" onClick={() => open('/tools/new')}>
           <Icon name="plus" /> New tool
         </button>
       </header>
       <div className="screen-body">
         <PendingGateChanges />
-        <div className="filter">
-          <Icon name="search" />
-          <input
-            ref={field}
-            type="search"
-            aria-label="Filter by name"
-            placeholder="Filter by name"
-            value={text}
-            onChange={(event) => set('q', event.target.value)}
-            onKeyDown={(event) => {
-              if (event.key === 'Escape') event.currentTarget.blur()
-            }}
+        <SearchField label="Filter by name" value={text} isFirst onChange={(q) => replace({ q })} />
+        <div className="tool-list">
+          <Listing
+            pages={pages}
+            label="Tools"
+            columns={['Tool', 'Kind', 'Gate', 'Changed']}
+            empty={kind === null && text === '' ? noTools : noneLikeThis}
+            renderRow={(tool) => <Row key={tool.id} tool={tool} />}
           />
-          <KeyHint keys="/" />
         </div>
-        {pages.nodes.length > 0 && nodes.length === 0 ? (
-          <>
-            <Empty title="No tool has this name">
-              {pages.hasMore ? 'Only the newest were looked through.' : 'Clear the filter to see all.'}
-            </Empty>
-            {pages.hasMore && (
-              <button type="button" onClick={pages.showMore}>
-                Look through more
-              </button>
-            )}
-          </>
-        ) : (
-          <div className="tool-list">
-            <Listing
-              pages={{ ...pages, nodes }}
-              label="Tools"
-              columns={['Tool', 'Kind', 'Gate', 'Changed']}
-              empty={kind === null && text === '' ? noTools : noneLikeThis}
-              renderRow={(tool) => <Row key={tool.id} tool={tool} />}
-            />
-          </div>
-        )}
       </div>
     </>
   )
 }
-
-const fits = ({ name, title }: ToolRow, text: string): boolean =>
-  `${name} ${title ?? ''}`.toLowerCase().includes(text.trim().toLowerCase())
 
 function Row({ tool }: { tool: ToolRow }) {
   const where = tool.__typename === 'HttpTool' || tool.__typename === 'McpTool' ? tool.url : null

@@ -1,0 +1,101 @@
+/** The figures of a project in a browser: charts with the same figures as a table, by day and by hour; and their pure parts. */
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beginOf, shareText, topOf } from '../../web/src/screens/operations/statistics-sums.ts'
+import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
+import { openShop, type Shop } from '../support/web-story.ts'
+
+describe.skipIf(!hasChromium)('statistics in the browser', { timeout: 60_000 }, () => {
+  let browser: Browser
+  let shop: Shop
+
+  beforeAll(async () => {
+    browser = await openChromium()
+    shop = await openShop()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await shop?.close()
+  })
+
+  test('before anything ran nothing is drawn; then runs, verdicts and failing tools are counted', async () => {
+    const tab = await visit(browser, shop.h, '/operations/statistics')
+    const { page } = tab
+    await page.getByText('Nothing ran in this time').waitFor()
+    await tab.check()
+    const start = async (prompt: string) => {
+      const input = { agentId: shop.agentId, prompt }
+      const made = await shop.h.mutate('startGeneration', input, 'generation { id }')
+      await shop.h.until(made['generation'].id, ['COMPLETED', 'FAILED'])
+    }
+    await start('say one')
+    await start('say two')
+    await start('fail 400')
+    await start('call send_refund {"order_id":7}')
+    await shop.ask('R-1')
+    await shop.settle()
+    await shop.ask('R-2')
+    await page.getByRole('button', { name: 'Read again' }).click()
+    const sum = (name: string) =>
+      page
+        .locator('.statistics-sums > div')
+        .filter({ has: page.getByText(name, { exact: true }) })
+        .locator('dd')
+    await expect.poll(() => sum('Runs').innerText()).toBe('6')
+    expect(await sum('Failed').innerText()).toBe('17 %')
+    expect(await sum('Questions').innerText()).toBe('2')
+    const newest = page.locator('.statistics-table tbody tr').first().locator('td')
+    expect((await newest.allInnerTexts()).slice(0, 5)).toEqual(['4', '1', '0', '0', '1'])
+    expect(await page.locator('.statistics-table tbody tr').count()).toBe(24)
+    expect(await page.locator('.chart-plot .chart-failed').count()).toBe(1)
+    const tool = page
+      .getByRole('region', { name: 'Errors by tool' })
+      .getByRole('row', { name: /send_refund/ })
+    expect(await tool.locator('td').allInnerTexts()).toEqual(['send_refund', '3', '1', '0', '33 %'])
+    await picture(tab, 'statistics')
+    await tab.check()
+    await page.emulateMedia({ forcedColors: 'active' })
+    const strokes = await page
+      .locator('.chart-plot rect')
+      .first()
+      .evaluate((rect) => {
+        const { getComputedStyle } = globalThis as unknown as {
+          getComputedStyle(element: unknown): { stroke: string; fill: string }
+        }
+        const { stroke, fill } = getComputedStyle(rect)
+        return stroke !== fill
+      })
+    expect(strokes).toBe(true)
+    await page.emulateMedia({ forcedColors: 'none' })
+    await page.getByRole('button', { name: 'Last 30 days' }).click()
+    await expect.poll(() => page.locator('.statistics-table tbody tr').count()).toBe(30)
+    await expect.poll(() => sum('Runs').innerText()).toBe('6')
+    expect(new URL(page.url()).search).toBe('?range=30d')
+    await tab.check()
+    await page.goBack()
+    await expect.poll(() => page.locator('.statistics-table tbody tr').count()).toBe(24)
+    await tab.close()
+  })
+})
+
+describe('the figures', () => {
+  test('are shares that are never rounded to all or nothing', () => {
+    expect([shareText(0, 0), shareText(0, 5), shareText(1, 1000), shareText(999, 1000)]).toEqual([
+      'none',
+      '0 %',
+      'under 1 %',
+      'over 99 %',
+    ])
+    expect([shareText(1, 3), shareText(5, 5)]).toEqual(['33 %', '100 %'])
+  })
+
+  test('begin with a whole hour or day, so that the newest bucket is the one of now', () => {
+    const now = new Date(2026, 10, 22, 14, 35, 12).getTime()
+    expect(beginOf({ bucket: 'HOUR', count: 24 }, now)).toBe(new Date(2026, 10, 21, 15).toISOString())
+    expect(beginOf({ bucket: 'DAY', count: 7 }, now)).toBe(new Date(2026, 10, 16).toISOString())
+  })
+
+  test('end their axis at a round number', () => {
+    expect([0, 1, 3, 7, 10, 11, 0.4, 90_000].map(topOf)).toEqual([1, 1, 5, 10, 10, 20, 0.5, 100_000])
+  })
+})

@@ -1,0 +1,35 @@
+/** Who is signed in, for screens that offer only what this person may do. The server decides all the same. */
+import { useMemo } from 'react'
+import { graphql } from './document.ts'
+import { useQuery } from './query.ts'
+
+const viewerQuery = graphql(`
+  query ViewerRights {
+    viewer {
+      id
+      name
+      operator
+      permissions {
+        action
+      }
+    }
+  }
+`)
+
+export interface Viewer {
+  id: string
+  name: string
+  isOperator: boolean
+  may(action: string): boolean
+}
+
+/** The person that is signed in; null until that is known. */
+export function useViewer(): Viewer | null {
+  const viewer = useQuery(viewerQuery, {}).data?.viewer
+  return useMemo(() => {
+    if (!viewer) return null
+    const actions = new Set(viewer.permissions.map(({ action }) => action))
+    const { id, name, operator: isOperator } = viewer
+    return { id, name, isOperator, may: (action) => actions.has(action) }
+  }, [viewer])
+}

@@ -1,0 +1,43 @@
+/** A choice of one agent, by name. */
+import { graphql } from '../api/document.ts'
+import { usePages } from '../api/pages.ts'
+import { ChoiceField } from './filters.tsx'
+
+const agentNamesQuery = graphql(`
+  query AgentNames($projectId: ID, $after: String) {
+    agents(projectId: $projectId, first: 100, after: $after) {
+      nodes {
+        id
+        name
+      }
+      pageInfo {
+        endCursor
+        hasNextPage
+      }
+    }
+  }
+`)
+
+/** The names of the agents; those of the first page, unless more are asked for. */
+export const useAgentNames = () =>
+  usePages(agentNamesQuery, {}, (data) => data.agents, {
+    hears: ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'],
+  })
+
+interface Props {
+  value: string | null
+  onChange(value: string | null): void
+}
+
+export function AgentField({ value, onChange }: Props) {
+  const agents = useAgentNames()
+  return (
+    <ChoiceField
+      label="Agent"
+      any="Any agent"
+      value={value}
+      options={agents.nodes.map(({ id, name }) => ({ value: id, name }))}
+      onChange={onChange}
+    />
+  )
+}

@@ -1,0 +1,221 @@
+/** What lists are narrowed with: words, several statuses, a stretch of time and a principal. */
+import './filters.css'
+import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { Badge } from './badge.tsx'
+import { Icon } from './icons.tsx'
+import { KeyHint } from './key-hint.tsx'
+import { useKeys } from './keys.ts'
+import { anyTime, fieldOf, momentOf, periods, type TimeRange } from './time-range.ts'
+
+/** The fields of one list. */
+export function Filters({ children }: { children: ReactNode }) {
+  return (
+    <div className="filters" role="group" aria-label="Filter">
+      {children}
+    </div>
+  )
+}
+
+/** How long after the last key the list is read, in milliseconds. */
+const typingMs = 300
+
+interface SearchFieldProps {
+  label: string
+  value: string
+  most?: number
+  /** Ids of what could be written there. */
+  suggestions?: string
+  /** Whether `/` leads there; one field of a screen has it. */
+  isFirst?: boolean
+  onChange(value: string): void
+}
+
+/** A field for words; what is typed counts when the typing pauses. */
+export function SearchField({ label, value, most = 100, suggestions, isFirst, onChange }: SearchFieldProps) {
+  const [typed, setTyped] = useState({ text: value, value })
+  // The address changed by itself: somebody went back.
+  if (typed.value !== value) setTyped({ text: value, value })
+  const field = useRef<HTMLInputElement>(null)
+  const tell = useRef(onChange)
+  useEffect(() => {
+    tell.current = onChange
+  })
+  const { text } = typed
+  useEffect(() => {
+    if (text === value) return
+    const timer = setTimeout(() => tell.current(text), typingMs)
+    return () => clearTimeout(timer)
+  }, [text, value])
+  useKeys(isFirst ? { '/': () => field.current?.focus() } : {})
+  return (
+    <div className="filter">
+      <Icon name="search" />
+      <input
+        ref={field}
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        maxLength={most}
+        list={suggestions}
+        value={text}
+        onChange={(event) => setTyped({ text: event.target.value, value })}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') event.currentTarget.blur()
+          if (event.key === 'Enter') onChange(text)
+        }}
+      />
+      {isFirst && <KeyHint keys="/" />}
+    </div>
+  )
+}
+
+interface StatusMenuProps<Status extends string> {
+  statuses: readonly Status[]
+  chosen: readonly Status[]
+  isFirst?: boolean
+  onChange(chosen: Status[]): void
+}
+
+/** A choice of several statuses; none is all. */
+export function StatusMenu<Status extends string>({
+  statuses,
+  chosen,
+  isFirst,
+  onChange,
+}: StatusMenuProps<Status>) {
+  const menu = useRef<HTMLDetailsElement>(null)
+  const summary = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const close = (event: PointerEvent | FocusEvent) => {
+      if (menu.current?.open && event.target instanceof Node && !menu.current.contains(event.target))
+        menu.current.open = false
+    }
+    const own = menu.current
+    const escape = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || !own?.open) return
+      event.stopPropagation()
+      own.open = false
+      summary.current?.focus()
+    }
+    own?.addEventListener('keydown', escape)
+    document.addEventListener('pointerdown', close)
+    document.addEventListener('focusin', close)
+    return () => {
+      own?.removeEventListener('keydown', escape)
+      document.removeEventListener('pointerdown', close)
+      document.removeEventListener('focusin', close)
+    }
+  }, [])
+  useKeys(isFirst ? { '/': () => summary.current?.focus() } : {})
+  return (
+    <details ref={menu} className="filter-menu">
+      <summary ref={summary} className="button">
+        {chosen.length === 0 ? (
+          'Any status'
+        ) : chosen.length === 1 ? (
+          <Badge status={chosen[0]!} />
+        ) : (
+          `${chosen.length} statuses`
+        )}
+        <Icon name="chevron" />
+      </summary>
+      <fieldset>
+        <legend className="sr-only">Status</legend>
+        {statuses.map((status) => (
+          <label key={status}>
+            <input
+              type="checkbox"
+              checked={chosen.includes(status)}
+              onChange={(event) =>
+                onChange(
+                  statuses.filter((one) => (one === status ? event.target.checked : chosen.includes(one))),
+                )
+              }
+            />
+            <Badge status={status} />
+          </label>
+        ))}
+      </fieldset>
+    </details>
+  )
+}
+
+interface TimeFieldProps {
+  range: TimeRange
+  onChange(range: TimeRange): void
+}
+
+/** A period before now, or two moments. */
+export function TimeField({ range, onChange }: TimeFieldProps) {
+  const [isOpen, setOpen] = useState(false)
+  const isRange = isOpen || range.from !== null || range.to !== null
+  return (
+    <>
+      <select
+        aria-label="Time"
+        value={isRange ? 'range' : (range.since ?? '')}
+        onChange={(event) => {
+          const since = periods.find((one) => one.since === event.target.value)?.since ?? null
+          setOpen(event.target.value === 'range')
+          if (event.target.value !== 'range' || range.since !== null) onChange({ ...anyTime, since })
+        }}
+      >
+        <option value="">Any time</option>
+        {periods.map(({ since, name }) => (
+          <option key={since} value={since}>
+            {name}
+          </option>
+        ))}
+        <option value="range">Between …</option>
+      </select>
+      {isRange && (
+        <div className="filter-range">
+          {(['from', 'to'] as const).map((end) => (
+            <label key={end}>
+              <span>{end === 'from' ? 'From' : 'To'}</span>
+              <input
+                type="datetime-local"
+                value={fieldOf(range[end])}
+                onChange={(event) => onChange({ ...range, since: null, [end]: momentOf(event.target.value) })}
+              />
+            </label>
+          ))}
+        </div>
+      )}
+    </>
+  )
+}
+
+interface ChoiceFieldProps {
+  label: string
+  /** What stands there when nothing is chosen. */
+  any: string
+  value: string | null
+  options: readonly { value: string; name: string }[]
+  onChange(value: string | null): void
+}
+
+/** One of a list; what the list does not have, but the address does, stands as it is. */
+export function ChoiceField({ label, any, value, options, onChange }: ChoiceFieldProps) {
+  const isKnown = value === null || options.some((one) => one.value === value)
+  return (
+    <select aria-label={label} value={value ?? ''} onChange={(event) => onChange(event.target.value || null)}>
+      <option value="">{any}</option>
+      {!isKnown && <option value={value}>{value}</option>}
+      {options.map((one) => (
+        <option key={one.value} value={one.value}>
+          {one.name}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+/** Something the address narrows a list to that has no field: it can be taken away. */
+export function Narrowed({ name, id, onClear }: { name: string; id: string; onClear(): void }) {
+  return (
+    <button type="button" title={id} aria-label={`${name}: take this filter away`} onClick={onClear}>
+      {name} <Icon name="cross" />
+    </button>
+  )
+}

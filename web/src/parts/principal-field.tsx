@@ -1,0 +1,53 @@
+/** A choice of who did something: oneself, the API keys that one may see, and whoever stands in the list. */
+import { graphql } from '../api/document.ts'
+import type { PrincipalParts } from '../api/principal.ts'
+import { useQuery } from '../api/query.ts'
+import { ChoiceField } from './filters.tsx'
+
+const selfQuery = graphql(`
+  query Self {
+    viewer {
+      id
+    }
+  }
+`)
+
+const keyNamesQuery = graphql(`
+  query KeyNames($projectId: ID) {
+    apiKeys(projectId: $projectId, first: 100) {
+      nodes {
+        id
+        name
+      }
+    }
+  }
+`)
+
+interface Props {
+  label: string
+  value: string | null
+  /** Those in the rows that are shown. */
+  shown: readonly PrincipalParts[]
+  /** Whether the server itself can be chosen. */
+  hasSystem?: boolean
+  onChange(value: string | null): void
+}
+
+export function PrincipalField({ label, value, shown, hasSystem = false, onChange }: Props) {
+  const self = useQuery(selfQuery, {}).data?.viewer.id
+  // Who may not list keys chooses among those in the list.
+  const keys = useQuery(keyNamesQuery, {}, { hears: ['API_KEY_CREATED'] }).data?.apiKeys.nodes ?? []
+  const names = new Map<string, string>()
+  if (self) names.set(self, 'You')
+  if (hasSystem) names.set('system', 'system')
+  for (const { id, name } of [...keys, ...shown]) if (!names.has(id)) names.set(id, name ?? id)
+  return (
+    <ChoiceField
+      label={label}
+      any="Anybody"
+      value={value}
+      options={[...names].map(([id, name]) => ({ value: id, name }))}
+      onChange={onChange}
+    />
+  )
+}

@@ -1,0 +1,14 @@
+/** Who did something: by name, and by id where there is no name to see. One press copies the id. */
+import type { PrincipalParts } from '../api/principal.ts'
+import { CopyId } from './copy-id.tsx'
+import { Foreign } from './text.tsx'
+
+export function Principal({ of: { id, name } }: { of: PrincipalParts }) {
+  if (id === 'system') return 'system'
+  if (name === null) return <CopyId id={id} />
+  return (
+    <CopyId id={id}>
+      <Foreign text={name} max={60} />
+    </CopyId>
+  )
+}

@@ -1,0 +1,117 @@
+/** A choice of whose votes something is to be: by name, and by id for who is in no list. */
+import './forms.css'
+import { useId } from 'react'
+import { graphql } from '../api/document.ts'
+import type { Issue } from '../api/outcome.ts'
+import { useQuery } from '../api/query.ts'
+import type { Viewer } from '../api/viewer.ts'
+import { Field } from './fields.tsx'
+import { votersOf } from './voters.ts'
+
+const votingKeysQuery = graphql(`
+  query VotingKeys($projectId: ID) {
+    apiKeys(projectId: $projectId, first: 100) {
+      nodes {
+        id
+        name
+        votes
+        revokedAt
+        agent {
+          id
+        }
+        creator {
+          id
+        }
+      }
+    }
+  }
+`)
+
+const peopleQuery = graphql(`
+  query PeopleOfSessions($projectId: ID) {
+    sessions(projectId: $projectId, first: 100) {
+      nodes {
+        principal {
+          id
+          name
+        }
+      }
+    }
+  }
+`)
+
+/** Nobody was chosen; or somebody who is in no list, whose id is being written. */
+export interface Choice {
+  id: string
+  isWritten: boolean
+}
+export const nobody: Choice = { id: '', isWritten: false }
+
+interface Props {
+  label: string
+  value: Choice
+  viewer: Viewer
+  /** Ids that cannot be chosen again. */
+  without?: ReadonlySet<string>
+  issues: readonly Issue[]
+  onChange(value: Choice): void
+}
+
+/** The value of the option after which an id can be written. */
+const other = 'by id'
+
+export function VoterField({ label, value, viewer, without, issues, onChange }: Props) {
+  const id = useId()
+  const keys = useQuery(votingKeysQuery, {}, { hears: ['API_KEY_CREATED', 'API_KEY_REVOKED'] }).data
+  const sessions = useQuery(peopleQuery, {}, { skip: !viewer.isOperator }).data
+  const voters = votersOf({
+    self: viewer,
+    keys: keys?.apiKeys.nodes ?? [],
+    people: sessions?.sessions.nodes.map(({ principal }) => principal) ?? [],
+  }).filter((one) => !without?.has(one.id))
+  const own = issues.filter(({ path }) => path.at(-1) === 'principalId')
+  // What is wrong with an id stands where it was written.
+  const fault = value.isWritten ? '' : own.map(({ message }) => message).join(' ')
+  return (
+    <>
+      <div className="field">
+        <label htmlFor={id}>
+          <span>{label}</span>
+        </label>
+        <select
+          id={id}
+          value={value.isWritten ? other : value.id}
+          aria-invalid={fault !== '' || undefined}
+          aria-describedby={fault ? `${id}-fault` : undefined}
+          onChange={(event) => {
+            const chosen = event.target.value
+            onChange(chosen === other ? { id: '', isWritten: true } : { id: chosen, isWritten: false })
+          }}
+        >
+          <option value="">Choose …</option>
+          {voters.map((voter) => (
+            <option key={voter.id} value={voter.id}>
+              {voter.name}
+            </option>
+          ))}
+          <option value={other}>By id …</option>
+        </select>
+        {fault && (
+          <p id={`${id}-fault`} className="small tone-bad" role="alert">
+            {fault}
+          </p>
+        )}
+      </div>
+      {value.isWritten && (
+        <Field
+          label="Id of the person or key"
+          name="id"
+          issues={own.map((one) => ({ ...one, path: ['id'] }))}
+          value={value.id}
+          onChange={(written) => onChange({ id: written.trim(), isWritten: true })}
+          placeholder="usr_… or key_…"
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,64 @@
+/** Figures of a stretch of time, from its buckets. Pure. */
+
+/** What the figures need of a bucket. */
+export interface Bucket {
+  start: string
+  completed: number
+  failed: number
+  expired: number
+  cancelled: number
+  open: number
+  inputTokens: number
+  outputTokens: number
+  approvals: number
+  approvalsExpired: number
+  verdictP50: number | null
+  verdictP90: number | null
+}
+
+export const runKinds = ['completed', 'failed', 'expired', 'cancelled', 'open'] as const
+
+/** The runs of a bucket, however they ended. */
+export const runsOf = (bucket: Bucket): number => runKinds.reduce((sum, kind) => sum + bucket[kind], 0)
+
+/** The sum of a field. */
+export const sumOf = (
+  buckets: readonly Bucket[],
+  field: keyof Omit<Bucket, 'start' | 'verdictP50' | 'verdictP90'>,
+) => buckets.reduce((sum, bucket) => sum + bucket[field], 0)
+
+/** A share in words: none of nothing, and never 0 % or 100 % of something that is not. */
+export function shareText(part: number, whole: number): string {
+  if (whole === 0) return 'none'
+  const percent = (100 * part) / whole
+  if (part > 0 && percent < 1) return 'under 1 %'
+  if (part < whole && percent > 99) return 'over 99 %'
+  return `${Math.round(percent)} %`
+}
+
+/** The stretches that can be chosen; each begins with a whole hour or day of this browser. */
+export const stretches = [
+  { key: '24h', name: 'Last 24 hours', bucket: 'HOUR', count: 24 },
+  { key: '7d', name: 'Last 7 days', bucket: 'DAY', count: 7 },
+  { key: '30d', name: 'Last 30 days', bucket: 'DAY', count: 30 },
+] as const
+export type Stretch = (typeof stretches)[number]
+
+/** Where a stretch begins that ends now. */
+export function beginOf({ bucket, count }: Pick<Stretch, 'bucket' | 'count'>, now: number): string {
+  const at = new Date(now)
+  at.setMinutes(0, 0, 0)
+  if (bucket === 'HOUR') return new Date(at.getTime() - (count - 1) * 3_600_000).toISOString()
+  at.setHours(0)
+  at.setDate(at.getDate() - (count - 1))
+  return at.toISOString()
+}
+
+const rounds = [1, 2, 5, 10]
+
+/** The next round number: the top of an axis. */
+export function topOf(most: number): number {
+  if (most <= 0) return 1
+  const unit = 10 ** Math.floor(Math.log10(most))
+  return (rounds.find((one) => one * unit >= most) ?? 10) * unit
+}
