@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { eventKinds, type EventType } from '../src/domain/events/index.ts'
 import { edgesOf, layerOf, layers, moduleOf, rules, type Source } from './structure-rules.ts'
+import { clientRules } from './client-rules.ts'
 import { webRules } from './web-rules.ts'
 
 /** Files that may break the rules: a path below src, and the reason. */
@@ -54,8 +55,26 @@ test.each(webRules)('web: $name', ({ violations }) => {
   expect(violations(web)).toEqual([])
 })
 
-test('the server imports nothing of the dashboard', () => {
-  const found = sources.flatMap(({ path, text }) => (/from '[^']*\bweb\/src\//.test(text) ? [path] : []))
+/** The client and the command line. */
+const programs: Source[] = ['client', 'cli'].flatMap((part) =>
+  readdirSync(join(root, part), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => ({ path: `${part}/${path}`, text: readFileSync(join(root, part, path), 'utf8') })),
+)
+
+test.each(clientRules)('finds a planted violation of: $name', ({ violations, planted }) => {
+  expect(violations(planted.sources)).toEqual(planted.found)
+})
+
+test.each(clientRules)('$name', ({ violations }) => {
+  expect(programs.length).toBeGreaterThan(20)
+  expect(violations(programs)).toEqual([])
+})
+
+test('the server imports nothing of the dashboard, the client and the command line', () => {
+  const found = sources.flatMap(({ path, text }) =>
+    /from '[^']*(?:\bweb\/src|\.\.\/client|\.\.\/cli)\//.test(text) ? [path] : [],
+  )
   expect(found).toEqual([])
 })
 
@@ -73,7 +92,7 @@ test('there is one limit for the length of a file: 300 lines of code, an error o
 const homonyms: Partial<Record<EventType, { means: string; files: readonly string[] }>> = {
   REQUIRES_ACTION: {
     means: 'a GenerationStatus',
-    files: ['domain/generations/generation.ts', 'domain/generations/list.ts'],
+    files: ['domain/generations/generation.ts', 'domain/generations/list.ts', 'api/a2a/list.ts'],
   },
   TOOL_DELETED: {
     means: 'a VoidReason',
@@ -81,7 +100,7 @@ const homonyms: Partial<Record<EventType, { means: string; files: readonly strin
   },
   APPROVAL_EXPIRED: {
     means: 'an error code',
-    files: ['core/errors.ts', 'api/graphql/errors.ts', 'domain/approvals/open.ts'],
+    files: ['core/errors.ts', 'api/graphql/errors.ts', 'api/runs/answers.ts', 'domain/approvals/open.ts'],
   },
 }
 

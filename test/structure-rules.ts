@@ -55,6 +55,7 @@ const generationFolders = ['model', 'nesting', 'context', 'transaction', 'step',
 
 /** The files of the API layer that the files beside the folders of src may import. */
 const apiEntryPoints = [
+  'api/a2a/handler.ts',
   'api/graphql/actions.ts',
   'api/graphql/context.ts',
   'api/graphql/http-route.ts',
@@ -70,8 +71,13 @@ const apiEntryPoints = [
   'api/http/slack.ts',
   'api/http/verdict.ts',
   'api/http/web.ts',
+  'api/keyed.ts',
   'api/mcp/handler.ts',
   'api/mcp/timings.ts',
+  'api/ag-ui/handler.ts',
+  'api/chat/handler.ts',
+  'api/rest/handler.ts',
+  'api/responses/handler.ts',
 ]
 
 /** Where a package may be imported. */
@@ -207,11 +213,19 @@ export const rules: readonly Rule[] = [
     planted: planted('servers.ts', './api/mcp/guard.ts', 'servers.ts -> api/mcp/guard.ts'),
   },
   {
-    name: 'the APIs do not import each other',
+    name: 'the APIs do not import each other; those of runs share api/runs, which imports none of them',
     violations: importRule(
-      (from, to) => apiOf(from) !== null && apiOf(to) !== null && apiOf(from) !== apiOf(to),
+      (from, to) =>
+        apiOf(from) !== null && apiOf(to) !== null && apiOf(from) !== apiOf(to) && apiOf(to) !== 'runs',
     ),
-    planted: planted('api/mcp/errors.ts', '../http/bodies.ts', 'api/mcp/errors.ts -> api/http/bodies.ts'),
+    planted: {
+      sources: [
+        { path: 'api/mcp/errors.ts', text: "import type { X } from '../http/bodies.ts'" },
+        { path: 'api/runs/legs.ts', text: "import type { X } from '../responses/items.ts'" },
+        { path: 'api/responses/items.ts', text: "import type { X } from '../runs/legs.ts'" },
+      ],
+      found: ['api/mcp/errors.ts -> api/http/bodies.ts', 'api/runs/legs.ts -> api/responses/items.ts'],
+    },
   },
   {
     name: 'the folders of generations keep their order, and providers import only the model',

@@ -1,5 +1,5 @@
 /**
- * Builds dist from src, and dist/web from web, when dist was not made from the sources that are there: `npm start` after a `git pull` runs the
+ * Builds dist from src, dist/client and dist/cli from client and cli, and dist/web from web, when dist was not made from the sources that are there: `npm start` after a `git pull` runs the
  * new code, and a second start builds nothing. Run from the folder of package.json, as npm does.
  *
  *   (no option)  builds when stale; fails when there is nothing to start
@@ -20,12 +20,14 @@ import { dirname, join } from 'node:path'
 const root = process.cwd()
 const dist = join(root, 'dist')
 const stamp = join(dist, '.sources')
+/** The compiler options of client and cli, which a checkout without them does not have. */
+const clientConfig = 'tsconfig.client.json'
 
 /** The hash of every file that decides what is built; null where there are no sources, as in an image with dist alone. */
 function hashOfSources() {
   if (!existsSync(join(root, 'src'))) return null
-  const configs = ['tsconfig.json', 'tsconfig.build.json'].map((name) => join(root, name))
-  return hashOf([...filesIn('src'), ...filesIn('web'), ...configs])
+  const configs = ['tsconfig.json', 'tsconfig.build.json', clientConfig].map((name) => join(root, name))
+  return hashOf([...['src', 'client', 'cli', 'web'].flatMap(filesIn), ...configs])
 }
 
 function hashOf(names) {
@@ -83,8 +85,11 @@ function build(compiler, hash) {
   const next = join(root, `dist-${process.pid}`)
   const previous = `${next}-previous`
   try {
-    const options = ['-p', 'tsconfig.build.json', '--outDir', next, '--noEmitOnError']
-    const status = runNode(compiler, ...options) || buildWeb(join(next, 'web'))
+    const compile = (config) =>
+      existsSync(join(root, config))
+        ? runNode(compiler, '-p', config, '--outDir', next, '--noEmitOnError')
+        : 0
+    const status = compile('tsconfig.build.json') || compile(clientConfig) || buildWeb(join(next, 'web'))
     if (status !== 0) return status
     writeFileSync(join(next, '.sources'), hash)
     replaceDist(next, previous)

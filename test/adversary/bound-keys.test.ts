@@ -186,6 +186,7 @@ describe('a conversation of another principal', () => {
 test('objects of the agent that other keys requested are hidden from the bound key', async () => {
   const others = await cast.start(own, 'say theirs')
   await h.until(others, ['COMPLETED'])
+  const { thread } = await h.mutate('createThread', { agentId: own, externalId: 'theirs' }, 'thread { id }')
   const { services } = h.app
   const principal = (await principalById(services.db, bound.id, services.clock.now()))!
   const context = makeContext(h.app.ctxOf(principal), h.app.models, 'test')
@@ -195,10 +196,12 @@ test('objects of the agent that other keys requested are hidden from the bound k
     `agent(id: "${own}")`,
     `project(id: "${principal.projectId}")`,
     'apiKeys { nodes',
+    `thread(id: "${thread.id}")`,
+    `threads(agentId: "${own}") { nodes`,
   ]) {
     const document = parse(`{ ${field} { id } ${field.includes('{') ? '}' : ''} }`)
     const { errors } = await execute({ schema, document, contextValue: context })
     codes.push((errors?.[0]?.originalError as { code?: string } | undefined)?.code ?? null)
   }
-  expect(codes).toEqual(['FORBIDDEN', null, 'FORBIDDEN', 'FORBIDDEN'])
+  expect(codes).toEqual(['FORBIDDEN', null, 'FORBIDDEN', 'FORBIDDEN', 'FORBIDDEN', 'FORBIDDEN'])
 })

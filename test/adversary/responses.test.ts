@@ -122,6 +122,7 @@ describe('clients that do not read', () => {
     },
     mcp: null,
     files: null,
+    keyed: [],
     oauth: null,
     sessions: null,
     verdicts: null,

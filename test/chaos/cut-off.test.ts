@@ -11,7 +11,7 @@ import { openHarness, type Harness } from '../support/harness.ts'
 import { startLoopback, type Loopback } from '../support/loopback.ts'
 import { objectSchema } from '../support/story.ts'
 
-const leaseMs = 2500
+const usualLeaseMs = 2500
 const closers: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close()
@@ -33,8 +33,9 @@ interface Stage {
 
 async function openStage({
   role = 'api',
+  leaseMs = usualLeaseMs,
   lookup,
-}: { role?: 'api' | 'all'; lookup?: never } = {}): Promise<Stage> {
+}: { role?: 'api' | 'all'; leaseMs?: number; lookup?: never } = {}): Promise<Stage> {
   const made = await postgresDatabase()
   closers.push(() => made.drop())
   const proxy = await startDatabaseProxy(made.url)
@@ -108,7 +109,7 @@ test.runIf(hasPostgres)(
     stage.proxy.judge = () => 'cutBefore'
     stage.proxy.cut()
     stage.answer()
-    await new Promise((resolve) => setTimeout(resolve, leaseMs * 0.4))
+    await new Promise((resolve) => setTimeout(resolve, usualLeaseMs * 0.4))
     stage.proxy.judge = null
     const waiting = await stage.other.until(id, ['AWAITING_APPROVAL', 'FAILED'], fields)
     await expect
@@ -204,7 +205,7 @@ test.runIf(hasPostgres)(
     const id = await begin(stage, 'call pay {}\nthen\nsay went on', `http://slow.test:${stage.upstream.port}`)
     await looking
     stage.proxy.freeze()
-    const successor = await openHarness({ databaseUrl: stage.databaseUrl, leaseMs })
+    const successor = await openHarness({ databaseUrl: stage.databaseUrl, leaseMs: usualLeaseMs })
     closers.push(() => successor.stop())
     const end = await successor.until(id, ['COMPLETED', 'FAILED'], fields)
     expect(end).toMatchObject({ toolCalls: [{ status: 'UNKNOWN' }], output: { text: 'went on' } })
@@ -267,3 +268,35 @@ test.runIf(hasPostgres)('readiness responds within a second, whatever the databa
   for (const { errors } of await Promise.all(busy))
     for (const error of errors ?? []) expect(error.extensions!['code']).toBe('UNAVAILABLE')
 })
+
+test.runIf(hasPostgres)(
+  'a call that was certainly not sent is not left UNKNOWN, however long the database was unreachable',
+  { timeout: 60_000 },
+  async () => {
+    const leaseMs = 600
+    let resolveName = () => {}
+    let asked = () => {}
+    const looking = new Promise<void>((resolve) => (asked = resolve))
+    const lookup = () =>
+      new Promise((resolve) => {
+        asked()
+        resolveName = () => resolve(['127.0.0.1'])
+      })
+    const stage = await openStage({ leaseMs, lookup: lookup as never })
+    const { port } = new URL(stage.upstream.url)
+    const id = await begin(stage, 'call pay {}\nthen\nsay done', `http://upstream.test:${port}`)
+    await looking
+    stage.proxy.judge = () => 'cutBefore'
+    stage.proxy.cut()
+    await new Promise((resolve) => setTimeout(resolve, leaseMs * 1.2))
+    resolveName()
+    // Longer than another worker would need: there is none, and this one cannot read.
+    await new Promise((resolve) => setTimeout(resolve, leaseMs * 12))
+    stage.proxy.judge = null
+    const read = async () => (await stage.other.until(id, ['COMPLETED'], fields))['toolCalls']
+    await expect
+      .poll(read, { timeout: 20_000 })
+      .toEqual([{ name: 'pay', status: 'ERRORED', errorCode: 'not_sent', attempt: 1, approval: null }])
+    expect(stage.upstream.seen).toHaveLength(0)
+  },
+)

@@ -23,5 +23,6 @@ export const documents = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'CHANGELOG.md',
+  'examples/README.md',
   ...filesBelow('docs', '.md').filter((path) => !generated.includes(path)),
 ]

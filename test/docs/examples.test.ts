@@ -11,9 +11,11 @@ import { examplesOf } from './blocks.ts'
 import { filesBelow, read, root } from './documents.ts'
 import { arrive, type Newcomer } from './newcomer.ts'
 
-/** README, then the guides in the order in which it names them. */
-const guides = [...read('README.md').matchAll(/\]\((docs\/guides\/[a-z]+\.md)\)/g)].map((match) => match[1]!)
-const files = ['README.md', ...new Set(guides.slice(guides.indexOf('docs/guides/quickstart.md')))]
+/** README, then the quickstart, then the other guides in the order in which README names them. */
+const guides = [...read('README.md').matchAll(/\]\((docs\/guides\/[a-z0-9-]+\.md)\)/g)].map(
+  (match) => match[1]!,
+)
+const files = ['README.md', ...new Set(['docs/guides/quickstart.md', ...guides])]
 const examples = files.map((file) => ({ file, found: examplesOf(file, read(file)) }))
 const all = examples.flatMap(({ found }) => found)
 const runnable = ['graphql', 'sh', 'js', 'json']

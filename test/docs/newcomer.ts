@@ -1,5 +1,5 @@
 /** Somebody who follows the documents: starts the real server, pastes each example, and compares what comes back. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -41,6 +41,7 @@ export async function arrive(hosts: Record<string, string>): Promise<Newcomer> {
   })
   try {
     await server.ready
+    await installCommand(built, folder)
     const reader = new Reader(built, server, folder, hosts)
     await reader.listen()
     return reader
@@ -48,6 +49,15 @@ export async function arrive(hosts: Record<string, string>): Promise<Newcomer> {
     await Promise.all([server.kill(), rm(folder, { recursive: true, force: true })])
     throw error
   }
+}
+
+/** Puts `npx gatehouse` where npm puts the commands of an installed package. */
+async function installCommand({ command }: Built, folder: string): Promise<void> {
+  const bin = join(folder, 'node_modules/.bin')
+  await mkdir(bin, { recursive: true })
+  const path = join(bin, 'gatehouse')
+  await writeFile(path, `#!/bin/sh\nexec node ${command} "$@"\n`)
+  await chmod(path, 0o755)
 }
 
 class Reader implements Newcomer {

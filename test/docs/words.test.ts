@@ -19,9 +19,12 @@ const prose = (markdown: string) =>
   markdown.replace(/^```[\s\S]*?^```$/gm, blank).replace(/\]\([^)\s]+\)/g, blank)
 
 const root = join(import.meta.dirname, '../..')
-const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.ts'))
-  .map((path) => `src/${path}`)
+const sourcesOf = (folder: string) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => `${folder}/${path}`)
+const sources = sourcesOf('src')
+const programs = [...sourcesOf('client'), ...sourcesOf('cli')]
 /** Comments alone, and everything but comments: they are held to different rules. */
 const commentPattern = /\/\*[\s\S]*?\*\/|(?<=^|[\s;{}(,])\/\/[^\n]*/g
 const code = (content: string) => content.replace(commentPattern, blank)
@@ -38,6 +41,8 @@ const fileSets: FileSet[] = [
     textOf: prose,
   },
   { name: 'comments in src', kind: 'prose', files: sources, textOf: comments },
+  { name: 'comments in client and cli', kind: 'prose', files: programs, textOf: comments },
+  { name: 'the code of client and cli', kind: 'code', files: programs, textOf: code },
   { name: 'the code of src', kind: 'code', files: sources, textOf: code },
   {
     name: 'descriptions of the schema',

@@ -87,3 +87,62 @@ describe.each([
     expect(modern.seen.filter(({ method }) => method === 'tools/call')).toEqual([])
   })
 })
+
+/** A run with an approved call: of a key that the process has read, because it has committed a step for it. */
+async function startApproved(key: { secret: string }) {
+  const tool = await gate.gated({ autoApprove: false })
+  const agentId = await cast.agent({ toolIds: [tool.id] })
+  const prompt = `call ${tool.name} {"amount": 5}\nthen\nsay done`
+  const made = await h.mutate('startGeneration', { agentId, prompt }, 'generation { id }', key.secret)
+  const id = made['generation'].id as string
+  const [approval] = await gate.pending(id)
+  return { tool, id, approvalId: approval!['id'] as string }
+}
+const calls = 'toolCalls { status errorCode attempts { attempt } }'
+
+test('a key that is revoked after all that an approved call needs was read is found by the commit that starts it', async () => {
+  const key = await gate.key({ role: 'CALLER' })
+  const { tool, id, approvalId } = await startApproved(key)
+  const { rates } = h.app.services
+  const takeUse = rates.takeUse.bind(rates)
+  // The rate limit is the last that is asked before the commit.
+  rates.takeUse = async (...of) => {
+    rates.takeUse = takeUse
+    const waitMs = await takeUse(...of)
+    await revoke(key.id)
+    return waitMs
+  }
+  await gate.decide(approvalId, 'APPROVE')
+  expect((await h.until(id, ['COMPLETED', 'FAILED'], calls))['toolCalls']).toEqual([refused])
+  expect(gate.paid(tool.name)).toEqual([])
+})
+
+test('a direct call of a key that the process has read is not sent after its revocation', async () => {
+  const key = await gate.key({ role: 'CALLER' })
+  const tool = await gate.gated({ autoApprove: false })
+  const approved = async () => {
+    const { id, approval } = await gate.call(tool.id, { amount: 5 }, {}, key.secret)
+    return { id, approve: () => gate.decide(approval.id, 'APPROVE') }
+  }
+  const [first, second] = [await approved(), await approved()]
+  await first.approve()
+  await gate.untilCall(first.id, ['SUCCEEDED'])
+  await revoke(key.id)
+  await second.approve()
+  expect(await gate.untilCall(second.id, ['SUCCEEDED', 'ERRORED'])).toMatchObject(refused)
+  expect(gate.paid(tool.name)).toHaveLength(1)
+})
+
+test('a call that its tool limits has not used it when the key was found to be revoked', async () => {
+  const key = await gate.key({ role: 'CALLER' })
+  const { id, approvalId } = await startApproved(key)
+  const { rates } = h.app.services
+  const giveBack = rates.giveBackUse.bind(rates)
+  let given = 0
+  rates.giveBackUse = (...of) => (given++, giveBack(...of))
+  await revoke(key.id)
+  await gate.decide(approvalId, 'APPROVE')
+  await h.until(id, ['COMPLETED', 'FAILED'])
+  rates.giveBackUse = giveBack
+  expect(given).toBe(1)
+})

@@ -99,12 +99,27 @@ describe.skipIf(!hasPeers)('at an identity provider', () => {
     const made = await h.mutate('createTool', { name: 'pay', gate, config: { http } }, 'tool { id }')
     const input = { toolId: made['tool'].id, arguments: {} }
     const called = await h.mutate('callTool', input, 'toolCall { approval { id } }')
+    const approvalId = called['toolCall'].approval.id as string
     const decided = await tab.gql(
       `mutation($id: ID!) { decideApproval(input: {approvalId: $id, verdict: APPROVE}) {
         ... on DecideApprovalPayload { approval { status votes { by } } } ... on Error { message } } }`,
-      { id: called['toolCall'].approval.id },
+      { id: approvalId },
     )
     expect(decided.data.decideApproval.approval).toEqual({ status: 'APPROVED', votes: [{ by: id }] })
+    // So do the event and the audit.
+    const { data } = await h.gql('{ auditEntries(first: 20) { nodes { principal { id name } details } } }')
+    expect(data['auditEntries'].nodes).toContainEqual({
+      principal: { id, name: 'Ada Lovelace' },
+      details: expect.objectContaining({ approvalId }),
+    })
+    const told = await h.collect(
+      `subscription { projectEvents(after: "0", types: [APPROVAL_VOTED, APPROVAL_DECIDED]) {
+        ... on ApprovalVotedEvent { decider { id name } via }
+        ... on ApprovalDecidedEvent { decider { id name } via } } }`,
+      {},
+      (events) => events.length > 0,
+    )
+    expect(told[0]).toEqual({ decider: { id, name: 'Ada Lovelace' }, via: 'SESSION' })
   })
 
   test('a run that a person starts goes on with the rights of the session', async () => {

@@ -96,7 +96,7 @@ function heard(client: ReturnType<typeof createClient>, after: string, round: nu
   })
 }
 
-describe('a question asked while the list is read', { timeout: 120_000 }, () => {
+describe('a question asked while the list is read', { timeout: 300_000 }, () => {
   test.skipIf(!hasPostgres)('is in the list or in the events, a thousand times, on PostgreSQL', async () => {
     const made = await postgresDatabase()
     closers.push(() => made.drop())

@@ -18,14 +18,19 @@ const shared = ['test/support/one-line.ts']
 export interface Built {
   /** The server as `npm start` runs it. */
   entry: string
+  /** The command line as `npx gatehouse` runs it. */
+  command: string
   /** The path of a victim's JavaScript. */
   victim(source: (typeof victims)[number]): string
-  /** Writes a program beside `entry`, which may import the server's files, and returns its path. The caller removes it. */
+  /**
+   * Writes a program beside `entry`, which may import the server's files and gatehouse/client, and returns its path. The
+   * caller removes it.
+   */
   program(text: string): Promise<string>
 }
 
 /**
- * Transpiles src and the victims, without checking types. All test files and runs share a folder whose name is the hash
+ * Transpiles src, client, cli and the victims, without checking types. All test files and runs share a folder whose name is the hash
  * of the sources: it is complete from the moment it exists, and what was built is not changed.
  */
 export async function buildServer(): Promise<Built> {
@@ -35,6 +40,7 @@ export async function buildServer(): Promise<Built> {
   const made = (file: string) => join(folder, madeName(file))
   return {
     entry: made('src/main.ts'),
+    command: made('cli/main.ts'),
     victim: made,
     async program(text) {
       const path = join(folder, 'src', `program-${randomUUID()}.js`)
@@ -44,12 +50,20 @@ export async function buildServer(): Promise<Built> {
   }
 }
 
+/** The package by its own name, so that programs import the client as everybody does. */
+const manifest = { name: 'gatehouse', type: 'module', exports: { './client': './client/index.js' } }
+
 const madeName = (file: string) => file.replace(/\.ts$/, '.js')
 
 /** The text of each source by its path in the repository. */
 async function readSources(): Promise<Map<string, string>> {
-  const names = (await readdir(join(root, 'src'), { recursive: true })).filter((name) => name.endsWith('.ts'))
-  const files = [...names.map((name) => `src/${name}`).toSorted(), ...victims, ...shared]
+  const found = await Promise.all(
+    ['src', 'client', 'cli'].map(async (part) =>
+      (await readdir(join(root, part), { recursive: true })).map((name) => `${part}/${name}`),
+    ),
+  )
+  const names = found.flat().filter((name) => name.endsWith('.ts'))
+  const files = [...names.toSorted(), ...victims, ...shared]
   return new Map(
     await Promise.all(files.map(async (file) => [file, await readFile(join(root, file), 'utf8')] as const)),
   )
@@ -72,7 +86,9 @@ async function build(sources: Map<string, string>, folder: string): Promise<void
       await writeFile(join(next, madeName(file)), outputText)
     }),
   )
-  await writeFile(join(next, 'package.json'), '{"type":"module"}')
+  await writeFile(join(next, 'package.json'), JSON.stringify(manifest))
+  // Where the command line expects the server to be.
+  await writeFile(join(next, 'main.js'), "import './src/main.js'\n")
   try {
     await rename(next, folder)
   } catch (error) {

@@ -1,4 +1,4 @@
-/** A PostgreSQL row locked by another connection, so that requests queue behind it in a known order. */
+/** A row or table of PostgreSQL locked by another connection, so that requests queue behind it in a known order. */
 import postgres from 'postgres'
 
 export interface HeldRow {
@@ -9,12 +9,19 @@ export interface HeldRow {
 }
 
 /** Locks the row until `release`. */
-export async function holdRow(url: string, table: string, id: string): Promise<HeldRow> {
+export const holdRow = (url: string, table: string, id: string): Promise<HeldRow> =>
+  hold(url, `select 1 from ${table} where id = $1 for update`, [id])
+
+/** Lets the table be read and not be written until `release`. */
+export const holdWrites = (url: string, table: string): Promise<HeldRow> =>
+  hold(url, `lock table ${table} in share mode`, [])
+
+async function hold(url: string, statement: string, values: string[]): Promise<HeldRow> {
   const own = postgres(url, { max: 2, onnotice: () => {} })
   const holder = await own.reserve()
   let released = false
   await holder`begin`
-  await holder.unsafe(`select 1 from ${table} where id = $1 for update`, [id])
+  await holder.unsafe(statement, values)
   return {
     async waiting(count, like = '%') {
       while (!released) {

@@ -74,6 +74,15 @@ export async function startLegacy(): Promise<LegacyServer> {
       const name = (answer.content as { name?: string } | undefined)?.name
       return { content: [{ type: 'text', text: `${answer.action} ${name ?? ''}` }] }
     })
+    // Sends every line, whichever level its client has set.
+    server.registerTool('chat', { description: 'Logs two lines.' }, async (extra) => {
+      for (const level of ['info', 'error'] as const)
+        await extra.sendNotification({
+          method: 'notifications/message',
+          params: { level, data: `chat ${level}` },
+        })
+      return { content: [{ type: 'text', text: 'done' }] }
+    })
     watchable(server)
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: () => randomUUID(),

@@ -87,6 +87,29 @@ it('leaves dist as it was when a build fails, says why, and tries again the next
   expect((await readdir(project)).filter((name) => name.startsWith('dist'))).toEqual(['dist'])
 })
 
+it('builds client and command line beside the server, and anew when one of them changed', async () => {
+  const compilerOptions = {
+    module: 'ESNext',
+    target: 'ES2022',
+    lib: ['ES5'],
+    types: [],
+    rootDir: '.',
+    declaration: true,
+  }
+  await write('tsconfig.client.json', JSON.stringify({ compilerOptions, include: ['client', 'cli'] }))
+  for (const part of ['client', 'cli']) await mkdir(join(project, part))
+  await write('client/index.ts', "export const answer: string = 'first'\n")
+  await write('cli/main.ts', "export { answer } from '../client/index'\n")
+  expect(run()).toEqual({ status: 0, said: '' })
+  expect((await readdir(join(project, 'dist'))).toSorted()).toEqual(
+    expect.arrayContaining(['cli', 'client', 'main.js']),
+  )
+  expect(await readdir(join(project, 'dist/client'))).toContain('index.d.ts')
+  await write('client/index.ts', "export const answer: string = 'second'\n")
+  expect(run().status).toBe(0)
+  expect(await readFile(join(project, 'dist/client/index.js'), 'utf8')).toContain('second')
+})
+
 it('builds in any case when it is told to', async () => {
   await mark()
   expect(run('--force')).toEqual({ status: 0, said: '' })

@@ -67,6 +67,14 @@ test('beside every id of a principal there is an object with its kind and name',
   const events = await ask(`{ projectEvents(filter: { types: [APPROVAL_DECIDED] }) { nodes {
     ... on ApprovalDecidedEvent { decidedBy decider ${who} } } } }`)
   expect(events.projectEvents.nodes).toEqual([{ decidedBy: admin.id, decider: desk }])
+  const signedIn = await fetch(`${h.url}/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: h.url },
+    body: JSON.stringify({ key: admin.secret }),
+  })
+  expect(signedIn.status).toBe(201)
+  const { sessions } = await ask(`{ sessions { nodes { principalId principal ${who} } } }`)
+  expect(sessions.nodes).toEqual([{ principalId: admin.id, principal: desk }])
 })
 
 test('the server itself is a principal without a name', async () => {

@@ -1,7 +1,17 @@
 /** Clients that disconnect, or cancel their request, while their call is being committed. */
+import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
+import { query } from '../../../src/store/db/database.ts'
 import { rpc } from '../../support/bridge.ts'
-import { modernRpc, openModern, startSession } from '../../support/mcp-wire.ts'
+import { holdResponse } from '../../support/held-statement.ts'
+import {
+  acceptStream,
+  envelope,
+  modernProtocol,
+  modernRpc,
+  openModern,
+  startSession,
+} from '../../support/mcp-wire.ts'
 import { useGatedAgent, type GatedAgent } from '../../support/gated-agent.ts'
 import type { Harness } from '../../support/harness.ts'
 
@@ -27,12 +37,33 @@ function holdNext(): { reached: Promise<void>; release(): void } {
   return { reached, release }
 }
 
+async function projectOf(agentId: string): Promise<string> {
+  const found = sql`select project_id as id from agents where id = ${agentId}`
+  const [project] = await query<{ id: string }>(h.app.services.db, found)
+  return project!.id
+}
+
+/** A modern call of the tool `echo`; null when the client has disconnected. */
+function callWith(type: string, url: string, key: string, word: string, signal: AbortSignal) {
+  const headers = {
+    'content-type': type,
+    accept: acceptStream,
+    'x-agent-api-key': key,
+    'mcp-protocol-version': modernProtocol,
+    'mcp-method': 'tools/call',
+    'mcp-name': 'echo',
+  }
+  const params = { name: 'echo', arguments: { word }, _meta: envelope() }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params })
+  return fetch(url, { method: 'POST', signal, headers, body }).catch(() => null)
+}
+
 /** The call with this word, once it has settled. */
 async function ended(word: string): Promise<Record<string, any>> {
   const fields = 'toolCall { status arguments approval { status voidReason } }'
-  const query = `subscription { projectEvents(after: "0", types: [TOOL_CALL_SETTLED]) { type ... on ToolCallSettledEvent { ${fields} } } }`
+  const asked = `subscription { projectEvents(after: "0", types: [TOOL_CALL_SETTLED]) { type ... on ToolCallSettledEvent { ${fields} } } }`
   const ours = (event: any) => event.toolCall?.arguments.word === word
-  return (await h.collect(query, {}, (events) => events.some(ours))).find(ours).toolCall
+  return (await h.collect(asked, {}, (events) => events.some(ours))).find(ours).toolCall
 }
 
 const withdrawn = { status: 'CANCELLED', approval: { status: 'VOIDED', voidReason: 'WITHDRAWN' } }
@@ -65,6 +96,35 @@ test('a modern client that disconnects while its call is being committed has it 
   release()
   expect(await ended('disconnected')).toMatchObject(withdrawn)
 })
+
+test.each(['application/json', 'application/json; charset=utf-8'])(
+  'a modern client that disconnects before its call begins has made none (%s)',
+  async (type) => {
+    const { url, callerKey, agentId, upstream } = agent
+    const { db, pubsub } = h.app.services
+    const word = `never ${type.length}`
+    // The surface has to be read again.
+    pubsub.publish([{ kind: 'signal', name: 'surface', id: await projectOf(agentId) }])
+    const { done, release } = holdResponse(db, { begins: 'select', value: agentId })
+    const connection = new AbortController()
+    const call = callWith(type, url, callerKey, word, connection.signal)
+    await done
+    connection.abort()
+    await call
+    await rpc(`${h.url}/mcp`, callerKey, { jsonrpc: '2.0', id: 1, method: 'ping' })
+    release()
+    const after = await modernRpc(url, callerKey, 'tools/call', {
+      name: 'echo',
+      arguments: { word: 'after' },
+    })
+    expect(after.body['result'].isError).toBe(false)
+    const { data } = await h.gql('{ toolCalls(first: 50) { nodes { arguments } } }')
+    const words = data['toolCalls'].nodes.map((one: any) => one.arguments.word)
+    expect(words).toContain('after')
+    expect(words).not.toContain(word)
+    expect(upstream.seen.some(({ body }) => body.includes(word))).toBe(false)
+  },
+)
 
 test('a stream that was refused or has ended is not registered for revocation', async () => {
   const { revocations } = h.app.services

@@ -31,6 +31,10 @@ test('a URL to which nothing may be sent is refused with its path', async () => 
     issues: [{ path: ['input', 'url'] }],
   })
   expect(await create({ types: [] })).toMatchObject({ issues: [{ path: ['input', 'types'] }] })
+  // News of deliveries would cause deliveries.
+  expect(await create({ types: ['AGENT_CREATED', 'WEBHOOK_FAILING'] })).toMatchObject({
+    issues: [{ path: ['input', 'types', '1'] }],
+  })
   expect(await create({ types: ['TEXT_DELTA'] })).toMatchObject({
     issues: [{ path: ['input', 'types', '0'] }],
   })
