@@ -170,7 +170,7 @@ async function stopAtGate(url: string, name: string, source: string, idempotent:
 async function settled(url: string, id: string): Promise<Record<string, any>> {
   return (await until(async () => {
     const query =
-      'query($id: ID!) { toolCall(id: $id) { status settledAt approval { status } attempts { outcome } } }'
+      'query($id: ID!) { toolCall(id: $id) { status settledAt errorCode content approval { status } attempts { outcome } } }'
     const call = (await ask(url, key, query, { id })).data['toolCall']
     return call.settledAt ? call : null
   })) as Record<string, any>
