@@ -32,6 +32,8 @@ export const common = {
   testTimeout: 30_000,
   hookTimeout: 60_000,
   teardownTimeout: 20_000,
+  // One second, the default, is less than a page needs to load on a busy machine.
+  expect: { poll: { timeout: 15_000 } },
 } as const
 
 // Vite would take the ESM build for our files while Node gives the packages the CommonJS one: two realms of types.

@@ -70,3 +70,24 @@ test('an $id of one schema never resolves a $ref of another', () => {
     path: ['at', '$ref'],
   })
 })
+
+test('a machine too busy to compile in time refuses no small schema, and stops a large one', () => {
+  const keepBusy = (ms: number) => {
+    const end = performance.now() + ms
+    while (performance.now() < end);
+  }
+  /** A schema whose part takes this long to read, each time. */
+  const slow = (more: object) => ({
+    type: 'object',
+    properties: {
+      get amount() {
+        keepBusy(200)
+        return { type: 'number' }
+      },
+      ...more,
+    },
+  })
+  expect(issuesOf(slow({}), { amount: 'many' })).toEqual([{ path: ['amount'], message: 'must be number' }])
+  const more = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`p${i}`, { type: 'string' }]))
+  expect(issuesOf(slow(more), {})).toMatchObject({ message: expect.stringContaining('150 ms') })
+})

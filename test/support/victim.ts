@@ -16,7 +16,7 @@ const orders = () =>
 const die = () => process.kill(process.pid, 'SIGKILL')
 
 function arm({ services }: App): void {
-  let answered = false
+  let isCommitted = false
   const { request } = services.egress
   services.egress.request = async (input) => {
     const { point, path } = orders()
@@ -24,48 +24,54 @@ function arm({ services }: App): void {
     if (ours && point === 'before dispatch') die()
     const outcome = await request(input)
     if (ours && point === 'after the answer, before the commit') die()
-    answered ||= ours
+    if (ours && point === 'after the commit, before the hint')
+      for (const db of new Set([services.db, services.leaseDb]))
+        afterCommit(db, settlesCall, () => (isCommitted = true))
     return outcome
   }
   const { publish } = services.pubsub
   services.pubsub.publish = (hints) => {
-    // The first hint after the response is that of the commit of the outcome.
-    if (answered && orders().point === 'after the commit, before the hint') die()
+    if (isCommitted) die()
     publish(hints)
   }
-  dieAfterVerdict(services.db)
+  afterCommit(services.db, decides, () => {
+    if (orders().point === 'after the decision commits') die()
+  })
 }
 
-/** Statements and transactions run unchanged; the process ends right after the one with a verdict was committed. */
-function dieAfterVerdict(db: Database): void {
+const decides = /update approvals as p set votes/
+/** The outcome of a call. */
+const settlesCall = /update "?tool_calls"? as t set .*"?settled_at"? = now\(\)/
+
+/**
+ * Statements and transactions run unchanged; `then` is called right after the commit of one whose text matches and
+ * which returned rows.
+ */
+function afterCommit(db: Database, wanted: RegExp, then: () => void): void {
   const dialect = new PgDialect()
-  const isVerdict = (statement: SQL) =>
-    oneLine(dialect.sqlToQuery(statement).sql).includes('update approvals as p set votes')
-  const end = () => {
-    if (orders().point === 'after the decision commits') die()
-  }
+  const isWanted = (statement: SQL) => wanted.test(oneLine(dialect.sqlToQuery(statement).sql))
   const execute = db.execute.bind(db)
   db.execute = ((statement: SQL) => {
     const running = execute(statement) as unknown as Promise<unknown[] & { rows?: unknown[] }>
-    if (!isVerdict(statement)) return running
+    if (!isWanted(statement)) return running
     return running.then((result) => {
-      // Without a row the statement wrote nothing: the verdict is given in a transaction.
-      if ((result.rows ?? result).length > 0) end()
+      // Without a row the statement wrote nothing; a verdict is given in a transaction then.
+      if ((result.rows ?? result).length > 0) then()
       return result
     })
   }) as typeof db.execute
   const begin = db.transaction.bind(db)
   db.transaction = (async (work: (tx: Database) => Promise<unknown>) => {
-    let verdict = false
+    let isDone = false
     const result = await begin(async (tx) => {
       const run = tx.execute.bind(tx)
       tx.execute = ((statement: SQL) => {
-        verdict ||= isVerdict(statement)
+        isDone ||= isWanted(statement)
         return run(statement)
       }) as typeof tx.execute
       return work(tx as unknown as Database)
     })
-    if (verdict) end()
+    if (isDone) then()
     return result
   }) as typeof db.transaction
 }

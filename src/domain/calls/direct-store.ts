@@ -23,6 +23,7 @@ import {
   holdBack,
   isOpen,
   loadCall,
+  mayHaveRun,
   settleCalls,
   startCall,
   toolCallOf,
@@ -36,7 +37,10 @@ import { notSent, settleLate } from './late-outcome.ts'
 import { publishNews } from './news.ts'
 import { settleTogether } from './settle-together.ts'
 
-/** The store for one execution. A call that was not sent is settled with an error that says so. */
+/**
+ * The store for one execution. A call that was not sent is settled with an error that says so, unless an earlier
+ * attempt may have run: then it stays EXECUTING, and who claims the row after the lease repeats it or reports UNKNOWN.
+ */
 export function directStore(services: Services, lease: Lease): CallStore<ToolCall> {
   const { held } = lease
   return {
@@ -47,7 +51,7 @@ export function directStore(services: Services, lease: Lease): CallStore<ToolCal
       await query(services.leaseDb, holdBack(call.id, waitMs, underLease(held), true))
     },
     onSend() {},
-    notSent: (call) => settleSurely(services, held, call, notSent),
+    notSent: async (call) => (mayHaveRun(call) ? null : settleSurely(services, held, call, notSent)),
   }
 }
 

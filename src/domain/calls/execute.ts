@@ -47,8 +47,8 @@ export interface CallStore<Settled> {
   holdBack(call: ToolCall, waitMs: number): Promise<void>
   /** The request is sent now: from here on its outcome may be unknown. */
   onSend(call: ToolCall): void
-  /** The call was certainly not sent, for this reason. */
-  notSent(call: ToolCall, reason: unknown): Promise<Settled>
+  /** This attempt was certainly not sent, for this reason. Null: the call is left to the next owner of the row. */
+  notSent(call: ToolCall, reason: unknown): Promise<Settled | null>
   /**
    * Starts the child run that the call asks for, which settles the call later. Missing for calls that cannot have
    * child runs.
@@ -87,8 +87,8 @@ export interface Prepared {
 /**
  * Executes a call that is fresh, PROPOSED, APPROVED or EXECUTING. An APPROVED call whose tool has changed is asked
  * about again; a call whose tool has reached its rate limit is delayed. EXECUTING and not fresh means that its worker
- * was lost: an idempotent call is sent again under the same key, a bounded number of times; any other becomes UNKNOWN
- * and is never sent twice. Returns what `settle` returned, or null when the call was left open. Throws database
+ * was lost: an idempotent call is sent again under the same key, a bounded number of times; any other, and one that may
+ * not be sent again, becomes UNKNOWN and is never sent twice. Returns what `settle` returned, or null when the call was left open. Throws database
  * errors and LeaseLostError.
  */
 export async function execute<Settled>(
@@ -113,7 +113,8 @@ export async function execute<Settled>(
   // After a cancel, a call that was not sent is not sent any more.
   if (how.signal.aborted && !isFresh) return null
   const prepared = callable && prepareCall(callable, call.arguments)
-  if (!callable || !prepared?.ok) return store.settle(call, known(callable ? misfit : goneResult()))
+  if (!callable || !prepared?.ok)
+    return store.settle(call, isLost ? lostOutcome : known(callable ? misfit : goneResult()))
   const sendIt = (started: ToolCall) => send(services, started, { callable, merged: prepared.merged }, how)
   // A fresh call was checked a moment ago, when it was proposed.
   return isFresh ? sendIt(call) : startAndSend(services, call, how, { isLost, sendIt })
@@ -130,7 +131,7 @@ async function startAndSend<Settled>(
   { isLost, sendIt }: { isLost: boolean; sendIt(started: ToolCall): Promise<Settled | null> },
 ): Promise<Settled | null> {
   const requester = rememberedPrincipal(services.db, call.requestedBy, services.clock.now())
-  const refuse = () => store.settle(call, known(notValidResult()))
+  const refuse = () => store.settle(call, isLost ? lostOutcome : known(notValidResult()))
   if (!requester && !(await mayStillRun(services, call))) return refuse()
   if (!isLost && (await isHeldBack(services, call, store))) return null
   let started = await store.start(call, requester)

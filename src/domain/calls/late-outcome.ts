@@ -8,7 +8,14 @@ import { toolCalls } from '../../store/db/tables/tools.ts'
 import { insertEntries } from '../audit/index.ts'
 import type { Services } from '../access/index.ts'
 import { insertProjectEvents, unknownCallResolved } from '../events/index.ts'
-import { executedEntry, isOpen, settleCalls, toolCallOf, type ToolCall } from '../tool-calls/index.ts'
+import {
+  executedEntry,
+  isOpen,
+  mayHaveRun,
+  settleCalls,
+  toolCallOf,
+  type ToolCall,
+} from '../tool-calls/index.ts'
 import { known, type Finished } from '../tools/index.ts'
 import { publishNews } from './news.ts'
 
@@ -22,7 +29,7 @@ const everyMs = 250
 /** A database that is unreachable for longer is not waited for, in milliseconds. */
 const longestMs = 60 * 60_000
 
-/** The outcome of an attempt that was certainly not sent. */
+/** The outcome of a call that was certainly not sent, by no attempt. */
 export const notSent = known(
   errorResult(
     'not_sent',
@@ -35,8 +42,9 @@ type Attempt = Pick<ToolCall, 'id' | 'attempt'>
 
 /**
  * Settles this attempt if the call is UNKNOWN, with event and audit entry, in one statement; waits for UNKNOWN while
- * another worker holds the call, and while the database is unreachable. Does nothing when the call was settled otherwise or sent again, or a person has
- * resolved it. Never throws.
+ * another worker holds the call, and while the database is unreachable. Does nothing when the call was settled
+ * otherwise or sent again, when a person has resolved it, or with `notSent` when an earlier attempt may have run. Never
+ * throws.
  */
 export async function settleLate(
   services: Services,
@@ -51,6 +59,7 @@ export async function settleLate(
       const [row] = await selectRows(services.leaseDb, toolCalls, sql`where id = ${id}`)
       const call = row ? toolCallOf(row) : null
       if (call?.attempt !== attempt) return
+      if (finished === notSent && mayHaveRun(call)) return
       if (call.status === 'UNKNOWN') return void (await settleUnknown(services, call, finished))
       if (!isOpen(call)) return
       reads -= 1

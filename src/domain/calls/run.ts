@@ -5,7 +5,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import type { Ctx } from '../access/index.ts'
-import type { ToolCall } from '../tool-calls/index.ts'
+import { loadCall, type ToolCall } from '../tool-calls/index.ts'
 import type { CallerChannel } from '../tools/index.ts'
 import { continueCall, parkForCaller, responsesOf } from './ask-caller.ts'
 import type { CreatedCall } from './create.ts'
@@ -72,7 +72,7 @@ async function run(
       ...more,
       isLeftToNext: () => false,
     })
-    return settled!
+    return settled ?? (await loadCall(ctx.db, call.id))
   } finally {
     unsubscribe()
     lease.end()

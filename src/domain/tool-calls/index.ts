@@ -50,6 +50,7 @@ export {
   endOf,
   isOpen,
   isSettled,
+  mayHaveRun,
   stateDiagram,
   toolCallStatuses,
   transitions,

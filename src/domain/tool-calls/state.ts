@@ -37,6 +37,14 @@ export function isOpen(call: { status: ToolCallStatus; settledAt: Date | null })
   return call.settledAt === null && openStatuses.includes(call.status)
 }
 
+/**
+ * Whether an attempt before the newest one was sent and has no recorded end: its worker was lost, and the call may have
+ * taken effect. That the newest attempt was not sent says nothing about the call then.
+ */
+export function mayHaveRun({ attempts }: { attempts: readonly { endedAt?: string }[] }): boolean {
+  return attempts.slice(0, -1).some(({ endedAt }) => endedAt === undefined)
+}
+
 /** Who may make a transition. */
 type Writer =
   /** The holder of the row's lease, which executes the call. */

@@ -66,7 +66,7 @@ export function isGivenUp({ attempts }: { attempts: readonly { endedAt?: string 
 export function givenUpResult(): ToolResult {
   return errorResult(
     'too_many_attempts',
-    `This call was sent ${maxLost} times, and each time the server stopped before it ended. ` +
+    `This call was tried ${maxLost} times, and each time the server stopped before it ended. ` +
       'It may have taken effect, and is not sent again.',
   )
 }
