@@ -78,6 +78,19 @@ test('a2a: another agent asks for a refund, is asked for a verdict, and it runs 
   expect(await newestRefund()).toMatchObject(refunded)
 })
 
+test('openai: the refund is a question of the response, is approved and runs once', async () => {
+  const source = await readFile(join(root, 'openai/refund.mjs'), 'utf8')
+  const { dependencies } = JSON.parse(await readFile(join(root, 'openai/package.json'), 'utf8'))
+  const own = JSON.parse(await readFile(join(root, '../package.json'), 'utf8'))
+  // The same package, under the name that it has here.
+  expect(own.devDependencies.openai6).toBe(`npm:openai@${dependencies.openai}`)
+  const program = await built.program(source.replace("from 'openai'", "from 'openai6'"))
+  const { stdout } = await run(process.execPath, [program], { env }).finally(() => rm(program))
+  expect(stdout).toContain('waits for a person: approving')
+  expect(stdout).toContain('completed: The money is on its way.')
+  expect(await newestRefund()).toMatchObject(refunded)
+})
+
 test('every example has a test here and a row in README', async () => {
   const folders = (await readdir(root, { withFileTypes: true })).filter((one) => one.isDirectory())
   const own = await readFile(import.meta.filename, 'utf8')
