@@ -42,34 +42,38 @@ describe.each(kinds)('on %s', (kind) => {
     'after the call': (page) => page.messages.some(({ role }) => role === 'tool'),
     'in the second text': (page) => textsOf(page)[1]?.includes('mike') ?? false,
   }
-  test.each(Object.entries(places).slice(-dose(1, 3)))('killed %s', { timeout: 60_000 }, async (_where, isPlace) => {
-    const before = server.paid()
-    const page = await open('teller')
-    page.addMessage(said(prompt))
-    let killed: Promise<void> | undefined
-    const reached = () => {
-      if (killed || !isPlace(page)) return
-      killed = server.kill()
-      // Its promise of the body that breaks off has no handler in the client.
-      page.abortRun()
-    }
-    await page.runAgent({}, { onMessagesChanged: reached }).catch(() => null)
-    await killed
-    expect(killed, 'the run was cut off').toBeDefined()
-    await server.start()
-    const next = await open('teller', page)
-    await next.runAgent()
-    const texts = textsOf(next)
-    // Text that was given up with the process stays on the page, under an id of its own; the rest is there once.
-    expect(texts.filter((text) => text === first)).toHaveLength(1)
-    expect(texts.at(-1)).toBe(second)
-    for (const text of texts) expect(first.startsWith(text) || second.startsWith(text), text).toBe(true)
-    expect(next.messages.filter(({ role }) => role === 'tool')).toHaveLength(1)
-    expect(await callsOf(next, 'teller')).toEqual([{ name: 'pay', status: 'SUCCEEDED' }])
-    expect(server.paid() - before).toBe(1)
-    const again = await open('teller', next)
-    expect((await again.runAgent()).newMessages).toEqual([])
-  })
+  test.each(Object.entries(places).slice(-dose(1, 3)))(
+    'killed %s',
+    { timeout: 60_000 },
+    async (_where, isPlace) => {
+      const before = server.paid()
+      const page = await open('teller')
+      page.addMessage(said(prompt))
+      let killed: Promise<void> | undefined
+      const reached = () => {
+        if (killed || !isPlace(page)) return
+        killed = server.kill()
+        // Its promise of the body that breaks off has no handler in the client.
+        page.abortRun()
+      }
+      await page.runAgent({}, { onMessagesChanged: reached }).catch(() => null)
+      await killed
+      expect(killed, 'the run was cut off').toBeDefined()
+      await server.start()
+      const next = await open('teller', page)
+      await next.runAgent()
+      const texts = textsOf(next)
+      // Text that was given up with the process stays on the page, under an id of its own; the rest is there once.
+      expect(texts.filter((text) => text === first)).toHaveLength(1)
+      expect(texts.at(-1)).toBe(second)
+      for (const text of texts) expect(first.startsWith(text) || second.startsWith(text), text).toBe(true)
+      expect(next.messages.filter(({ role }) => role === 'tool')).toHaveLength(1)
+      expect(await callsOf(next, 'teller')).toEqual([{ name: 'pay', status: 'SUCCEEDED' }])
+      expect(server.paid() - before).toBe(1)
+      const again = await open('teller', next)
+      expect((await again.runAgent()).newMessages).toEqual([])
+    },
+  )
 
   test('killed while the page is asked for a verdict: the call runs once', { timeout: 60_000 }, async () => {
     const before = server.paid()

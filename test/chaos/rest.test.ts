@@ -51,35 +51,39 @@ describe.each(kinds)('on %s', (kind) => {
     ['after the call', (events) => events.some(({ type }) => type === 'tool_call.settled')],
     ['in the second text', (events) => textIn(events).includes('mike')],
   ]
-  test.each(places.slice(-dose(1, 3)))('killed %s of a stream', { timeout: 60_000 }, async (where, isPlace) => {
-    const before = server.paid()
-    const { teller } = server.agents
-    const body = { messages: [{ role: 'user', content: prompt }], stream: true }
-    const begun = { 'Idempotency-Key': where }
-    const got: ServerEvent[] = []
-    for await (const event of eventsOf(await send(runPath(teller), begun, body))) {
-      got.push(event)
-      if (isPlace(got)) break
-    }
-    await restart()
-    const numbered = got.filter(({ id }) => id !== null)
-    // Without the id of the run, as a client that was killed too: the key of the request finds it.
-    const { id } = await begin(teller, prompt, where)
-    const after = { accept: 'text/event-stream', 'last-event-id': numbered.at(-1)!.id! }
-    for await (const event of eventsOf(await send(runPath(teller, id), after)))
-      if (event.id !== null || event.type === 'result') numbered.push(event)
-    const ids = numbered.flatMap((event) => event.id ?? [])
-    expect(new Set(ids).size, 'no event twice').toBe(ids.length)
-    const whole: string[] = []
-    for await (const event of eventsOf(
-      await send(runPath(teller, id), { accept: 'text/event-stream', 'last-event-id': '' }),
-    ))
-      if (event.id !== null) whole.push(event.id)
-    expect(ids, 'and none is missing').toEqual(whole)
-    expect(numbered.at(-1)).toMatchObject({ type: 'result', data: { status: 'completed', text: second } })
-    expect(numbered.filter(({ type }) => type === 'tool_call.settled')).toHaveLength(1)
-    expect(server.paid() - before).toBe(1)
-  })
+  test.each(places.slice(-dose(1, 3)))(
+    'killed %s of a stream',
+    { timeout: 60_000 },
+    async (where, isPlace) => {
+      const before = server.paid()
+      const { teller } = server.agents
+      const body = { messages: [{ role: 'user', content: prompt }], stream: true }
+      const begun = { 'Idempotency-Key': where }
+      const got: ServerEvent[] = []
+      for await (const event of eventsOf(await send(runPath(teller), begun, body))) {
+        got.push(event)
+        if (isPlace(got)) break
+      }
+      await restart()
+      const numbered = got.filter(({ id }) => id !== null)
+      // Without the id of the run, as a client that was killed too: the key of the request finds it.
+      const { id } = await begin(teller, prompt, where)
+      const after = { accept: 'text/event-stream', 'last-event-id': numbered.at(-1)!.id! }
+      for await (const event of eventsOf(await send(runPath(teller, id), after)))
+        if (event.id !== null || event.type === 'result') numbered.push(event)
+      const ids = numbered.flatMap((event) => event.id ?? [])
+      expect(new Set(ids).size, 'no event twice').toBe(ids.length)
+      const whole: string[] = []
+      for await (const event of eventsOf(
+        await send(runPath(teller, id), { accept: 'text/event-stream', 'last-event-id': '' }),
+      ))
+        if (event.id !== null) whole.push(event.id)
+      expect(ids, 'and none is missing').toEqual(whole)
+      expect(numbered.at(-1)).toMatchObject({ type: 'result', data: { status: 'completed', text: second } })
+      expect(numbered.filter(({ type }) => type === 'tool_call.settled')).toHaveLength(1)
+      expect(server.paid() - before).toBe(1)
+    },
+  )
 
   test('killed while a person is asked: the verdict runs the call once', { timeout: 60_000 }, async () => {
     const before = server.paid()
