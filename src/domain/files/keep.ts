@@ -10,7 +10,7 @@ import { files } from '../../store/db/tables/files.ts'
 import { assertMay, assertQuota, recordChange, type Ctx } from '../access/index.ts'
 import { appendProjectEvents, fileCreated, fileUploaded } from '../events/index.ts'
 import { allowsType, contentTypeShape, filenameShape, type StoredFile } from './file.ts'
-import { assertRoom, bytesLeft } from './receive.ts'
+import { assertFits, bytesLeft } from './receive.ts'
 import { blobKey } from './stored.ts'
 
 const shape = z.object({ filename: filenameShape, contentType: contentTypeShape })
@@ -44,7 +44,7 @@ export async function keepFile(ctx: Ctx, input: KeepFileInput): Promise<StoredFi
   )
   const [known] = await ctx.db.select().from(files).where(same).limit(1)
   if (known) return known as StoredFile
-  assertRoom(ctx, bytes.length, await bytesLeft(ctx.db, ctx, projectId))
+  assertFits(ctx, bytes.length, await bytesLeft(ctx.db, ctx, projectId))
   // What fits is never refused.
   const draft = (await ctx.blobs.write(chunksOf(bytes), maxFileBytes))!
   try {
@@ -53,7 +53,7 @@ export async function keepFile(ctx: Ctx, input: KeepFileInput): Promise<StoredFi
       await tx.execute(sql`select 1 from projects where id = ${projectId} for no key update`)
       const [other] = await tx.select().from(files).where(same).limit(1)
       if (other) return other
-      assertRoom(ctx, bytes.length, await bytesLeft(tx, ctx, projectId))
+      assertFits(ctx, bytes.length, await bytesLeft(tx, ctx, projectId))
       await assertQuota(tx, ctx, files, projectId, 'files')
       const id = newId('file')
       const now = sql`now()`

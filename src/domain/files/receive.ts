@@ -90,7 +90,7 @@ async function takeBytes(
 }
 
 /** LIMITED when a file of this size exceeds the limit of a file, or the bytes that the project may still store. */
-export function assertRoom(services: Pick<Services, 'limits'>, size: number, left: number): void {
+export function assertFits(services: Pick<Services, 'limits'>, size: number, left: number): void {
   if (size > services.limits.maxFileBytes) throw tooLarge(services)
   if (size > left) throw quotaExceeded(services)
 }
