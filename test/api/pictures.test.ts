@@ -121,6 +121,40 @@ describe.each(Object.entries(protocols))('%s', (_name, { send, path }) => {
   })
 })
 
+test('one picture in two messages at once is one file', async () => {
+  const given = picture()
+  const before = await files()
+  await Promise.all([protocols['Responses']!.send(given), protocols['A2A']!.send(given)])
+  expect(await files()).toHaveLength(before.length + 1)
+})
+
+test('bytes beyond the limit of a file, and of a project, are refused', async () => {
+  for (const limits of [{ maxFileBytes: 8 }, { maxProjectFileBytes: 8 }]) {
+    const tight = await openHarness(limits)
+    try {
+      await tight.mutate('createAgent', { name: 'plain' }, 'agent { id }')
+      const client = await openClient(6, tight.url, adminKey)
+      const send = (bytes: string) =>
+        client.responses.create({
+          model: 'plain',
+          input: [
+            {
+              role: 'user',
+              content: [
+                { type: 'input_text', text: said },
+                { type: 'input_file', filename: 'a.txt', file_data: `data:text/plain;base64,${btoa(bytes)}` },
+              ],
+            },
+          ],
+        })
+      await expect(send('too large')).rejects.toMatchObject({ status: 413 })
+      expect(await send('as large')).toMatchObject({ status: 'completed' })
+    } finally {
+      await tight.stop()
+    }
+  }
+})
+
 test('the raw bytes of A2A are a file with their name', async () => {
   const { bytes } = picture()
   const client = await a2a.openClient(h.url, 'plain', adminKey)
