@@ -1,4 +1,5 @@
 /** Metadata of files; their bytes are blobs. */
+import { sql } from 'drizzle-orm'
 import { bigint, index, pgTable, text } from 'drizzle-orm/pg-core'
 import { createdAt, moment, projectId } from './columns.ts'
 
@@ -22,5 +23,10 @@ export const files = pgTable(
     createdAt: createdAt(),
     uploadedAt: moment('uploaded_at'),
   },
-  (t) => [index('files_list').on(t.projectId, t.createdAt, t.id)],
+  (t) => [
+    index('files_list').on(t.projectId, t.createdAt, t.id),
+    index('files_by_content')
+      .on(t.projectId, t.sha256)
+      .where(sql`sha256 is not null`),
+  ],
 )

@@ -1,0 +1,1 @@
+CREATE INDEX "files_by_content" ON "files" USING btree ("project_id","sha256") WHERE sha256 is not null;
