@@ -1,12 +1,13 @@
 /** The examples run as they are, against the server that `npm start` starts. */
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
+import { promisify, stripVTControlCharacters } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { ask } from './support/ask.ts'
 import { buildServer, type Built } from './support/build.ts'
+import { hasChromium, openChromium } from './support/chromium.ts'
 import { adminKey } from './support/harness.ts'
 import { startReplica, type Replica } from './support/replica.ts'
 
@@ -78,13 +79,49 @@ test('a2a: another agent asks for a refund, is asked for a verdict, and it runs 
   expect(await newestRefund()).toMatchObject(refunded)
 })
 
+test('openai: the refund is a question of the response, is approved and runs once', async () => {
+  const source = await readFile(join(root, 'openai/refund.mjs'), 'utf8')
+  const { dependencies } = JSON.parse(await readFile(join(root, 'openai/package.json'), 'utf8'))
+  const own = JSON.parse(await readFile(join(root, '../package.json'), 'utf8'))
+  // The same package, under the name that it has here.
+  expect(own.devDependencies.openai6).toBe(`npm:openai@${dependencies.openai}`)
+  const program = await built.program(source.replace("from 'openai'", "from 'openai6'"))
+  const { stdout } = await run(process.execPath, [program], { env }).finally(() => rm(program))
+  expect(stdout).toContain('waits for a person: approving')
+  expect(stdout).toContain('completed: The money is on its way.')
+  expect(await newestRefund()).toMatchObject(refunded)
+})
+
+test.skipIf(!hasChromium)('chat: a person approves the refund on the page, and it runs once', async () => {
+  const vite = join(root, '../node_modules/vite/bin/vite.js')
+  const child = spawn(process.execPath, [vite, '--port', '0'], { cwd: join(root, 'chat'), env })
+  const browser = await openChromium()
+  try {
+    let output = ''
+    child.stdout.on('data', (chunk: Buffer) => (output += stripVTControlCharacters(chunk.toString())))
+    const address = () => /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0]
+    await expect.poll(address, { timeout: 60_000 }).toBeDefined()
+    const page = await browser.newPage()
+    page.setDefaultTimeout(60_000)
+    await page.goto(address()!)
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('send_refund').first().waitFor()
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.locator('#messages p', { hasText: /^The money is on its way\.$/ }).waitFor()
+    expect(await newestRefund()).toMatchObject(refunded)
+  } finally {
+    await browser.close()
+    child.kill()
+  }
+})
+
 test('every example has a test here and a row in README', async () => {
   const folders = (await readdir(root, { withFileTypes: true })).filter((one) => one.isDirectory())
   const own = await readFile(import.meta.filename, 'utf8')
   const readme = await readFile(join(root, 'README.md'), 'utf8')
   expect(folders.length).toBeGreaterThan(1)
   for (const { name } of folders) {
-    expect(own).toContain(`test('${name}: `)
+    expect(own).toContain(`'${name}: `)
     expect(readme).toContain(`examples/${name}/`)
   }
 })

@@ -97,6 +97,15 @@ const packageHomes: readonly [name: RegExp, path: RegExp][] = [
   [/^jose$/, /^domain\/access\//],
 ]
 
+/** Packages that are large and that most servers never use: they are imported when they are needed. */
+const lazyPackages = /^(@graphql-yoga\/render-graphiql|@ai-sdk\/(openai|anthropic|google|openai-compatible))$/
+const staticSpecifiers = (text: string) =>
+  [
+    ...text.matchAll(
+      /^(?:import\s+(?!type\b)(?:[\w\s{},*]+from\s+)?|export\s+[\w\s{},*]+from\s+)['"]([^'"]+)['"]/gm,
+    ),
+  ].map((match) => match[1]!)
+
 /** The only files with statements that write tool_calls. store/work sets wake_at and epoch of any work row. */
 const toolCallWriters = ['domain/tool-calls/sql.ts']
 const toolCallWrites =
@@ -270,6 +279,25 @@ export const rules: readonly Rule[] = [
           .map((name) => `${path} -> ${name}`),
       ),
     planted: planted('domain/tools/run.ts', 'undici', 'domain/tools/run.ts -> undici'),
+  },
+  {
+    name: 'a large package that most servers never use is not loaded at the start',
+    violations: (sources) =>
+      sources.flatMap(({ path, text }) =>
+        staticSpecifiers(text)
+          .filter((name) => lazyPackages.test(name))
+          .map((name) => `${path} -> ${name}`),
+      ),
+    planted: {
+      sources: [
+        {
+          path: 'api/graphql/page.ts',
+          text: "import type { Plugin } from 'graphql-yoga'\nimport { renderGraphiQL } from '@graphql-yoga/render-graphiql'",
+        },
+        { path: 'domain/models.ts', text: "  const { createOpenAI } = await import('@ai-sdk/openai')" },
+      ],
+      found: ['api/graphql/page.ts -> @graphql-yoga/render-graphiql'],
+    },
   },
   {
     name: 'only config.ts reads the environment',

@@ -16,7 +16,7 @@ import { judge, type Rows, type Tally } from './judgement.ts'
 import { startOutside } from './outside.ts'
 
 const leaseMs = 2000
-const schedules = dose(250, 10_000)
+const schedules = dose(150, 10_000)
 const everyMs = 15
 const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 const closers: (() => unknown)[] = []

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { check, jsonObject, text, whole } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
-import { kindOfId } from '../../core/ids.ts'
 import { isJsonObject, jsonTooBig, type Json, type JsonObject } from '../../core/json.ts'
 import type { GivenAnswers } from '../runs/answers.ts'
+import { fileOfBase64, fileOfUrl, type GivenFile } from '../runs/given-files.ts'
 import { A2aError } from './errors.ts'
 
 export interface RpcRequest {
@@ -20,7 +20,7 @@ const historyLength = whole(0, 2 ** 31 - 1).nullish()
 
 const part = z.object({
   text: z.string().nullish(),
-  raw: z.unknown().optional(),
+  raw: z.string().nullish(),
   url: z.string().nullish(),
   data: z.unknown().optional(),
   filename: text(255).nullish(),
@@ -114,7 +114,7 @@ export interface GivenMessage {
   taskId: string | null
   /** The message for a model: its text, and its data as JSON. */
   text: string
-  fileIds: string[]
+  files: GivenFile[]
   answers: GivenAnswers
   returnImmediately: boolean
   historyLength: number | null
@@ -138,7 +138,7 @@ export function readMessage(params: JsonObject): GivenMessage {
     contextId: contextId || null,
     taskId: taskId || null,
     text: '',
-    fileIds: [],
+    files: [],
     answers: { outputs: [], verdicts: [] },
     returnImmediately: given.configuration?.returnImmediately ?? false,
     historyLength: given.configuration?.historyLength ?? null,
@@ -172,12 +172,17 @@ function readPart(one: z.output<typeof part>, path: string[], read: GivenMessage
     else texts.push(JSON.stringify(data))
     return
   }
-  if (typeof url !== 'string' || kindOfId(url) !== 'file')
+  const name = one.filename || null
+  if (typeof raw === 'string') {
+    const type = one.mediaType || 'application/octet-stream'
+    return void read.files.push(fileOfBase64(raw, type, name, [...path, 'raw']))
+  }
+  if (typeof url !== 'string' || !/^(file_|data:)/i.test(url))
     throw new A2aError(
       'CONTENT_TYPE_NOT_SUPPORTED',
-      `${path.join('.')}: files are uploaded here first; then url is the id of the file (file_…).`,
+      `${path.join('.')}: nothing is fetched; send the bytes as raw, or upload them, and url is the id of the file (file_…).`,
     )
-  read.fileIds.push(url)
+  read.files.push(fileOfUrl(url, name, [...path, 'url']))
 }
 
 const output = z.strictObject({

@@ -4,6 +4,7 @@ import type { Ctx } from '../../domain/access/index.ts'
 import { findAgentToStart } from '../../domain/agents/index.ts'
 import { isTerminal, startGeneration, type Generation } from '../../domain/generations/index.ts'
 import { answerLeg } from '../runs/answers.ts'
+import { attachmentsOf, fingerprints } from '../runs/given-files.ts'
 import { A2aError } from './errors.ts'
 import type { GivenMessage } from './request.ts'
 import { findTask } from './task.ts'
@@ -21,21 +22,25 @@ export async function acceptMessage(ctx: Ctx, agentNamed: string, given: GivenMe
 }
 
 async function beginTask(ctx: Ctx, agentNamed: string, given: GivenMessage): Promise<Generation> {
-  const { messageId, contextId, text, fileIds } = given
+  const { messageId, contextId, text, files } = given
   const agent = await findAgentToStart(ctx, agentNamed)
   if (!text) throw invalidAt([...messagePath, 'parts'], 'must have text or data')
+  const attachments = await attachmentsOf(ctx, agent.projectId, files)
   try {
     return await startGeneration(
       ctx,
       {
         agentId: agent.id,
         messages: [{ role: 'USER', content: text }],
-        ...(fileIds.length > 0 ? { attachments: fileIds.map((fileId) => ({ fileId })) } : {}),
+        ...(attachments.length > 0 ? { attachments } : {}),
         ...(contextId ? { threadId: contextId } : {}),
         idempotencyKey: messageId,
       },
       // How the client wants to be answered may differ between a message and its repeat.
-      { operation: 'a2a:SendMessage', request: { agentId: agent.id, text, fileIds, contextId } },
+      {
+        operation: 'a2a:SendMessage',
+        request: { agentId: agent.id, text, fileIds: fingerprints(files), contextId },
+      },
     )
   } catch (error) {
     const isContext = contextId && error instanceof AppError && error.code === 'NOT_FOUND'
@@ -46,12 +51,12 @@ async function beginTask(ctx: Ctx, agentNamed: string, given: GivenMessage): Pro
 }
 
 async function answerTask(ctx: Ctx, generation: Generation, given: GivenMessage): Promise<Generation> {
-  const { contextId, answers, text, fileIds } = given
+  const { contextId, answers, text, files } = given
   if (contextId && contextId !== generation.threadId)
     throw invalidAt([...messagePath, 'contextId'], 'is another context than that of the task')
   const isAnswer = answers.outputs.length + answers.verdicts.length > 0
   if (isAnswer) {
-    if (text || fileIds.length > 0)
+    if (text || files.length > 0)
       throw invalidAt([...messagePath, 'parts'], 'must be answers only; say why in the reason of a verdict')
     return (await answerLeg(ctx, generation, answers, [...messagePath, 'parts'])).generation
   }

@@ -5,13 +5,15 @@ import { invalidAt } from '../../core/errors.ts'
 import { kindOfId } from '../../core/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StartGenerationInput } from '../../domain/generations/index.ts'
+import { fileOfBase64, fileOfUrl, type GivenFile } from '../runs/given-files.ts'
+import type { TurnMessage } from '../runs/thread-runs.ts'
 import type { Seen } from './events.ts'
 
 export interface AgUiInput {
   threadId: string
   runId: string
   /** Messages of the user and the assistant, in order. */
-  messages: { id: string; role: 'user' | 'assistant'; text: string }[]
+  messages: TurnMessage[]
   /** Whether the last message is the user's. */
   asks: boolean
   /** Results of calls at the end of the messages, ours among them. */
@@ -72,11 +74,10 @@ export function readInput(body: Json | undefined): AgUiInput {
   given.messages.forEach((message, i) => {
     const at = ['messages', String(i)]
     const { id, role } = message
-    if (role === 'user')
-      messages.push({ id, role, text: contentOf(message.content, [...at, 'content'], true) })
+    if (role === 'user') messages.push({ id, role, ...userContent(message.content, [...at, 'content']) })
     else if (role === 'assistant') {
       const said = contentOf(message.content ?? '', [...at, 'content'], false)
-      messages.push({ id, role, text: said })
+      messages.push({ id, role, text: said, files: [] })
       seen.texts.set(id, said.length)
       for (const call of listOf(message['toolCalls']))
         if (typeof call['id'] === 'string') seen.calls.add(call['id'])
@@ -110,10 +111,37 @@ function listOf(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.filter((one) => isJsonObject(one)) : []
 }
 
-function contentOf(content: unknown, path: string[], isNeeded: boolean): string {
+const media = ['image', 'audio', 'video', 'document']
+const isMedia = (part: unknown): part is JsonObject =>
+  isJsonObject(part) && media.includes(String(part['type']))
+
+/** Text, and parts with bytes. */
+function userContent(content: unknown, path: string[]): Pick<TurnMessage, 'text' | 'files'> {
+  const files = (Array.isArray(content) ? content : []).flatMap((part: unknown, i) =>
+    isMedia(part) ? [fileOfSource(part['source'], [...path, String(i), 'source'])] : [],
+  )
+  return { text: contentOf(content, path, true, isMedia), files }
+}
+
+function fileOfSource(source: unknown, path: string[]): GivenFile {
+  const { type, value, mimeType } = isJsonObject(source) ? source : ({} as JsonObject)
+  if (type === 'url' || type === 'file') return fileOfUrl(value, null, [...path, 'value'])
+  if (type !== 'data' || typeof mimeType !== 'string')
+    throw invalidAt(path, 'must be data with its mimeType, a url or a file')
+  return fileOfBase64(value, mimeType, null, [...path, 'value'])
+}
+
+/** The text of a message; parts that `isOther` are passed over. */
+function contentOf(
+  content: unknown,
+  path: string[],
+  isNeeded: boolean,
+  isOther: (part: unknown) => boolean = () => false,
+): string {
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   if (!Array.isArray(parts)) throw invalidAt(path, 'must be a text or a list of parts')
-  const texts = parts.map((part: unknown, i) => {
+  const texts = parts.flatMap((part: unknown, i) => {
+    if (isOther(part)) return []
     if (isJsonObject(part) && part['type'] === 'text' && typeof part['text'] === 'string') return part['text']
     throw invalidAt([...path, String(i), 'type'], 'must be text: other parts of a message are not kept here')
   })

@@ -6,20 +6,15 @@ import { kindOfId } from '../../core/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StartGenerationInput } from '../../domain/generations/index.ts'
 import type { GivenAnswers } from '../runs/answers.ts'
-
-export interface ChatMessage {
-  id: string
-  role: 'user' | 'assistant'
-  /** The text of its parts. */
-  text: string
-}
+import { fileOfUrl, type GivenFile } from '../runs/given-files.ts'
+import type { TurnMessage } from '../runs/thread-runs.ts'
 
 export interface ChatRequest {
   chatId: string
   /** The user asked for another answer to the last message. */
   regenerates: boolean
   /** All of the conversation as the client has it; the last one is the user's, or ours with its answers. */
-  messages: ChatMessage[]
+  messages: TurnMessage[]
   /** What the last message, which is ours, answers; null for a message of the user. */
   answers: GivenAnswers | null
   clientTools: StartGenerationInput['clientTools']
@@ -47,10 +42,9 @@ export function readChat(body: Json | undefined): ChatRequest {
   const messages = given.messages.map((message, i) => ({
     id: message.id,
     role: message.role,
-    text:
-      message.role === 'user'
-        ? userText(message.parts, ['messages', String(i), 'parts'])
-        : textIn(message.parts),
+    ...(message.role === 'user'
+      ? userContent(message.parts, ['messages', String(i), 'parts'])
+      : { text: textIn(message.parts), files: [] }),
   }))
   const answers = last.role === 'assistant' ? answersIn(last.parts, [...at, 'parts']) : null
   if (answers && answers.outputs.length + answers.verdicts.length === 0)
@@ -74,17 +68,20 @@ function textIn(parts: readonly JsonObject[]): string {
     .join('\n')
 }
 
-function userText(parts: readonly JsonObject[], path: string[]): string {
-  parts.forEach((part, i) => {
-    if (part['type'] !== 'text')
+function userContent(parts: readonly JsonObject[], path: string[]): Pick<TurnMessage, 'text' | 'files'> {
+  const files = parts.flatMap((part, i): GivenFile[] => {
+    const { type, url, filename } = part
+    if (type === 'text') return []
+    if (type !== 'file')
       throw invalidAt(
         [...path, String(i), 'type'],
-        'must be text: other parts of a message are not kept here',
+        'must be text or file: other parts of a message are not kept here',
       )
+    return [fileOfUrl(url, typeof filename === 'string' ? filename : null, [...path, String(i), 'url'])]
   })
   const found = textIn(parts)
   if (!found) throw invalidAt(path, 'must have text')
-  return found
+  return { text: found, files }
 }
 
 /** The answers in the last step of our message: those before it were given to earlier pauses. */

@@ -7,6 +7,7 @@ import { getApprovals } from '../../domain/approvals/index.ts'
 import { getGenerations, startGeneration, type Generation } from '../../domain/generations/index.ts'
 import { getToolCalls } from '../../domain/tool-calls/index.ts'
 import { answerLeg, type StartedLeg } from '../runs/answers.ts'
+import { assertOnlyLast, attachmentsOf } from '../runs/given-files.ts'
 import { runOf } from '../runs/leg-log.ts'
 import { legOf } from '../runs/legs.ts'
 import type { GivenInput, GivenRequest } from './input.ts'
@@ -39,13 +40,15 @@ export async function beginLeg(
       'CONFLICT',
       'The earlier response has not ended: answer its calls, or wait for its end.',
     )
+  if (!earlier) assertOnlyLast(input.earlierFiles)
+  const attachments = await attachmentsOf(ctx, agent.projectId, input.files)
   const started = await startGeneration(
     ctx,
     {
       agentId: agent.id,
       messages,
       ...given.settings,
-      ...(input.fileIds.length > 0 ? { attachments: input.fileIds.map((fileId) => ({ fileId })) } : {}),
+      ...(attachments.length > 0 ? { attachments } : {}),
       ...(generation ? { threadId: generation.threadId } : {}),
       ...(idempotencyKey ? { idempotencyKey } : {}),
     },

@@ -5,6 +5,7 @@ import { invalidAt } from '../../core/errors.ts'
 import { kindOfId } from '../../core/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StartGenerationInput } from '../../domain/generations/index.ts'
+import { fileOfUrl, type GivenFile } from '../runs/given-files.ts'
 import { runOfMessage } from '../runs/message-ids.ts'
 import { callOfItem } from './items.ts'
 
@@ -16,8 +17,9 @@ export interface GivenInput {
   messages: Message[]
   /** Texts of system and developer messages. */
   instructions: string[]
-  /** Files of the last message. */
-  fileIds: string[]
+  /** Files of the last message, and of those before it. */
+  files: GivenFile[]
+  earlierFiles: GivenFile[]
   outputs: { toolCallId: string; output: Json }[]
   verdicts: { approvalId: string; approve: boolean; reason: string | null }[]
   /** The newest call, and the run of the newest message, that the input names as ours. */
@@ -139,7 +141,8 @@ function readInput(items: readonly unknown[]): GivenInput {
   const read: GivenInput = {
     messages: [],
     instructions: [],
-    fileIds: [],
+    files: [],
+    earlierFiles: [],
     outputs: [],
     verdicts: [],
     callId: null,
@@ -174,13 +177,14 @@ function readItem(item: JsonObject, path: string[], read: GivenInput): void {
     return
   }
   if (type !== 'message') throw invalidAt([...path, 'type'], 'is an item that is not kept here')
-  const { text, fileIds } = contentOf(item['content'] ?? null, [...path, 'content'])
+  const { text, files } = contentOf(item['content'] ?? null, [...path, 'content'])
   if (role === 'system' || role === 'developer') read.instructions.push(text)
   else if (role === 'assistant') read.messages.push({ role: 'ASSISTANT', content: text || '(no text)' })
   else if (role === 'user') {
     if (!text) throw invalidAt([...path, 'content'], 'must have text')
     // What came before was answered before this message.
-    Object.assign(read, { outputs: [], verdicts: [], fileIds })
+    const earlierFiles = [...read.earlierFiles, ...read.files]
+    Object.assign(read, { outputs: [], verdicts: [], files, earlierFiles })
     read.messages.push({ role: 'USER', content: text })
   } else throw invalidAt([...path, 'role'], 'must be user, assistant, system or developer')
 }
@@ -215,20 +219,21 @@ function outputOf(output: Json, path: string[]): Json {
     .join('\n')
 }
 
-function contentOf(content: Json, path: string[]): { text: string; fileIds: string[] } {
-  if (typeof content === 'string') return { text: content, fileIds: [] }
+function contentOf(content: Json, path: string[]): { text: string; files: GivenFile[] } {
+  if (typeof content === 'string') return { text: content, files: [] }
   if (!Array.isArray(content)) throw invalidAt(path, 'must be a text or a list of parts')
   const texts: string[] = []
-  const fileIds: string[] = []
+  const files: GivenFile[] = []
   content.forEach((part, i) => {
-    if (!isJsonObject(part)) throw invalidAt([...path, String(i)], 'must be an object')
-    if (typeof part['text'] === 'string') texts.push(part['text'])
-    else if (typeof part['file_id'] === 'string') fileIds.push(part['file_id'])
-    else
-      throw invalidAt(
-        [...path, String(i), 'type'],
-        'must be text, or a file_id of a file that was uploaded here',
-      )
+    const at = [...path, String(i)]
+    if (!isJsonObject(part)) throw invalidAt(at, 'must be an object')
+    const { text, type, file_id: fileId, filename } = part
+    const name = typeof filename === 'string' ? filename : null
+    if (typeof text === 'string') texts.push(text)
+    else if (typeof fileId === 'string') files.push({ fileId, path: [...at, 'file_id'] })
+    else if (type === 'input_image') files.push(fileOfUrl(part['image_url'], null, [...at, 'image_url']))
+    else if (type === 'input_file') files.push(fileOfUrl(part['file_data'], name, [...at, 'file_data']))
+    else throw invalidAt([...at, 'type'], 'must be input_text, input_image or input_file')
   })
-  return { text: texts.join('\n'), fileIds }
+  return { text: texts.join('\n'), files }
 }

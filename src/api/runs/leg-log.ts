@@ -19,13 +19,13 @@ import {
   getGenerations,
   isTerminal,
   readEvents,
-  showStepsOf,
   watchGeneration,
   type Generation,
   type Step,
 } from '../../domain/generations/index.ts'
-import { getToolCalls, showCallsOf, type ToolCall } from '../../domain/tool-calls/index.ts'
+import { getToolCalls, type ToolCall } from '../../domain/tool-calls/index.ts'
 import type { RunLeg } from './legs.ts'
+import { createStepReader } from './step-reader.ts'
 
 /** Something that a client of a run may be told. `seq` is the number of the event that it follows from. */
 export type Happening = { seq: number } & (
@@ -121,6 +121,7 @@ async function* storedEvents(
 /** Turns events into what a client is told. It keeps the questions of a commit until it knows all of them. */
 function createReader(ctx: Ctx, generation: Generation) {
   const commit = { order: -1, stepIndex: 0 }
+  const stepAt = createStepReader(ctx, generation.id)
   let asked: string[] = []
   return async (event: RecordedEvent): Promise<Happening[]> => {
     const seq = event.seq!
@@ -128,9 +129,8 @@ function createReader(ctx: Ctx, generation: Generation) {
       case messageCommitted.type: {
         Object.assign(commit, { order: event.commitOrder, stepIndex: event.data.stepIndex })
         asked = []
-        const steps = await showStepsOf(ctx.db, [generation.id])
-        const step = steps.find((one) => one.stepIndex === event.data.stepIndex)!
-        return [{ is: 'step', seq, step, calls: await callsOf(ctx, step) }]
+        const found = await stepAt(event.data.stepIndex)
+        return [{ is: 'step', seq, ...found! }]
       }
       case stepReset.type:
         return [{ is: 'reset', seq }]
@@ -145,8 +145,7 @@ function createReader(ctx: Ctx, generation: Generation) {
       case approvalRequested.type: {
         asked.push(event.data.approvalId)
         const inStep = event.commitOrder === commit.order
-        const { stepIndex } = commit
-        const own = inStep ? await callsOf(ctx, { generationId: generation.id, stepIndex }) : []
+        const own = (inStep ? await stepAt(commit.stepIndex) : undefined)?.calls ?? []
         const questions = own.filter((call) => call.approvalId !== null).length
         if (inStep && asked.length < questions) return []
         const approvals = await askedOf(ctx, asked)
@@ -166,14 +165,6 @@ function createReader(ctx: Ctx, generation: Generation) {
         return []
     }
   }
-}
-
-async function callsOf(
-  ctx: Ctx,
-  { generationId, stepIndex }: Pick<Step, 'generationId' | 'stepIndex'>,
-): Promise<ToolCall[]> {
-  const calls = await showCallsOf(ctx.db, [generationId])
-  return calls.filter((call) => call.stepIndex === stepIndex)
 }
 
 /** Whether a client call was given to the client when its step was committed, and not stopped or refused. */

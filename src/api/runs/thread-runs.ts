@@ -11,6 +11,7 @@ import {
   type Generation,
   type StartGenerationInput,
 } from '../../domain/generations/index.ts'
+import { assertOnlyLast, attachmentsOf, fingerprints, type GivenFile } from './given-files.ts'
 
 /** The newest run of the thread; null when it has none. Action `generations:List`. */
 export async function newestRun(ctx: Ctx, agent: Agent, externalId: string): Promise<Generation | null> {
@@ -20,11 +21,19 @@ export async function newestRun(ctx: Ctx, agent: Agent, externalId: string): Pro
   return newest ?? null
 }
 
+/** A message of the conversation as the client has it. */
+export interface TurnMessage {
+  id: string
+  role: 'user' | 'assistant'
+  text: string
+  files: GivenFile[]
+}
+
 export interface TurnOfUser {
   /** The client's id of the thread. */
   externalId: string
   /** The conversation as the client has it; the last message is the user's. */
-  messages: { id: string; role: 'user' | 'assistant'; text: string }[]
+  messages: TurnMessage[]
   newest: Generation | null
   /** The run that is tried again with the same message. */
   retries?: string | null
@@ -46,13 +55,29 @@ export async function startTurn(ctx: Ctx, agent: Agent, turn: TurnOfUser): Promi
   const known = { projectId: agent.projectId, principalId, operation, key }
   if (newest && !isTerminal(newest.storedStatus) && (await recallRequest(ctx.db, known)) === null)
     throw new AppError('CONFLICT', 'The run before has not ended: answer its calls, or wait for its end.')
+  if (!newest) assertOnlyLast(turn.messages.slice(0, -1).flatMap(({ files }) => files))
+  const attachments = await attachmentsOf(ctx, agent.projectId, last.files)
   const messages = (newest ? [last] : turn.messages).map(({ role, text }) => ({
     role: role === 'user' ? ('USER' as const) : ('ASSISTANT' as const),
     content: text || '(no text)',
   }))
   return startGeneration(
     ctx,
-    { agentId: agent.id, messages, externalThreadId: externalId, idempotencyKey: key, ...settings },
-    { operation, request: { ...message, text: last.text } },
+    {
+      agentId: agent.id,
+      messages,
+      ...(attachments.length > 0 ? { attachments } : {}),
+      externalThreadId: externalId,
+      idempotencyKey: key,
+      ...settings,
+    },
+    {
+      operation,
+      request: {
+        ...message,
+        text: last.text,
+        ...(attachments.length > 0 ? { files: fingerprints(last.files) } : {}),
+      },
+    },
   )
 }

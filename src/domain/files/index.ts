@@ -11,5 +11,6 @@ export {
   type PresignUploadInput,
   type Upload,
 } from './files.ts'
+export { keepFile, type KeepFileInput } from './keep.ts'
 export { readLink } from './links.ts'
 export { receiveFile } from './receive.ts'

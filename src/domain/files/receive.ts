@@ -89,18 +89,28 @@ async function takeBytes(
   }
 }
 
+/** LIMITED when a file of this size exceeds the limit of a file, or the bytes that the project may still store. */
+export function assertFits(services: Pick<Services, 'limits'>, size: number, left: number): void {
+  if (size > services.limits.maxFileBytes) throw tooLarge(services)
+  if (size > left) throw quotaExceeded(services)
+}
+
 /** How many more bytes the project may store. */
-async function bytesLeft(db: Database, { limits }: Services, projectId: string): Promise<number> {
+export async function bytesLeft(
+  db: Database,
+  { limits }: Pick<Services, 'limits'>,
+  projectId: string,
+): Promise<number> {
   const held = sql<number>`coalesce(sum(${files.size}), 0)::float8`
   const [counted] = await db.select({ held }).from(files).where(eq(files.projectId, projectId))
   return limits.maxProjectFileBytes - counted!.held
 }
 
-function tooLarge({ limits }: Services): AppError {
+function tooLarge({ limits }: Pick<Services, 'limits'>): AppError {
   return new AppError('LIMITED', `A file may have at most ${limits.maxFileBytes} bytes.`)
 }
 
-function quotaExceeded({ limits }: Services): AppError {
+function quotaExceeded({ limits }: Pick<Services, 'limits'>): AppError {
   return new AppError(
     'LIMITED',
     `The files of a project may have at most ${limits.maxProjectFileBytes} bytes together.`,

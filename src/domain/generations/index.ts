@@ -13,7 +13,7 @@ export {
   type Generation,
   type Step,
 } from './generation.ts'
-export { showStepsOf } from './context/history.ts'
+export { showStepsBetween, showStepsOf } from './context/history.ts'
 export { textOf } from './model/message.ts'
 export {
   createModels,

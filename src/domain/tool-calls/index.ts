@@ -18,7 +18,9 @@ export {
   loadCalls,
   loadCallsOf,
   loadOpenCallsOf,
+  showCallsBetween,
   showCallsOf,
+  type StepRange,
   type ToolCallFilter,
 } from './read.ts'
 export { inGeneration, lockHeldCalls, underLease, underLock, underOwnLeases, type Proof } from './proofs.ts'

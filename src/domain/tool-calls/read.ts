@@ -99,6 +99,23 @@ export async function showCallsOf(db: Database, generationIds: readonly string[]
   return rows.map(toolCallOf)
 }
 
+/** Indexes of steps of one generation, both included. They count from 1. */
+export interface StepRange {
+  from: number
+  to: number
+}
+
+/** The calls of these steps for the API: RESPONSE_TOO_LARGE as `showCallsOf`. */
+export async function showCallsBetween(
+  db: Database,
+  generationId: string,
+  { from, to }: StepRange,
+): Promise<ToolCall[]> {
+  const between = sql`where generation_id = ${generationId} and step_index between ${from}::int and ${to}::int
+    order by step_index, call_index`
+  return (await selectRowsWithin(db, toolCalls, between, maxWholeBytes)).map(toolCallOf)
+}
+
 function ofGenerations(ids: readonly string[]): SQL {
   return sql`where generation_id in ${[...ids]} order by generation_id, step_index, call_index`
 }

@@ -38,10 +38,11 @@ export function prepareCall(definition: CallDefinition, given: unknown): Prepare
   if (tooBig) return refuse([{ path: [], message: tooBig }])
   const { args: merged, dropped } = mergePresets(given, definition.presetParameters)
   const own = withoutKeys(given, dropped)
-  for (const [schema, value] of [
-    [shownSchema(definition), own],
-    [definition.inputSchema, merged],
-  ] as const) {
+  const shown = shownSchema(definition)
+  const checks: [JsonObject, JsonObject][] = [[shown, own]]
+  // Without presets the caller sees the whole schema, and nothing was merged.
+  if (shown !== definition.inputSchema) checks.push([definition.inputSchema, merged])
+  for (const [schema, value] of checks) {
     const compiled = compileSchema(schema)
     const issues = compiled.ok ? compiled.validate(value) : [compiled.issue]
     if (issues.length > 0) return refuse(issues, dropped)

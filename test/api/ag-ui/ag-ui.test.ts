@@ -297,9 +297,9 @@ describe('an input that would not be done as it says', () => {
     ['messages that are none', { messages: 'x' }, 'messages'],
     ['an unknown role', { messages: [{ ...user, role: 'robot' }] }, 'messages.0.role'],
     [
-      'a picture',
+      'a picture without bytes',
       { messages: [{ ...user, content: [{ type: 'image', source: {} }] }] },
-      'messages.0.content.0.type',
+      'messages.0.content.0.source',
     ],
     ['an empty message', { messages: [{ ...user, content: '' }] }, 'messages.0.content'],
     ['state', { state: { cart: [] } }, 'state'],

@@ -58,9 +58,9 @@ describe('a body that would not be done as it says', () => {
     ['a field that is not kept', chat([user(say)], { temperature: 1 }), ''],
     ['a system message', chat([{ ...user(say), role: 'system' }]), 'messages.0.role'],
     [
-      'a picture',
+      'a picture without bytes',
       chat([user([{ type: 'file', mediaType: 'image/png', url: 'data:,' }])]),
-      'messages.0.parts.0.type',
+      'messages.0.parts.0.url',
     ],
     ['a message without text', chat([user([])]), 'messages.0.parts'],
     ['a part that is no object', chat([user([null])]), 'messages.0.parts.0'],

@@ -320,7 +320,7 @@ test.each([
       input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'http://127.0.0.1/a' }] }],
     },
     400,
-    'input.0.content.0.type',
+    'input.0.content.0.image_url',
   ],
   [
     'an answer to nothing',

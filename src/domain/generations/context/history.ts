@@ -6,7 +6,7 @@ import type { Database } from '../../../store/db/database.ts'
 import { maxWholeBytes } from '../../../store/db/keyset.ts'
 import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../../store/db/rows.ts'
 import { generations, steps, threads } from '../../../store/db/tables/generations.ts'
-import { loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
+import { loadCallsOf, type StepRange, type ToolCall } from '../../tool-calls/index.ts'
 import { ownThreadId, stepOf, type Generation, type Step } from '../generation.ts'
 import { callsOf, type Message, type ToolCallPart, type ToolResultPart } from '../model/message.ts'
 
@@ -44,6 +44,17 @@ export function stepsOfJson(value: readonly object[]): Step[] {
 export async function showStepsOf(db: Database, generationIds: readonly string[]): Promise<Step[]> {
   const rows = await selectRowsWithin(db, steps, ofGenerations(generationIds), maxWholeBytes)
   return rows.map(stepOf)
+}
+
+/** Steps of one generation, `from` and `to` included, for the API: RESPONSE_TOO_LARGE as `showStepsOf`. */
+export async function showStepsBetween(
+  db: Database,
+  generationId: string,
+  { from, to }: StepRange,
+): Promise<Step[]> {
+  const between = sql`where generation_id = ${generationId} and step_index between ${from}::int and ${to}::int
+    order by step_index`
+  return (await selectRowsWithin(db, steps, between, maxWholeBytes)).map(stepOf)
 }
 
 function ofGenerations(ids: readonly string[]): SQL {
