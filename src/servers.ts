@@ -26,6 +26,7 @@ import { makeMcp, type Mcp } from './api/mcp/handler.ts'
 import type { McpTimings } from './api/mcp/timings.ts'
 import { agUiApi } from './api/ag-ui/handler.ts'
 import { a2aApi } from './api/a2a/handler.ts'
+import { assistantsApi } from './api/assistants/handler.ts'
 import { chatApi } from './api/chat/handler.ts'
 import { keyedRoute, type KeyedApi } from './api/keyed.ts'
 import { restApi } from './api/rest/handler.ts'
@@ -124,7 +125,7 @@ export async function openServers(
 
 /** The HTTP APIs with a key in each request. */
 function keyedApis(address: Address): KeyedApi[] {
-  return [restApi, responsesApi, chatApi, agUiApi, a2aApi(() => address.url)]
+  return [restApi, assistantsApi, responsesApi, chatApi, agUiApi, a2aApi(() => address.url)]
 }
 
 function sessionParts(

@@ -75,6 +75,7 @@ const apiEntryPoints = [
   'api/mcp/handler.ts',
   'api/mcp/timings.ts',
   'api/ag-ui/handler.ts',
+  'api/assistants/handler.ts',
   'api/chat/handler.ts',
   'api/rest/handler.ts',
   'api/responses/handler.ts',
