@@ -8,6 +8,8 @@ const client = new OpenAI({
   baseURL: `${process.env.GATEHOUSE_URL ?? 'http://127.0.0.1:4000'}/v1`,
   apiKey: process.env.GATEHOUSE_KEY,
 })
+// The client repeats a request whose response was lost: with a key of its own it starts one run.
+client.idempotencyHeader = 'Idempotency-Key'
 
 const asked = await client.responses.create({
   model: 'demo',

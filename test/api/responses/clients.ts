@@ -6,10 +6,15 @@ import type { OpenAI } from 'openai6'
 
 const peers = createRequire(join(import.meta.dirname, '../../../tools/peers/package.json'))
 
-/** Opens a client of this major with the key. It does not retry by itself, so that a fault shows. */
-export async function openClient(major: 5 | 6 | 7, url: string, apiKey: string): Promise<OpenAI> {
+/** Opens a client of this major with the key. By default it does not retry by itself, so that a fault shows. */
+export async function openClient(
+  major: 5 | 6 | 7,
+  url: string,
+  apiKey: string,
+  more: { fetch?: typeof fetch; maxRetries?: number } = {},
+): Promise<OpenAI> {
   const module = (
     major === 6 ? await import('openai6') : await import(pathToFileURL(peers.resolve(`openai${major}`)).href)
   ) as { OpenAI?: typeof OpenAI; default: typeof OpenAI }
-  return new (module.OpenAI ?? module.default)({ apiKey, baseURL: `${url}/v1`, maxRetries: 0 })
+  return new (module.OpenAI ?? module.default)({ apiKey, baseURL: `${url}/v1`, maxRetries: 0, ...more })
 }
