@@ -56,7 +56,8 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     const told = Date.now()
     server.changed()
     await Promise.all(changed)
-    expect(Date.now() - told).toBeLessThan(800)
+    // Without the notification the list is read again minutes later.
+    expect(Date.now() - told).toBeLessThan(5000)
     expect((await elsewhere.state()).catalog.tools.map((tool) => tool.name)).toEqual(['echo', 'second'])
   })
 
