@@ -56,7 +56,7 @@ describe.skipIf(!hasPostgres)('two replicas', () => {
     const told = Date.now()
     server.changed()
     await Promise.all(changed)
-    // Without the notification the list is read again minutes later.
+    // Without the notification the list is read again half a minute later.
     expect(Date.now() - told).toBeLessThan(5000)
     expect((await elsewhere.state()).catalog.tools.map((tool) => tool.name)).toEqual(['echo', 'second'])
   })
