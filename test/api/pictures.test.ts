@@ -128,6 +128,19 @@ test('one picture in two messages at once is one file', async () => {
   expect(await files()).toHaveLength(before.length + 1)
 })
 
+test('a message with more files than it may have is refused before anything is stored', async () => {
+  const before = await files()
+  const client = await openClient(6, h.url, adminKey)
+  const images = Array.from({ length: 21 }, () => {
+    const { url } = picture()
+    return { type: 'input_image' as const, image_url: url, detail: 'auto' as const }
+  })
+  const content = [{ type: 'input_text' as const, text: said }, ...images]
+  const sent = client.responses.create({ model: 'plain', input: [{ role: 'user', content }] })
+  await expect(sent).rejects.toMatchObject({ status: 400, param: 'input.0.content.21.image_url' })
+  expect(await files()).toEqual(before)
+})
+
 test('bytes beyond the limit of a file, and of a project, are refused', async () => {
   for (const limits of [{ maxFileBytes: 8 }, { maxProjectFileBytes: 8 }]) {
     const tight = await openHarness(limits)

@@ -4,7 +4,7 @@ import { AppError, invalidAt } from '../../core/errors.ts'
 import { kindOfId } from '../../core/ids.ts'
 import { hashJson } from '../../core/json.ts'
 import type { Ctx } from '../../domain/access/index.ts'
-import { keepFile, type AttachmentsInput } from '../../domain/files/index.ts'
+import { keepFile, maxAttachments, type AttachmentsInput } from '../../domain/files/index.ts'
 
 /** A file of a message: one that was uploaded before, or bytes with their type. `path` is where the client wrote it. */
 export type GivenFile =
@@ -38,13 +38,16 @@ function subtypeOf(contentType: string): string {
 
 /**
  * The files as attachments of a run; bytes are stored as files first, the same ones once. Action `files:Create` for bytes.
- * INVALID, at the path of the file, for what the installation does not accept.
+ * INVALID, at the path of the file, for what the installation does not accept, and for more files than a message may have:
+ * then nothing is stored.
  */
 export async function attachmentsOf(
   ctx: Ctx,
   projectId: string,
   given: readonly GivenFile[],
 ): Promise<NonNullable<AttachmentsInput>> {
+  const excess = given[maxAttachments]
+  if (excess) throw invalidAt(excess.path, `is one file too many: a message may have ${maxAttachments}`)
   const attachments: NonNullable<AttachmentsInput> = []
   for (const file of given) attachments.push({ fileId: await idOf(ctx, projectId, file) })
   return attachments

@@ -43,6 +43,9 @@ export const contentTypeShape = text(100, 3)
   .transform((type) => type.toLowerCase())
 
 /** References as the input of an operation. */
+/** The most files of one call or message. */
+export const maxAttachments = 20
+
 export const attachmentsShape = z
   .array(
     z.object({
@@ -51,7 +54,7 @@ export const attachmentsShape = z
       contentType: contentTypeShape.nullish(),
     }),
   )
-  .max(20)
+  .max(maxAttachments)
 
 export type AttachmentsInput = z.input<typeof attachmentsShape>
 

@@ -1,5 +1,11 @@
 /** The entry point of files. */
-export { fileStatuses, type Attachment, type AttachmentsInput, type StoredFile } from './file.ts'
+export {
+  fileStatuses,
+  maxAttachments,
+  type Attachment,
+  type AttachmentsInput,
+  type StoredFile,
+} from './file.ts'
 export {
   deleteFile,
   downloadUrl,
