@@ -145,7 +145,8 @@ function openOne(address: Address, connectMs: number): Promise<Socket> {
     })
     socket.once('connect', () => {
       clearTimeout(late)
-      socket.removeAllListeners('error')
+      // The driver listens a timer later. A connection that is reset before would end the process.
+      socket.on('error', () => {})
       resolve(socket)
     })
   })
