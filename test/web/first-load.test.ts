@@ -1,0 +1,57 @@
+/** What a browser loads for the first page: little enough for a phone on a train. */
+import http from 'node:http'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasChromium, openChromium, visit } from '../support/chromium.ts'
+import { openShop, type Shop } from '../support/web-story.ts'
+
+/** Bytes of a first load with Brotli, without the editor. */
+const mostBytes = 120 * 1024
+
+describe.skipIf(!hasChromium)('the first load', { timeout: 60_000 }, () => {
+  let browser: Browser
+  let shop: Shop
+  beforeAll(async () => {
+    browser = await openChromium()
+    shop = await openShop()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await shop?.close()
+  })
+
+  /** The files that the page loads until this is on the screen, each once. */
+  async function loaded(at: string, shown: string): Promise<string[]> {
+    const tab = await visit(browser, shop.h, at)
+    await tab.page.locator(shown).first().waitFor()
+    const files = await tab.page.evaluate(() =>
+      performance
+        .getEntriesByType('resource')
+        .map(({ name }) => name)
+        .filter((name) => /\.(js|css|woff2|svg)(\?|$)/.test(name)),
+    )
+    await tab.close()
+    return [...new Set(files)]
+  }
+
+  /** The size of the response to a browser that takes Brotli, as Chromium does over TLS. */
+  const sizeOf = (url: string) =>
+    new Promise<number>((resolve, reject) => {
+      http
+        .get(url, { headers: { 'accept-encoding': 'br' } }, (response) => {
+          let size = 0
+          response.on('data', (chunk: Buffer) => (size += chunk.length))
+          response.on('end', () => resolve(size))
+        })
+        .on('error', reject)
+    })
+
+  test('the inbox with a question is at most 120 kB with Brotli', async () => {
+    await shop.ask('F-1')
+    const files = await loaded('/', '.danger:enabled')
+    expect(files.length).toBeGreaterThan(3)
+    const sizes = await Promise.all(files.map(sizeOf))
+    const page = await sizeOf(`${shop.h.url}/`)
+    expect(sizes.reduce((sum, size) => sum + size, page)).toBeLessThan(mostBytes)
+  })
+})
