@@ -118,15 +118,17 @@ class LegRendering implements Rendering {
 
   #whole(put: Put, item: Item): void {
     const output_index = this.#output.push(item) - 1
-    put('response.output_item.added', { output_index, item })
-    const { name, arguments: args } = item
-    if (item.type === 'function_call')
-      put('response.function_call_arguments.done', {
+    const place = { output_index, item_id: item.id }
+    if (item.type === 'function_call') {
+      const { name = '', arguments: args = '' } = item
+      // Clients put the arguments together from the deltas.
+      put('response.output_item.added', {
         output_index,
-        item_id: item.id,
-        name: name ?? '',
-        arguments: args ?? '',
+        item: { ...item, arguments: '', status: 'in_progress' },
       })
+      put('response.function_call_arguments.delta', { ...place, delta: args })
+      put('response.function_call_arguments.done', { ...place, name, arguments: args })
+    } else put('response.output_item.added', { output_index, item })
     put('response.output_item.done', { output_index, item })
   }
 
@@ -216,7 +218,7 @@ class LegRendering implements Rendering {
   }
 }
 
-function endingOf({ storedStatus, error, stopReason, truncated }: Generation): JsonObject {
+function endingOf({ storedStatus, error, stopReason, truncated, finishedAt }: Generation): JsonObject {
   if (storedStatus === 'CANCELLED') return { status: 'cancelled' }
   if (storedStatus !== 'COMPLETED') {
     const message = error?.message ?? 'The time of the run is over.'
@@ -227,8 +229,10 @@ function endingOf({ storedStatus, error, stopReason, truncated }: Generation): J
     return { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }
   if (truncated || stopReason === 'LENGTH')
     return { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
-  return { status: 'completed' }
+  return { status: 'completed', completed_at: finishedAt && secondsOf(finishedAt) }
 }
+
+const secondsOf = (at: Date) => Math.floor(at.getTime() / 1000)
 
 function textIn(item: Item): string[] {
   const content = item.type === 'message' ? (item['content'] as { text?: string }[]) : []
@@ -251,7 +255,9 @@ function shell({ generation, model, background, previousId }: LegFacts, id: stri
   return {
     id,
     object: 'response',
-    created_at: Math.floor(createdAt.getTime() / 1000),
+    created_at: secondsOf(createdAt),
+    // Of a response that ends the run; a pause has no time of its own.
+    completed_at: null,
     background,
     model,
     previous_response_id: previousId,
@@ -263,7 +269,16 @@ function shell({ generation, model, background, previousId }: LegFacts, id: stri
     metadata: {},
     parallel_tool_calls: settings.parallelToolCalls,
     reasoning: { effort: null, summary: null },
-    temperature: settings.temperature,
+    // Where a provider decides, its usual value: clients of Open Responses require numbers.
+    temperature: settings.temperature ?? 1,
+    top_p: 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    top_logprobs: 0,
+    max_tool_calls: null,
+    service_tier: 'default',
+    safety_identifier: null,
+    prompt_cache_key: null,
     text: { format: { type: 'text' } },
     tool_choice: 'auto',
     tools: (settings.clientTools ?? []).map(({ name, description, inputSchema }) => ({
@@ -273,7 +288,6 @@ function shell({ generation, model, background, previousId }: LegFacts, id: stri
       parameters: inputSchema,
       strict: false,
     })),
-    top_p: null,
     truncation: 'disabled',
     user: null,
   }
