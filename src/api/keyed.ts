@@ -3,7 +3,7 @@
  * the caller's rate limit; errors have one map to statuses. Each API brings its paths, and the shape of its errors.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { AppError, invalidAt, type ErrorCode } from '../core/errors.ts'
+import { AppError, invalidAt, notFound, type ErrorCode } from '../core/errors.ts'
 import { hasManyValues, maxJsonValues, tryParseJson, type Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { asAppError, type Ctx } from '../domain/access/index.ts'
@@ -108,6 +108,15 @@ function requestOf(
       if (bytes === null) throw new RefusedBodyError()
       return jsonOf(bytes, request.headers['content-type'] ?? '')
     },
+  }
+}
+
+/** A part of a path without its percent encoding. NOT_FOUND, of this kind, for a malformed one. */
+export function decoded(text: string, kind: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw notFound(kind, text)
   }
 }
 

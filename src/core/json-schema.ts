@@ -74,11 +74,12 @@ function compile(schema: unknown): Compiled {
   const plain: JsonObject = { ...schema }
   delete plain['$schema']
   try {
+    const weight = weighSchema(plain)
     const work = () => {
       const error = compiler.fault(plain)
       return error ? { error } : { all: compiler.compile(plain, true) }
     }
-    const done = isQuick(plain) ? { ok: true as const, value: work() } : bounded(compileMs, work)
+    const done = isQuick(weight) ? { ok: true as const, value: work() } : bounded(compileMs, work)
     if (!done.ok) {
       const cooldown = createCooldown()
       cooldown.start()
@@ -86,15 +87,14 @@ function compile(schema: unknown): Compiled {
     }
     const { error, all } = done.value
     if (error) return fault(pointerToPath(error.instancePath), error.message ?? 'is not a valid JSON Schema')
-    return { check: { ok: true, validate: checker(compiler, plain, all!) }, stopped: null }
+    return { check: { ok: true, validate: checker(compiler, plain, weight, all!) }, stopped: null }
   } catch (error) {
     return fault([], `does not compile: ${(error as Error).message.slice(0, 200)}`)
   }
 }
 
 /** Whether compiling takes a few milliseconds at most, so that a busy machine must not be taken for a bad schema. */
-function isQuick(schema: JsonObject): boolean {
-  const { rules, patterns } = weighSchema(schema)
+function isQuick({ rules, patterns }: SchemaWeight): boolean {
   return rules <= quickRules && !patterns
 }
 
@@ -102,8 +102,12 @@ function isQuick(schema: JsonObject): boolean {
  * Small work runs directly and reports every issue. Larger work has a time limit and reports only the first issue,
  * because a million issues are a million objects.
  */
-function checker(compiler: Compiler, schema: JsonObject, all: ValidateFunction): (value: unknown) => Issue[] {
-  const weight = weighSchema(schema)
+function checker(
+  compiler: Compiler,
+  schema: JsonObject,
+  weight: SchemaWeight,
+  all: ValidateFunction,
+): (value: unknown) => Issue[] {
   let first: ValidateFunction | undefined
   const cooldown = createCooldown()
   return (value) => {

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../core/json.ts'
 import { asAppError, type Ctx } from '../../domain/access/index.ts'
 import { waitFor } from '../../domain/calls/index.ts'
 import { cancelGeneration, isTerminal } from '../../domain/generations/index.ts'
-import type { KeyedApi, KeyedReply, KeyedRequest } from '../keyed.ts'
+import { decoded, type KeyedApi, type KeyedReply, type KeyedRequest } from '../keyed.ts'
 import { openEventStream } from '../runs/sse.ts'
 import { cardOf } from './card.ts'
 import { A2aError, errorBody, httpStatusOf } from './errors.ts'
@@ -49,20 +49,12 @@ async function serve(
 ): Promise<KeyedReply | null> {
   const [found, encoded = '', card] = path.exec(request.path) ?? []
   if (!found) throw notFound('agent at the path', request.path)
-  const agentNamed = decoded(encoded)
+  const agentNamed = decoded(encoded, 'agent')
   const method = request.method === 'HEAD' ? 'GET' : request.method
   if (card && method === 'GET') return { status: 200, body: await cardOf(request.ctx, agentNamed, publicUrl) }
   if (!card && method === 'POST') return answerRpc(request, response, agentNamed)
   const error = new A2aError('INVALID_REQUEST', 'Method not allowed: GET the card, and POST JSON-RPC.')
   return { status: 405, body: errorBody(error, null), headers: { allow: card ? 'GET' : 'POST' } }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    throw notFound('agent', text)
-  }
 }
 
 /** Errors of a request that was read have its id. */

@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http'
 import { notFound, type AppError } from '../../core/errors.ts'
 import { findAgentToStart } from '../../domain/agents/index.ts'
-import type { KeyedApi, KeyedReply, KeyedRequest } from '../keyed.ts'
+import { decoded, type KeyedApi, type KeyedReply, type KeyedRequest } from '../keyed.ts'
 import { followRun } from '../runs/follow.ts'
 import { endsLeg, type Happening } from '../runs/leg-log.ts'
 import { openEventStream } from '../runs/sse.ts'
@@ -37,16 +37,8 @@ async function serve(request: KeyedRequest, response: ServerResponse): Promise<K
       body: { error: { code: 'INVALID', message: 'Method not allowed.' } },
       headers: { allow: 'POST' },
     }
-  const agent = await findAgentToStart(request.ctx, decoded(named))
+  const agent = await findAgentToStart(request.ctx, decoded(named, 'agent'))
   return run(request, response, agent)
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    throw notFound('agent', text)
-  }
 }
 
 /** Sends what happens until the run ends or waits for this client. The run does not depend on the stream. */

@@ -16,7 +16,8 @@ import {
   type Thread,
   type ThreadMessage,
 } from '../../domain/generations/index.ts'
-import { statusOf, type KeyedApi, type KeyedReply, type KeyedRequest } from '../keyed.ts'
+import type { KeyedApi, KeyedReply, KeyedRequest } from '../keyed.ts'
+import { keyOf, openaiError } from '../runs/openai-requests.ts'
 import { readOutputs, readRun, readThreadAndRun, type GivenRun } from './input.ts'
 import { shownMessage, shownRun, shownThread } from './shapes.ts'
 
@@ -31,18 +32,7 @@ export const assistantsApi: KeyedApi = {
   resource: '/v1',
   serves: (at) => at === '/v1/threads' || at.startsWith('/v1/threads/'),
   serve,
-  errorBody,
-}
-
-function errorBody(error: AppError): object {
-  const status = statusOf(error)
-  const type =
-    { 401: 'authentication_error', 403: 'permission_error', 429: 'rate_limit_error' }[status] ??
-    (status >= 500 ? 'server_error' : 'invalid_request_error')
-  const code = status === 413 ? 'request_too_large' : error.code.toLowerCase()
-  return {
-    error: { message: error.message, type, code, param: error.details.issues?.[0]?.path.join('.') || null },
-  }
+  errorBody: openaiError,
 }
 
 async function serve(request: KeyedRequest): Promise<KeyedReply> {
@@ -88,13 +78,13 @@ async function goOn(request: KeyedRequest, threadId: string): Promise<KeyedReply
 }
 
 async function start(
-  { ctx, idempotencyKey: key }: KeyedRequest,
+  request: KeyedRequest,
   { assistant, settings }: GivenRun,
   body: JsonObject,
   threadId: string | null,
 ): Promise<KeyedReply> {
-  if (key !== null && (key.length === 0 || key.length > 200))
-    throw invalidAt(['Idempotency-Key'], 'must have 1 to 200 characters')
+  const { ctx } = request
+  const key = keyOf(request)
   const agent = await findAgentToStart(ctx, assistant)
   const run = await startGeneration(
     ctx,

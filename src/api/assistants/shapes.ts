@@ -14,9 +14,9 @@ export function shownThread({ id, createdAt }: Thread): object {
   return { id, object: 'thread', created_at: seconds(createdAt), metadata: {}, tool_resources: {} }
 }
 
-export function shownMessage(threadId: string, message: ThreadMessage): { id: string } {
+export function shownMessage(threadId: string, message: ThreadMessage) {
   const { id, role, content, generationId, createdAt } = message
-  const shown = {
+  return {
     id,
     object: 'thread.message',
     created_at: seconds(createdAt),
@@ -29,7 +29,6 @@ export function shownMessage(threadId: string, message: ThreadMessage): { id: st
     attachments: [],
     metadata: {},
   }
-  return shown
 }
 
 /**

@@ -7,7 +7,7 @@ import { notFound, type AppError } from '../../core/errors.ts'
 import type { Ctx } from '../../domain/access/index.ts'
 import { findAgentToStart, type Agent } from '../../domain/agents/index.ts'
 import { cancelGeneration, isTerminal } from '../../domain/generations/index.ts'
-import type { KeyedApi, KeyedReply, KeyedRequest } from '../keyed.ts'
+import { decoded, type KeyedApi, type KeyedReply, type KeyedRequest } from '../keyed.ts'
 import type { StartedLeg } from '../runs/answers.ts'
 import { followRun } from '../runs/follow.ts'
 import { endsLeg, type Happening } from '../runs/leg-log.ts'
@@ -55,14 +55,6 @@ async function serve(request: KeyedRequest, response: ServerResponse): Promise<K
     return stream(ctx, response, { generation: run, leg: { generationId: run.id, after: 0 } }, [])
   if (!isTerminal(run.storedStatus)) await cancelGeneration(ctx, { generationId: run.id, reason: null })
   return { status: 204 }
-}
-
-function decoded(text: string, kind: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    throw notFound(kind, text)
-  }
 }
 
 async function send(request: KeyedRequest, response: ServerResponse, agent: Agent): Promise<null> {

@@ -1,13 +1,14 @@
 /** OpenAI's Responses API over the runs of agents: create, stream, retrieve, resume and cancel; and /v1/models. */
 import type { ServerResponse } from 'node:http'
-import { AppError, invalidAt, notFound } from '../../core/errors.ts'
+import { invalidAt, notFound } from '../../core/errors.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { Ctx } from '../../domain/access/index.ts'
 import { findAgentToStart, listAgents, type Agent } from '../../domain/agents/index.ts'
 import { cancelGeneration } from '../../domain/generations/index.ts'
-import { statusOf, type KeyedApi, type KeyedReply, type KeyedRequest } from '../keyed.ts'
+import { decoded, type KeyedApi, type KeyedReply, type KeyedRequest } from '../keyed.ts'
 import { readLeg, runOf } from '../runs/leg-log.ts'
 import { legOf } from '../runs/legs.ts'
+import { keyOf, openaiError, openaiFault } from '../runs/openai-requests.ts'
 import { openEventStream } from '../runs/sse.ts'
 import { beginLeg } from './create.ts'
 import { readRequest } from './input.ts'
@@ -24,26 +25,7 @@ export const responsesApi: KeyedApi = {
   resource: '/v1',
   serves: (at) => at === '/v1' || at.startsWith('/v1/'),
   serve,
-  errorBody,
-}
-
-/** The first input that is wrong is `param`. */
-function errorBody(error: AppError): object {
-  const { code, message, details } = error
-  const status = statusOf(error)
-  const named = status === 413 ? 'request_too_large' : code.toLowerCase()
-  return faultBody(status, message, named, details.issues?.[0]?.path.join('.') || null)
-}
-
-function faultBody(status: number, message: string, code: string, param: string | null): object {
-  return { error: { message, type: typeOf(status), code, param } }
-}
-
-function typeOf(status: number): string {
-  if (status === 401) return 'authentication_error'
-  if (status === 403) return 'permission_error'
-  if (status === 429) return 'rate_limit_error'
-  return status >= 500 ? 'server_error' : 'invalid_request_error'
+  errorBody: openaiError,
 }
 
 async function serve(request: KeyedRequest, response: ServerResponse): Promise<KeyedReply | null> {
@@ -57,7 +39,7 @@ async function serve(request: KeyedRequest, response: ServerResponse): Promise<K
   if (id && cancels && method === 'POST') return cancel(request, id)
   if (id && !cancels && method === 'GET') return retrieve(request, response, id)
   const allow = (id && !cancels) || isModels ? 'GET' : 'POST'
-  return { status: 405, body: faultBody(405, 'Method not allowed.', 'invalid', null), headers: { allow } }
+  return { status: 405, body: openaiFault(405, 'Method not allowed.', 'invalid', null), headers: { allow } }
 }
 
 async function create(request: KeyedRequest, response: ServerResponse): Promise<KeyedReply | null> {
@@ -70,12 +52,6 @@ async function create(request: KeyedRequest, response: ServerResponse): Promise<
   const facts: LegFacts = { leg, generation, model, background, previousId }
   if (given.stream) return stream(ctx, response, facts, -1)
   return whole(request, facts, background ? 0 : waitMs)
-}
-
-function keyOf({ idempotencyKey: key }: KeyedRequest): string | null {
-  if (key !== null && (key.length === 0 || key.length > 200))
-    throw invalidAt(['Idempotency-Key'], 'must have 1 to 200 characters')
-  return key
 }
 
 async function retrieve(
@@ -150,17 +126,10 @@ async function stream(
 const mostModels = 1000
 
 async function models(ctx: Ctx, named: string | undefined): Promise<KeyedReply> {
-  if (named !== undefined) return { status: 200, body: modelOf(await findAgentToStart(ctx, decoded(named))) }
+  if (named !== undefined)
+    return { status: 200, body: modelOf(await findAgentToStart(ctx, decoded(named, 'agent'))) }
   const agents = await listAgents(ctx, { page: { limit: mostModels, inverted: false } })
   return { status: 200, body: { object: 'list', data: agents.slice(0, mostModels).map(modelOf) } }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    throw new AppError('NOT_FOUND', 'There is no such agent.')
-  }
 }
 
 function modelOf({ name, createdAt }: Agent): object {
