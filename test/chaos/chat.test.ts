@@ -2,59 +2,15 @@
  * kill -9 in the middle of a chat's stream: the page resumes at the process that comes next, and shows every part once.
  * The run goes on by itself, and no call is executed twice.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openChat, partsOf, type FrontEnd } from '../api/chat/front-end.ts'
-import { mutate } from '../support/ask.ts'
-import { buildServer } from '../support/build.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { startReplica, type Replica } from '../support/replica.ts'
+import { first, key, prompt, second, startKillable, type Killable } from './killable.ts'
 
-const key = 'gh_kill_operator_0123456789012345678901234567890123456'
-const first = 'alpha bravo charlie delta echo foxtrot golf hotel india juliett'
-const second = 'kilo lima mike november oscar papa quebec romeo sierra tango'
-const prompt = `slow 20ms\nsay ${first}\ncall pay {}\nthen\nslow 20ms\nsay ${second}`
-
-let upstream: Loopback
-let entry: string
-let settings: Record<string, string>
-let replica: Replica
-let folder: string
-
+let server: Killable
 beforeAll(async () => {
-  entry = (await buildServer()).entry
-  upstream = await startLoopback((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{"paid":true}')
-  })
-  folder = await mkdtemp(join(tmpdir(), 'gatehouse-chat-'))
-  settings = {
-    GATEHOUSE_DATA_DIR: folder,
-    GATEHOUSE_PORT: '0',
-    GATEHOUSE_DEMO: 'false',
-    GATEHOUSE_ADMIN_KEY: key,
-    GATEHOUSE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
-    GATEHOUSE_LEASE_MS: '1000',
-    GATEHOUSE_EGRESS_ALLOW: upstream.address,
-    GATEHOUSE_LOG_LEVEL: 'error',
-  }
-  await start()
-  const config = { http: { url: `${upstream.url}/pay`, inputSchema: { type: 'object' } } }
-  const made = await mutate(replica.url, key, 'createTool', { name: 'pay', config }, 'tool { id }')
-  const agent = { name: 'teller', model: 'builtin/rehearsal', toolIds: [made['tool'].id] }
-  await mutate(replica.url, key, 'createAgent', agent, 'agent { id }')
+  server = await startKillable('PGlite')
 })
-afterAll(async () => {
-  await replica?.kill()
-  await upstream?.close()
-  await rm(folder, { recursive: true, force: true })
-})
-
-async function start(): Promise<void> {
-  replica = startReplica(entry, settings)
-  await replica.ready
-}
+afterAll(() => server?.close())
 
 const places: [string, (shown: unknown[]) => boolean][] = [
   ['in the first text', (shown) => String(shown[1] ?? '').includes('charlie')],
@@ -63,8 +19,8 @@ const places: [string, (shown: unknown[]) => boolean][] = [
 ]
 
 test.each(places)('killed %s', { timeout: 60_000 }, async (_where, isPlace) => {
-  const before = upstream.seen.length
-  const chat = openChat(replica.url, key, 'teller')
+  const before = server.paid()
+  const chat = openChat(server.url(), key, 'teller')
   const cut = chat.sendMessage({ text: prompt })
   await expect
     .poll(() => chat.lastMessage?.role === 'assistant' && isPlace(partsOf(chat)), {
@@ -72,13 +28,13 @@ test.each(places)('killed %s', { timeout: 60_000 }, async (_where, isPlace) => {
       timeout: 20_000,
     })
     .toBe(true)
-  await replica.kill()
+  await server.kill()
   await cut
-  await start()
-  const next: FrontEnd = openChat(replica.url, key, 'teller', { id: chat.id, messages: chat.messages })
+  await server.start()
+  const next: FrontEnd = openChat(server.url(), key, 'teller', { id: chat.id, messages: chat.messages })
   await next.resumeStream()
   expect(next.error).toBeUndefined()
   expect(partsOf(next)).toEqual(['step-start', first, 'tool-pay output-available', 'step-start', second])
   expect(next.messages).toHaveLength(2)
-  expect(upstream.seen.length - before).toBe(1)
+  expect(server.paid() - before).toBe(1)
 })

@@ -2,73 +2,19 @@
  * kill -9 in the middle of a streamed response: the client goes on after the last number that it has, at the process
  * that comes next. It gets the rest once, the run goes on by itself, and no call is executed twice.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { OpenAI } from 'openai6'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openClient } from '../api/responses/clients.ts'
-import { mutate } from '../support/ask.ts'
-import { buildServer } from '../support/build.ts'
-import { hasPostgres, postgresDatabase } from '../support/databases.ts'
-import { dose } from '../support/dose.ts'
-import { startLoopback, type Loopback } from '../support/loopback.ts'
-import { startReplica, type Replica } from '../support/replica.ts'
-
-const key = 'gh_kill_operator_0123456789012345678901234567890123456'
-const first = 'alpha bravo charlie delta echo foxtrot golf hotel india juliett'
-const second = 'kilo lima mike november oscar papa quebec romeo sierra tango'
-const prompt = `slow 20ms\nsay ${first}\ncall pay {}\nthen\nslow 20ms\nsay ${second}`
+import { first, key, kinds, prompt, second, startKillable, type Killable } from './killable.ts'
 
 type Event = OpenAI.Responses.ResponseStreamEvent
 
-// What is tested is above the store: one database by default, both with `npm run chaos`.
-const kinds = ['PGlite', ...(hasPostgres ? ['PostgreSQL'] : [])].slice(-dose(1, 2))
-
 describe.each(kinds)('on %s', (kind) => {
-  let upstream: Loopback
-  let entry: string
-  let settings: Record<string, string>
-  let replica: Replica
-  const closers: (() => unknown)[] = []
-
+  let server: Killable
   beforeAll(async () => {
-    entry = (await buildServer()).entry
-    upstream = await startLoopback((_request, response) => {
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{"paid":true}')
-    })
-    closers.push(() => upstream.close())
-    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-responses-'))
-    closers.push(() => rm(folder, { recursive: true, force: true }))
-    settings = {
-      GATEHOUSE_DATA_DIR: folder,
-      GATEHOUSE_PORT: '0',
-      GATEHOUSE_DEMO: 'false',
-      GATEHOUSE_ADMIN_KEY: key,
-      GATEHOUSE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
-      GATEHOUSE_LEASE_MS: '1000',
-      GATEHOUSE_EGRESS_ALLOW: upstream.address,
-      GATEHOUSE_LOG_LEVEL: 'error',
-    }
-    if (kind === 'PostgreSQL') {
-      const database = await postgresDatabase()
-      closers.push(() => database.drop())
-      settings['DATABASE_URL'] = database.url
-    }
-    await start()
-    const config = { http: { url: `${upstream.url}/pay`, inputSchema: { type: 'object' } } }
-    const made = await mutate(replica.url, key, 'createTool', { name: 'pay', config }, 'tool { id }')
-    const agent = { name: 'teller', model: 'builtin/rehearsal', toolIds: [made['tool'].id] }
-    await mutate(replica.url, key, 'createAgent', agent, 'agent { id }')
+    server = await startKillable(kind)
   })
-  afterAll(async () => {
-    await replica?.kill()
-    for (const close of closers.toReversed()) await close()
-  })
-  const start = async () => {
-    replica = startReplica(entry, settings)
-    await replica.ready
-  }
+  afterAll(() => server?.close())
 
   /** Where the process is killed: in the first text, after the call has run, in the second text. */
   const places: [string, (event: Event, text: string) => boolean][] = [
@@ -81,8 +27,8 @@ describe.each(kinds)('on %s', (kind) => {
     ['in the second text', (_event, text) => text.includes('mike')],
   ]
   test.each(places)('killed %s', { timeout: 60_000 }, async (_where, isPlace) => {
-    const before = upstream.seen.length
-    const client = await openClient(6, replica.url, key)
+    const before = server.paid()
+    const client = await openClient(6, server.url(), key)
     const got: Event[] = []
     const body = { model: 'teller', input: prompt, stream: true as const }
     const cut = (async () => {
@@ -90,14 +36,14 @@ describe.each(kinds)('on %s', (kind) => {
       for await (const event of await client.responses.create(body)) {
         got.push(event)
         if (event.type === 'response.output_text.delta') text += event.delta
-        if (isPlace(event, text)) return replica.kill()
+        if (isPlace(event, text)) return server.kill()
       }
       throw new Error('The response ended before the kill.')
     })()
     await cut
     const { id } = (got[0] as { response: { id: string } }).response
-    await start()
-    const next = await openClient(6, replica.url, key)
+    await server.start()
+    const next = await openClient(6, server.url(), key)
     const last = got.at(-1)!.sequence_number
     for await (const event of await next.responses.retrieve(id, { stream: true, starting_after: last }))
       got.push(event)
@@ -115,7 +61,7 @@ describe.each(kinds)('on %s', (kind) => {
         whole.filter(({ type }) => type === 'message').map((item) => [item.id, textIn(item)]),
       ),
     )
-    expect(upstream.seen.length - before).toBe(1)
+    expect(server.paid() - before).toBe(1)
     const again = await next.responses.retrieve(id)
     expect(again).toMatchObject({ status: 'completed', output: whole })
   })
