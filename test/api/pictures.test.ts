@@ -52,6 +52,17 @@ const protocols: Record<string, Protocol> = {
       await client.responses.create({ model: 'plain', input: [{ role: 'user', content }] })
     },
   },
+  Assistants: {
+    path: 'thread.messages.0.content.1.image_url.url',
+    async send({ url }) {
+      const { threads } = (await openClient(6, h.url, adminKey)).beta
+      const content = [
+        { type: 'text' as const, text: said },
+        { type: 'image_url' as const, image_url: { url } },
+      ]
+      await threads.createAndRun({ assistant_id: 'plain', thread: { messages: [{ role: 'user', content }] } })
+    },
+  },
   'the chat of the AI SDK': {
     path: 'messages.0.parts.0.url',
     async send({ url }) {

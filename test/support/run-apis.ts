@@ -2,6 +2,7 @@
  * The requests of every API that starts runs, and answers what they wait for, as they are on the wire: one form for tests
  * that compare the APIs. Their official clients are in the tests of each.
  */
+import { externalThreadId } from '../../src/domain/generations/index.ts'
 import { mutationText } from './ask.ts'
 import { callRaw } from './bridge.ts'
 
@@ -104,7 +105,12 @@ const agUi = (door: Door, threadId: string, messages: object[], resume: object[]
   })
 const agUiUser = (content: string) => ({ id: fresh(), role: 'user', content })
 
-export const runApis: Record<'graphql' | 'rest' | 'responses' | 'chat' | 'agUi' | 'a2a' | 'mcp', RunApi> = {
+const threads = '/v1/threads'
+
+export const runApis: Record<
+  'graphql' | 'rest' | 'responses' | 'assistants' | 'chat' | 'agUi' | 'a2a' | 'mcp',
+  RunApi
+> = {
   graphql: {
     start: (door, prompt) =>
       graphql(door, 'startGeneration', { agentId: door.agent.id, prompt }, 'generation { id }'),
@@ -137,6 +143,19 @@ export const runApis: Record<'graphql' | 'rest' | 'responses' | 'chat' | 'agUi' 
       responsesOn(door, run, { type: 'function_call_output', call_id, output }),
     decide: (door, run, approval_request_id, approve) =>
       responsesOn(door, run, { type: 'mcp_approval_response', approval_request_id, approve }),
+  },
+  assistants: {
+    start: (door, content) =>
+      keyed(door, `${threads}/runs`, {
+        assistant_id: door.agent.name,
+        thread: { messages: [{ role: 'user', content }] },
+      }),
+    async answer(door, { id, externalId }, tool_call_id, output) {
+      const threadId = externalThreadId(door.agent.id, externalId)
+      return keyed(door, `${threads}/${threadId}/runs/${id}/submit_tool_outputs`, {
+        tool_outputs: [{ tool_call_id, output }],
+      })
+    },
   },
   chat: {
     start: (door, prompt) => chat(door, fresh(), [chatUser(prompt)]),

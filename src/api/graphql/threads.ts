@@ -66,8 +66,10 @@ function addThreadType(refs: Refs, { Generations }: Types, Message: ReturnType<t
       agent: t.field({
         type: Agent,
         nullable: true,
-        description: 'The agent as it is now; null when it was deleted or is hidden from this API key.',
-        resolve: ({ agentId }, _args, { loaders }) => loaders.agents.load(agentId),
+        description:
+          'The agent as it is now; null when it was deleted or is hidden from this API key, and for a thread that was ' +
+          'opened without an agent until its first generation.',
+        resolve: ({ agentId }, _args, { loaders }) => (agentId ? loaders.agents.load(agentId) : null),
       }),
       createdBy: t.exposeID('createdBy', {
         nullable: true,

@@ -27,6 +27,8 @@ export interface GivenAnswers {
   verdicts: GivenVerdict[]
   /** Questions that were settled without this caller: they only say which leg is answered. */
   settled?: string[]
+  /** Open questions are left to people: calls only are answered here. */
+  callsOnly?: boolean
 }
 
 /**
@@ -45,7 +47,9 @@ export async function answerLeg(
   const open = [
     ...calls.filter((id) => !given.outputs.some(({ toolCallId }) => toolCallId === id)),
     ...approvals.flatMap(({ id, status }) =>
-      status === 'PENDING' && !given.verdicts.some(({ approvalId }) => approvalId === id) ? [id] : [],
+      !given.callsOnly && status === 'PENDING' && !given.verdicts.some(({ approvalId }) => approvalId === id)
+        ? [id]
+        : [],
     ),
   ]
   if (open.length > 0) throw invalidAt(at, `has no answer for ${open.join(', ')}`)

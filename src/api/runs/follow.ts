@@ -8,23 +8,25 @@ import type { RunLeg } from './legs.ts'
 
 /**
  * What happens from a place of the run on: stored events, then live ones. It ends after the end of the run, or at a pause
- * of which something is still to be answered by this caller; a pause that was answered is passed. Action
- * `events:Subscribe`, checked before this resolves.
+ * of which something is still to be answered by this caller; a pause that was answered is passed, and with `callsOnly`
+ * one that asks for verdicts. Action `events:Subscribe`, checked before this resolves.
  */
 export async function followRun(
   ctx: Ctx,
   generation: Generation,
   leg: RunLeg,
   signal: AbortSignal,
+  callsOnly = false,
 ): Promise<AsyncGenerator<Happening, void, undefined>> {
   const open = (after: number) => readLeg(ctx, generation, { ...leg, after }, true, signal)
-  return legs(ctx, await open(leg.after), open)
+  return legs(ctx, await open(leg.after), open, callsOnly)
 }
 
 async function* legs(
   ctx: Ctx,
   first: AsyncIterable<Happening>,
   open: (after: number) => Promise<AsyncIterable<Happening>>,
+  callsOnly: boolean,
 ): AsyncGenerator<Happening, void, undefined> {
   for (let happenings = first; ;) {
     let last: Happening | null = null
@@ -32,7 +34,7 @@ async function* legs(
     for await (const one of happenings) {
       last = one
       if (one.is === 'clientCalls') asked.calls.push(...one.calls.map(({ id }) => id))
-      if (one.is === 'approvals') asked.approvals.push(...one.approvals.map(({ id }) => id))
+      if (one.is === 'approvals' && !callsOnly) asked.approvals.push(...one.approvals.map(({ id }) => id))
       yield one
     }
     if (!last || !endsLeg(last) || last.is === 'end' || (await isOpen(ctx, asked))) return

@@ -9,7 +9,7 @@ export interface EventWriter {
   /** Sends one event. Resolves when the client can take more; false when it has gone. */
   send(data: object, type?: string): Promise<boolean>
   /** Sends a line that is no JSON, as the last event of some protocols. */
-  sendText(text: string): Promise<boolean>
+  sendText(text: string, type?: string): Promise<boolean>
   end(): void
 }
 
@@ -44,9 +44,11 @@ export function openEventStream(
     response.off('close', closed)
     return !response.destroyed
   }
+  const sendText: EventWriter['sendText'] = (text, type) =>
+    write(`${type ? `event: ${type}\n` : ''}data: ${text}\n\n`)
   return {
-    send: (data, type) => write(`${type ? `event: ${type}\n` : ''}data: ${JSON.stringify(data)}\n\n`),
-    sendText: (text) => write(`data: ${text}\n\n`),
+    send: (data, type) => sendText(JSON.stringify(data), type),
+    sendText,
     end: () => void response.end(),
   }
 }

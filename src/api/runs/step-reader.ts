@@ -21,18 +21,8 @@ export function createStepReader(
   ctx: Ctx,
   generationId: string,
 ): (index: number) => Promise<StepWithCalls | undefined> {
-  const read = async (range: StepRange): Promise<Map<number, StepWithCalls>> => {
-    const [steps, calls] = await Promise.all([
-      showStepsBetween(ctx.db, generationId, range),
-      showCallsBetween(ctx.db, generationId, range),
-    ])
-    return new Map(
-      steps.map((step) => [
-        step.stepIndex,
-        { step, calls: calls.filter((call) => call.stepIndex === step.stepIndex) },
-      ]),
-    )
-  }
+  const read = async (range: StepRange): Promise<Map<number, StepWithCalls>> =>
+    new Map((await readSteps(ctx, generationId, range)).map((one) => [one.step.stepIndex, one]))
   let known = new Map<number, StepWithCalls>()
   return async (index) => {
     if (!known.has(index))
@@ -42,4 +32,13 @@ export function createStepReader(
       })
     return known.get(index)
   }
+}
+
+/** The steps of a run in this range, in their order, each with its calls. RESPONSE_TOO_LARGE when they are. */
+export async function readSteps(ctx: Ctx, generationId: string, range: StepRange): Promise<StepWithCalls[]> {
+  const [steps, calls] = await Promise.all([
+    showStepsBetween(ctx.db, generationId, range),
+    showCallsBetween(ctx.db, generationId, range),
+  ])
+  return steps.map((step) => ({ step, calls: calls.filter((call) => call.stepIndex === step.stepIndex) }))
 }

@@ -78,13 +78,21 @@ export async function rememberRequest(
       returning true as fresh`,
   )
   if (rows.length > 0) return null
-  const known = await readRequest(tx, request)
-  if (known!.requestHash !== requestHash)
+  return recallRepeat(tx, request)
+}
+
+/**
+ * The id that this request created; null when no request with its key is remembered. Throws IDEMPOTENCY_CONFLICT when the
+ * key was used with another request.
+ */
+export async function recallRepeat(db: Database, request: IdempotentRequest): Promise<string | null> {
+  const known = await readRequest(db, request)
+  if (known && known.requestHash !== hashJson(request.request))
     throw new AppError(
       'IDEMPOTENCY_CONFLICT',
       'This idempotencyKey was used with another request. Repeat that request unchanged, or use a new key.',
     )
-  return known!.resultId
+  return known?.resultId ?? null
 }
 
 /** The id that the request with this key created; null when no request with it is remembered. */

@@ -11,7 +11,7 @@ export {
   type Principal,
 } from './context.ts'
 export { actingPrincipal, assertSpeaksFor } from './acting.ts'
-export { forgetExpiredKeys, recallRequest, rememberRequest, spendOnce } from './idempotency.ts'
+export { forgetExpiredKeys, recallRepeat, recallRequest, rememberRequest, spendOnce } from './idempotency.ts'
 export { assertAgent, createApiKey, getApiKeys, listApiKeys, revokeApiKey } from './key-operations.ts'
 export { createKeyUses, loadKeyUses, type KeyUses } from './key-uses.ts'
 export { createAuthenticator, insertKey, unauthenticated, type ApiKey, type Authenticator } from './keys.ts'

@@ -66,5 +66,6 @@ export {
   type CreateThreadInput,
   type Thread,
 } from './threads.ts'
-export { listThreadMessages, type ThreadMessage } from './thread-messages.ts'
+export { findThreadMessage, listThreadMessages, type ThreadMessage } from './thread-messages.ts'
+export { addThreadMessages, openThreadWithoutAgent, type AddedMessage } from './waiting-messages.ts'
 export { startGenerationWorker } from './loop/worker.ts'

@@ -11,8 +11,10 @@ import { insertClientTools } from './client-tools.ts'
 import { insertCallback, type Callback } from '../webhooks/index.ts'
 import { ownThreadId, type Generation } from './generation.ts'
 import type { Message } from './model/message.ts'
+import type { ContinuedThread } from './threads.ts'
 import type { HeldGeneration } from './transaction/claim.ts'
 import { OutdatedError } from './transaction/commit.ts'
+import { takeWaiting } from './waiting-messages.ts'
 
 /** A generation to be inserted. */
 export interface NewGeneration {
@@ -22,6 +24,8 @@ export interface NewGeneration {
   messages: Message[]
   /** The thread that it continues; null begins one. */
   threadId: string | null
+  /** That thread, when it is given its agent or has messages that wait: they are in `messages` and are taken from it. */
+  takes?: ContinuedThread | null | undefined
   /** The client's own id of that thread, which is created when it does not exist. */
   externalId?: string | null | undefined
   /** Where its events are sent. */
@@ -40,7 +44,7 @@ export interface Inserted {
 /**
  * Inserts thread (if new), generation and first events in one statement; with `claims` this process holds
  * the row from the beginning, as if it had claimed it. OutdatedError, with nothing written, when a remembered
- * agent was changed since.
+ * agent was changed since, or the thread that it takes messages from.
  */
 export async function insertGeneration(
   db: Database,
@@ -67,11 +71,12 @@ export async function insertGeneration(
     requester: requesterOf(ctx.principal),
     lastSeq: events.length,
   }
+  const holds = row.isRemembered ? isAgentVersion(agent) : sql`true`
   const claimed = { status: 'RUNNING', startedAt: sql`now()`, epoch: 1, wakeAt: nowPlus(ctx.limits.leaseMs) }
   const queued = { status: 'QUEUED', wakeAt: sql`now()` }
   const rows = await query<Written>(
     db,
-    sql`with a as (select 1 where ${row.isRemembered ? isAgentVersion(agent) : sql`true`}),
+    sql`with a as (${row.takes ? takeWaiting(threadId, agent.id, row.takes, holds) : sql`select 1 where ${holds}`}),
       ${isNew ? sql`t as (${insertSelect(threads, thread, sql`a`)} on conflict (id) do nothing),` : sql``}
       g as (
         ${insertSelect(

@@ -1,12 +1,12 @@
 /** Starts a generation: one row, which is state, queue entry and timer, with its first event. */
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
-import { assertMay, assertUse, rememberRequest, type Ctx } from '../access/index.ts'
-import { resolveAttachments, type AttachmentsInput } from '../files/index.ts'
+import { assertMay, assertUse, recallRepeat, rememberRequest, type Ctx } from '../access/index.ts'
+import type { AttachmentsInput } from '../files/index.ts'
 import { assertCallback, callbackShape, takeCallbackPlace } from '../webhooks/index.ts'
 import {
   checkTools,
@@ -21,6 +21,7 @@ import { clientToolsOf, clientToolsShape } from './client-tools.ts'
 import type { Generation } from './generation.ts'
 import { contentShape, givenMessage, messagesShape } from './given-messages.ts'
 import { insertGeneration, type NewGeneration } from './insert.ts'
+import { filesOf } from './message-attachments.ts'
 import { userMessage, type FilePart, type Message } from './model/message.ts'
 import { loadGenerations } from './read.ts'
 import { assertThread, externalIdShape, externalThreadId } from './threads.ts'
@@ -39,7 +40,8 @@ const shape = z
     idempotencyKey: text(200, 1).nullish(),
   })
   .refine(
-    (input) => Boolean(input.prompt) !== Boolean(input.messages),
+    (input) =>
+      input.threadId ? !input.prompt || !input.messages : Boolean(input.prompt) !== Boolean(input.messages),
     'give exactly one of prompt and messages',
   )
   .refine(
@@ -60,8 +62,8 @@ export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & 
  * Starts a generation of an agent and returns at once; a worker of any replica runs it. Action `generations:Start` on
  * the agent, and `agents:Update` for another model than the agent's own. Overrides can only restrict the agent's
  * settings (see `withOverrides`). The settings are frozen here, so later changes of the agent do not affect this
- * generation; so are the rights of a person with a token. With `threadId` it continues that thread; with
- * `externalThreadId` the thread of the agent that a client named so, which is created by its first use. With
+ * generation; so are the rights of a person with a token. With `threadId` it continues that thread, and messages that wait
+ * in it come first: then `prompt` and `messages` may both be left out; with `externalThreadId` the thread of the agent that a client named so, which is created by its first use. With
  * `callback` its events are sent to a URL (action `webhooks:Callback`). `clientTools` are tools of this run only, run by
  * the client (see `clientToolsOf`). With
  * `idempotencyKey` a repeat returns the first generation; `idempotency` names the operation under which the key is stored,
@@ -80,22 +82,45 @@ export async function startGeneration(
         request: idempotency?.request ?? rest,
       }
     : null
-  const row = await recallStart(ctx, input)
+  const earlier =
+    key && input.threadId && !input.prompt && !input.messages ? await startedBy(ctx, input, key) : null
+  if (earlier) return earlier
+  let row = await recallStart(ctx, input)
   await assertUse(ctx, 'AGENT', row.agent.projectId, row.agent.id)
-  try {
-    return await insertAndRun(ctx, row, key)
-  } catch (error) {
-    if (!(error instanceof OutdatedError)) throw error
-    return insertAndRun(ctx, await prepareStart(ctx, input), key)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await insertAndRun(ctx, row, key)
+    } catch (error) {
+      if (!(error instanceof OutdatedError)) throw error
+      if (attempt === mostAttempts) throw new AppError('CONFLICT', 'The thread keeps changing. Try again.')
+      row = await prepareStart(ctx, input)
+    }
   }
 }
 
-/** Inserts the generation. A worker of this process that has a free slot gets it at once, else the next one claims it. */
-async function insertAndRun(
+/** Agents rarely change between two statements, but messages are added to a thread at any time. */
+const mostAttempts = 5
+
+interface StartKey {
+  key: string
+  operation: string
+  request: unknown
+}
+
+/** The generation of a repeat: the messages that it took from its thread do not wait any more. */
+async function startedBy(
   ctx: Ctx,
-  row: NewGeneration,
-  idempotency: { key: string; operation: string; request: unknown } | null,
-): Promise<Generation> {
+  { agentId }: StartGenerationInput,
+  key: StartKey,
+): Promise<Generation | null> {
+  const { projectId } = await readAgent(ctx, agentId)
+  await assertMay(ctx, 'generations:Start', projectId, `agent/${agentId}`, { agentId })
+  const known = await recallRepeat(ctx.db, { ...key, projectId, principalId: ctx.principal.id })
+  return known ? (await loadGenerations(ctx.db, [known]))[0]! : null
+}
+
+/** Inserts the generation. A worker of this process that has a free slot gets it at once, else the next one claims it. */
+async function insertAndRun(ctx: Ctx, row: NewGeneration, idempotency: StartKey | null): Promise<Generation> {
   const { projectId, id: agentId } = row.agent
   const slot = ctx.slots.take('generations', projectId)
   const insert = async (db: Database) => insertGeneration(db, ctx, row, slot !== null)
@@ -106,13 +131,14 @@ async function insertAndRun(
             const principalId = ctx.principal.id
             const earlier =
               idempotency && (await rememberRequest(tx, { ...idempotency, projectId, principalId }, row.id))
-            if (earlier) return { generation: (await loadGenerations(tx, [earlier]))[0]!, held: null }
+            if (earlier)
+              return { generation: (await loadGenerations(tx, [earlier]))[0]!, held: null, isRepeat: true }
             if (row.callback) await takeCallbackPlace(tx, ctx, projectId)
             return insert(tx)
           })
         : await insert(ctx.db)
     const { generation, held } = made
-    if (generation.id !== row.id) await ctx.rates.giveBackUse(projectId, 'AGENT', agentId)
+    if ('isRepeat' in made) await ctx.rates.giveBackUse(projectId, 'AGENT', agentId)
     ctx.pubsub.publish([
       { kind: 'news', generationId: generation.id, projectId, seq: held?.lastSeq ?? 1 },
       ...(held ? [] : [{ kind: 'work', table: 'generations' } as const]),
@@ -167,12 +193,15 @@ async function prepareFor(
   await assertCallback(ctx, agent.projectId, given.callback, { agentId: agent.id })
   const { externalThreadId: externalId } = given
   const threadId = externalId ? externalThreadId(agent.id, externalId) : (given.threadId ?? null)
-  if (threadId !== null) await assertThread(ctx, agent, threadId, Boolean(externalId))
+  const thread = threadId === null ? null : await assertThread(ctx, agent, threadId, Boolean(externalId))
+  const files = await filesOf(ctx, agent.projectId, input.attachments, ['input', 'attachments'])
   return {
-    id: newId('generation'),
+    id: thread?.waiting?.generationId ?? newId('generation'),
     agent,
     settings,
-    messages: messagesOf(given, await filesOf(ctx, agent, input.attachments)),
+    messages: inputOf(thread?.waiting?.messages ?? [], given, files),
+    // Only what has to be proved when the generation is inserted.
+    takes: thread && (thread.waiting || thread.agentId === null) ? thread : null,
     threadId,
     externalId: externalId ?? null,
     callback: given.callback,
@@ -185,23 +214,20 @@ function settingsOf(agent: Agent): AgentSettings {
   return settings
 }
 
-/** The files as the model will get them; their bytes are read when the model is called. */
-async function filesOf(
-  ctx: Ctx,
-  agent: Agent,
-  given: AttachmentsInput | null | undefined,
-): Promise<FilePart[]> {
-  const attachments = await resolveAttachments(ctx, agent.projectId, given, ['input', 'attachments'])
-  return attachments.map(({ fileId, filename, contentType }) => ({
-    type: 'file',
-    mediaType: contentType,
-    data: '',
-    fileId,
-    filename,
-  }))
+/** Messages that wait in the thread come before those that are given. INVALID when the user has not the last word. */
+function inputOf(waiting: Message[], given: z.output<typeof shape>, files: FilePart[]): Message[] {
+  const messages = [...waiting, ...givenMessages(given, files)]
+  const last = messages.at(-1)
+  if (!last)
+    throw invalidAt(['input'], 'give exactly one of prompt and messages: no message waits in the thread')
+  if (last.role !== 'user') throw invalidAt(['input', 'messages'], 'the last message must be the user’s')
+  if (files.length > 0 && !given.prompt && !given.messages)
+    throw invalidAt(['input', 'attachments'], 'belong to a prompt or to messages')
+  return messages
 }
 
-function messagesOf(given: z.output<typeof shape>, files: FilePart[]): Message[] {
+function givenMessages(given: z.output<typeof shape>, files: FilePart[]): Message[] {
   if (given.prompt) return [userMessage(given.prompt, files)]
-  return given.messages!.map((message, i, all) => givenMessage(message, i === all.length - 1 ? files : []))
+  const { messages = [] } = given
+  return (messages ?? []).map((message, i, all) => givenMessage(message, i === all.length - 1 ? files : []))
 }

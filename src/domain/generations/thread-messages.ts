@@ -12,7 +12,7 @@ import type { Thread } from './threads.ts'
 export interface ThreadMessage extends InputMessage {
   /** Of a generation's input and steps, or of the thread's own messages: derived, the same at each reading. */
   id: string
-  /** Null for a message that the thread was opened with. */
+  /** Null for a message that the thread was opened with, and for one that waits for the next generation. */
   generationId: string | null
   createdAt: Date
 }
@@ -23,9 +23,37 @@ export interface ThreadMessage extends InputMessage {
  * page, and on the thread. RESPONSE_TOO_LARGE when the page has more than `maxPageBytes`.
  */
 export async function listThreadMessages(ctx: Ctx, thread: Thread, page: Page): Promise<ThreadMessage[]> {
+  return read(ctx, thread, {
+    from: page.after && placeOf(page.after),
+    to: page.before && placeOf(page.before),
+    limit: page.limit,
+    inverted: page.inverted,
+  })
+}
+
+/** The message with this id; null when the thread has none. Actions as `listThreadMessages`. */
+export async function findThreadMessage(ctx: Ctx, thread: Thread, id: string): Promise<ThreadMessage | null> {
+  const named = partsOfId(id)
+  if (!named) return null
+  const [found] = await query<{ ms: number }>(
+    ctx.db,
+    sql`select (extract(epoch from at) * 1000)::float8 as ms from (
+      select created_at as at from threads where id = ${thread.id} and id = ${named.owner}
+      union all
+      select waiting_since from threads where id = ${thread.id} and waiting_id = ${named.owner}
+      union all
+      select created_at from generations where thread_id = ${thread.id} and id = ${named.owner}) as x`,
+  )
+  if (!found) return null
+  const before = { ...named, n: named.n - 1, createdAt: new Date(found.ms) }
+  const [message] = await read(ctx, thread, { from: before, limit: 1, inverted: false })
+  return message?.id === id ? message : null
+}
+
+async function read(ctx: Ctx, thread: Thread, range: Range): Promise<ThreadMessage[]> {
   const { projectId } = thread
   await assertMay(ctx, 'generations:Get', projectId, `thread/${thread.id}`, { by: thread.createdBy })
-  const rows = await query<Row>(ctx.db, statement(thread, page))
+  const rows = await query<Row>(ctx.db, statement(thread, range))
   if (rows.length > 0 && rows.length < rows[0]!.wanted)
     throw new AppError(
       'RESPONSE_TOO_LARGE',
@@ -36,10 +64,18 @@ export async function listThreadMessages(ctx: Ctx, thread: Thread, page: Page): 
     if (owner !== thread.id) await assertMay(ctx, 'generations:Get', projectId, `generation/${owner}`, { by })
   return rows.map((row) => ({
     ...shownMessage(row.message),
-    id: idOf(row),
-    generationId: row.owner === thread.id ? null : row.owner,
+    id: messageIdOf(row),
+    generationId: row.owner === thread.id || row.waits ? null : row.owner,
     createdAt: new Date(row.ms),
   }))
+}
+
+/** Messages behind one place and before another. */
+interface Range {
+  from?: Place | undefined
+  to?: Place | undefined
+  limit: number
+  inverted: boolean
 }
 
 interface Row {
@@ -51,14 +87,15 @@ interface Row {
   /** Of the input from 0; of a step the attempt. */
   n: number
   message: Message
+  /** Whether it waits for the next generation, whose id is `owner` already. */
+  waits: boolean
   ms: number
   wanted: number
 }
 
 /** The database weighs the messages and does not send those beyond the limit. */
-function statement({ id, createdAt }: Thread, page: Page): SQL {
-  const order = page.inverted ? sql`desc` : sql`asc`
-  const [from, to] = [page.after && placeOf(page.after), page.before && placeOf(page.before)]
+function statement({ id, createdAt }: Thread, { from, to, limit, inverted }: Range): SQL {
+  const order = inverted ? sql`desc` : sql`asc`
   const at = (place: Place) => sql`${place.createdAt.toISOString()}::timestamptz`
   const within = (columns: SQL, valueOf: (place: Place) => SQL, isStrict: boolean) => sql`
     ${from ? sql`and ${columns} ${sql.raw(isStrict ? '>' : '>=')} ${valueOf(from)}` : sql``}
@@ -67,19 +104,23 @@ function statement({ id, createdAt }: Thread, page: Page): SQL {
   return sql`with g as (
       select id, requested_by, created_at, input from generations where thread_id = ${id}
         ${within(sql`(created_at, id)`, (place) => sql`(${at(place)}, ${place.owner})`, false)}
-      order by created_at ${order}, id ${order} limit ${page.limit + 1}
+      order by created_at ${order}, id ${order} limit ${limit + 1}
     ),
     m as (
       select ${createdAt.toISOString()}::timestamptz as at, id as owner, created_by as by, 0 as step,
-          (place - 1)::int as n, message
+          (place - 1)::int as n, message, false as waits
         from threads, jsonb_array_elements(coalesce(messages, '[]')) with ordinality as x(message, place)
         where id = ${id}
       union all
-      select created_at, id, requested_by, 0, (place - 1)::int, message
+      select waiting_since, waiting_id, created_by, 0, (place - 1)::int, message, true
+        from threads, jsonb_array_elements(coalesce(waiting_messages, '[]')) with ordinality as x(message, place)
+        where id = ${id}
+      union all
+      select created_at, id, requested_by, 0, (place - 1)::int, message, false
         from g, jsonb_array_elements(input) with ordinality as x(message, place)
       union all
       select g.created_at, g.id, g.requested_by, s.step_index, s.attempt,
-          jsonb_build_object('v', 1, 'role', 'assistant', 'parts', s.parts)
+          jsonb_build_object('v', 1, 'role', 'assistant', 'parts', s.parts), false
         from g join steps as s on s.generation_id = g.id
         where jsonb_path_exists(s.parts, '$[*] ? (@.type == "text" && @.text != "")')
     ),
@@ -90,9 +131,9 @@ function statement({ id, createdAt }: Thread, page: Page): SQL {
           (place) => sql`(${at(place)}, ${place.owner}, ${place.step}::int, ${place.n}::int)`,
           true,
         )}
-      order by at ${order}, owner ${order}, step ${order}, n ${order} limit ${page.limit}
+      order by at ${order}, owner ${order}, step ${order}, n ${order} limit ${limit}
     )
-    select owner, by, step, n, message, ms, wanted from (
+    select owner, by, step, n, message, waits, ms, wanted from (
       select *, (extract(epoch from at) * 1000)::float8 as ms, (count(*) over ())::int as wanted,
         sum(octet_length(message::text)) over (order by at ${order}, owner ${order}, step ${order}, n ${order})
           - octet_length(message::text) as before
@@ -109,15 +150,21 @@ interface Place {
 }
 
 /** `msg_<generation>_<step>_<attempt>` for the model's, as in the Responses API; step 0 is the input. */
-function idOf({ owner, step, n }: Row): string {
+export function messageIdOf({ owner, step, n }: Pick<Row, 'owner' | 'step' | 'n'>): string {
   return `msg_${owner.replace(/^gen_/, '')}_${step}_${n}`
 }
 
 const idShape = /^msg_((?:thr_)?[0-9a-z]{1,40})_(\d{1,6})_(\d{1,6})$/
 
 function placeOf({ at, id }: PlaceInList): Place {
+  const named = partsOfId(id)
+  if (!named) throw badCursor()
+  return { createdAt: new Date(at), ...named }
+}
+
+function partsOfId(id: string): Omit<Place, 'createdAt'> | null {
   const [, body, step, n] = idShape.exec(id) ?? []
-  if (!body) throw badCursor()
+  if (!body) return null
   const owner = body.startsWith('thr_') ? body : `gen_${body}`
-  return { createdAt: new Date(at), owner, step: Number(step), n: Number(n) }
+  return { owner, step: Number(step), n: Number(n) }
 }

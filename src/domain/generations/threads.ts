@@ -23,7 +23,8 @@ import type { Message } from './model/message.ts'
 export interface Thread {
   id: string
   projectId: string
-  agentId: string
+  /** Null for a thread that was opened without an agent and has no generation yet. */
+  agentId: string | null
   /** The id that a client chose for it; null for other threads. */
   externalId: string | null
   /** What it begins with, before its first generation. */
@@ -33,6 +34,8 @@ export interface Thread {
   createdAt: Date
   /** When it was closed for new generations; null while it is open. */
   closedAt: Date | null
+  /** When the first message was added that waits for the next generation; null when none waits. */
+  waitingSince: Date | null
 }
 
 /** A client's own id of a thread. */
@@ -156,34 +159,61 @@ export async function isThreadClosed(ctx: Pick<Ctx, 'db'>, threadId: string): Pr
   return rows.length > 0
 }
 
+/** A thread that a generation continues. */
+export interface ContinuedThread {
+  /** Null when the generation is its first one and gives it its agent. */
+  agentId: string | null
+  waiting: WaitingMessages | null
+}
+
+/** Messages of a thread that wait for its next generation, and the id that this will have. */
+export interface WaitingMessages {
+  generationId: string
+  messages: Message[]
+}
+
 /**
- * Throws NOT_FOUND when the thread does not exist for the caller or was closed, INVALID when it belongs to another
- * agent. A caller who continues a thread can make the model repeat its history, so a thread of another key, or with
- * generations of other keys, requires the action `generations:Get` on it. With `mayBeNew` a thread that does not exist
- * passes.
+ * The thread as a generation of the agent finds it. Throws NOT_FOUND when it does not exist for the caller or was closed,
+ * INVALID when it belongs to another agent. A caller who continues a thread can make the model repeat its history, so a
+ * thread of another key, or with generations of other keys, requires the action `generations:Get` on it. With `mayBeNew`
+ * a thread that does not exist is null. With a null agent it may have any.
  */
 export async function assertThread(
   ctx: Ctx,
-  agent: Agent,
+  { projectId, id: agentId }: { projectId: string; id: string | null },
   threadId: string,
   mayBeNew = false,
-): Promise<void> {
-  const rows = await query<{ agent: string; closed: boolean; foreign: string | null; by: string | null }>(
+): Promise<ContinuedThread | null> {
+  const rows = await query<ThreadRow>(
     ctx.db,
-    sql`select t.agent_id as agent, t.closed_at is not null as closed,
+    sql`select t.agent_id as "agentId", t.closed_at is not null as closed,
+        t.waiting_id as "waitingId", t.waiting_messages as waiting,
         case when g.id is not null then 'generation/' || g.id
-          when t.messages is not null and t.created_by <> ${ctx.principal.id} then 'thread/' || t.id end as "foreign",
+          when (t.messages is not null or t.waiting_id is not null) and t.created_by <> ${ctx.principal.id}
+            then 'thread/' || t.id end as "foreign",
         coalesce(g.requested_by, t.created_by) as by
       from threads as t
       left join lateral (select id, requested_by from generations where thread_id = t.id
         and requested_by <> ${ctx.principal.id} order by created_at desc, id desc limit 1) as g on true
-      where t.id = ${threadId} and t.project_id = ${agent.projectId}`,
+      where t.id = ${threadId} and t.project_id = ${projectId}`,
   )
   const [thread] = rows
-  if (!thread && mayBeNew) return
+  if (!thread && mayBeNew) return null
   const foreign = thread?.foreign ?? null
   if (!thread || thread.closed || (foreign !== null && !holds(ctx.principal, { by: thread.by })))
     throw notFound('thread', threadId)
-  if (foreign !== null) await assertMay(ctx, 'generations:Get', agent.projectId, foreign)
-  if (thread.agent !== agent.id) throw invalidAt(['input', 'threadId'], 'belongs to another agent')
+  if (foreign !== null) await assertMay(ctx, 'generations:Get', projectId, foreign)
+  if (agentId !== null && thread.agentId !== null && thread.agentId !== agentId)
+    throw invalidAt(['input', 'threadId'], 'belongs to another agent')
+  const { waitingId: generationId, waiting: messages } = thread
+  return { agentId: thread.agentId, waiting: generationId ? { generationId, messages: messages! } : null }
+}
+
+interface ThreadRow {
+  agentId: string | null
+  closed: boolean
+  waitingId: string | null
+  waiting: Message[] | null
+  foreign: string | null
+  by: string | null
 }

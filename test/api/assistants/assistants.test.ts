@@ -1,4 +1,4 @@
-/** The Assistants API, judged by OpenAI's own client: runs that are polled, calls, the gate, endings and refusals. */
+/** The Assistants API, judged by three majors of OpenAI's own client: runs that are polled, calls, the gate, endings. */
 import type { OpenAI } from 'openai6'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
@@ -116,8 +116,9 @@ test('what is not kept is refused by its name, and starts nothing', async () => 
   const base = { assistant_id: 'plain', thread: user('say x') }
   const refused = (more: object) => client.beta.threads.createAndRun({ ...base, ...more } as typeof base)
   for (const [name, value] of Object.entries({
-    stream: true,
     tool_resources: {},
+    top_p: 0.5,
+    response_format: { type: 'json_object' },
     max_prompt_tokens: 300,
     unknown: 1,
   }))
@@ -125,7 +126,8 @@ test('what is not kept is refused by its name, and starts nothing', async () => 
       status: 400,
       message: expect.stringContaining(name),
     })
-  await expect(client.beta.threads.create({})).rejects.toMatchObject({ status: 400 })
+  const other = client.beta.threads.delete('thr_x')
+  await expect(other).rejects.toMatchObject({ status: 405, message: expect.stringContaining('DELETE') })
 })
 
 test('a key of another project finds neither the thread, the run nor the agent', async () => {

@@ -8,11 +8,18 @@ export const threads = pgTable(
   {
     id: text('id').primaryKey(),
     projectId: projectId(),
-    agentId: text('agent_id').notNull(),
+    /** Null until its first generation, for a thread that was opened without an agent. */
+    agentId: text('agent_id'),
     /** The id that a client chose; the id of the row is derived from it. */
     externalId: text('external_id'),
     /** Messages before the first generation. */
     messages: jsonb('messages'),
+    /** Messages that wait for the next generation: the beginning of its input. */
+    waitingMessages: jsonb('waiting_messages'),
+    /** The id that this generation will have; set with the messages. */
+    waitingId: text('waiting_id'),
+    /** When the first of them was added. */
+    waitingSince: moment('waiting_since'),
     /** Null in older rows. */
     createdBy: text('created_by'),
     createdAt: createdAt(),

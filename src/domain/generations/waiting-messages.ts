@@ -1,0 +1,136 @@
+/** Messages that are added to a thread between its generations: they are the beginning of the input of the next one. */
+import { sql, type SQL } from 'drizzle-orm'
+import { z } from 'zod'
+import { check } from '../../core/check.ts'
+import { AppError, notFound } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { jsonb, query } from '../../store/db/database.ts'
+import { threads } from '../../store/db/tables/generations.ts'
+import { insertSelect } from '../../store/db/write.ts'
+import { assertMay, projectOf, type Ctx } from '../access/index.ts'
+import type { AttachmentsInput } from '../files/index.ts'
+import { contentShape, givenMessage } from './given-messages.ts'
+import { filesOf } from './message-attachments.ts'
+import type { Message } from './model/message.ts'
+import type { ThreadMessage } from './thread-messages.ts'
+import { messageIdOf } from './thread-messages.ts'
+import { assertThread, getThreads, type ContinuedThread, type Thread } from './threads.ts'
+import { shownMessage } from './input.ts'
+
+/** How many messages of a thread may wait, and how many bytes they may have together. */
+const most = { messages: 1000, bytes: 1_048_576 }
+
+const addedShape = z
+  .array(
+    z.object({
+      role: z.enum(['USER', 'ASSISTANT']),
+      content: contentShape,
+      /** Files of a message of the user. */
+      attachments: z.unknown().optional(),
+    }),
+  )
+  .max(most.messages)
+
+/** A message to be added. `attachments` are files of a message of the user. */
+export interface AddedMessage {
+  role: 'USER' | 'ASSISTANT'
+  content: string
+  attachments?: AttachmentsInput
+}
+
+/**
+ * Opens a thread that has no agent before its first generation, with messages that wait for it. Action
+ * `generations:Start` on every agent (`agent/*`): nobody knows yet which one it will be.
+ */
+export async function openThreadWithoutAgent(ctx: Ctx, messages: readonly AddedMessage[]): Promise<Thread> {
+  const projectId = projectOf(ctx, null)
+  await assertMay(ctx, 'generations:Start', projectId, 'agent/*')
+  const added = await storedMessages(ctx, projectId, messages)
+  const id = newId('thread')
+  const waiting =
+    added.length > 0
+      ? { waitingMessages: jsonb(added), waitingId: newId('generation'), waitingSince: sql`now()` }
+      : {}
+  await query(ctx.db, insertSelect(threads, { id, projectId, createdBy: ctx.principal.id, ...waiting }))
+  const [thread] = await getThreads(ctx, [id])
+  return thread!
+}
+
+/**
+ * Adds messages to a thread, in one statement: the next generation gets them, in their order, before its own. Returns them
+ * with the ids that they keep. Action `generations:Start` on the agent of the thread, and what continuing it requires.
+ * NOT_FOUND when it was closed; LIMITED beyond 1,000 messages or 1 MiB that wait.
+ */
+export async function addThreadMessages(
+  ctx: Ctx,
+  thread: Thread,
+  messages: readonly AddedMessage[],
+): Promise<ThreadMessage[]> {
+  const { id: threadId, projectId, agentId } = thread
+  await assertMay(ctx, 'generations:Start', projectId, `agent/${agentId ?? '*'}`, { agentId })
+  await assertThread(ctx, { projectId, id: agentId }, threadId)
+  const added = await storedMessages(ctx, projectId, messages)
+  const bytes = Buffer.byteLength(JSON.stringify(added))
+  const [row] = await query<{ generationId: string; count: number; ms: number }>(
+    ctx.db,
+    sql`update threads set waiting_messages = coalesce(waiting_messages, '[]') || ${jsonb(added)},
+        waiting_id = coalesce(waiting_id, ${newId('generation')}), waiting_since = coalesce(waiting_since, now())
+      where id = ${threadId} and closed_at is null
+        and coalesce(jsonb_array_length(waiting_messages), 0) + ${added.length}::int <= ${most.messages}::int
+        and coalesce(octet_length(waiting_messages::text), 0) + ${bytes}::int <= ${most.bytes}::int
+      returning waiting_id as "generationId", jsonb_array_length(waiting_messages) as count,
+        (extract(epoch from waiting_since) * 1000)::float8 as ms`,
+  )
+  if (!row) throw await refusal(ctx, threadId)
+  const first = row.count - added.length
+  return added.map((message, i) => ({
+    ...shownMessage(message),
+    id: messageIdOf({ owner: row.generationId, step: 0, n: first + i }),
+    generationId: null,
+    createdAt: new Date(row.ms),
+  }))
+}
+
+async function refusal(ctx: Ctx, threadId: string): Promise<AppError> {
+  const [thread] = await getThreads(ctx, [threadId])
+  if (!thread || thread.closedAt) return notFound('thread', threadId)
+  return new AppError(
+    'LIMITED',
+    `At most ${most.messages} messages with ${most.bytes} bytes may wait for the next run of a thread. Start the run.`,
+  )
+}
+
+async function storedMessages(
+  ctx: Ctx,
+  projectId: string,
+  given: readonly AddedMessage[],
+): Promise<Message[]> {
+  const messages = check(addedShape, given, ['messages'])
+  return Promise.all(
+    messages.map(async (message, i) => {
+      const attachments = given[i]!.attachments
+      const files = attachments
+        ? await filesOf(ctx, projectId, attachments, ['messages', String(i), 'attachments'])
+        : []
+      return givenMessage(message, files)
+    }),
+  )
+}
+
+/**
+ * Gives the thread its agent and takes the messages that wait, as a statement that returns one row; none, with nothing
+ * written, when the thread is not as it was read or `holds` does not hold.
+ */
+export function takeWaiting(
+  threadId: string,
+  agentId: string,
+  { waiting }: ContinuedThread,
+  holds: SQL,
+): SQL {
+  const { generationId = null, messages = [] } = waiting ?? {}
+  return sql`update threads set agent_id = ${agentId}, waiting_messages = null, waiting_id = null, waiting_since = null
+    where id = ${threadId} and closed_at is null and (agent_id is null or agent_id = ${agentId})
+      and waiting_id is not distinct from ${generationId}::text
+      and coalesce(jsonb_array_length(waiting_messages), 0) = ${messages.length}::int and ${holds}
+    returning 1`
+}
