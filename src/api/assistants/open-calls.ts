@@ -8,9 +8,10 @@ export async function openCallsOf(
   { db }: Ctx,
   runs: readonly Generation[],
 ): Promise<{ runId: string; call: ToolCall }[]> {
-  const waiting = runs.filter(({ storedStatus }) => storedStatus === 'WAITING').map(({ id }) => id)
-  if (waiting.length === 0) return []
-  const [own, under] = await Promise.all([loadOpenCallsOf(db, waiting), loadAskedUnder(db, waiting)])
+  // Also of those that run: a call that runs here may go on beside the client's.
+  const ids = runs.filter(({ stepCount, finishedAt }) => stepCount > 0 && !finishedAt).map(({ id }) => id)
+  if (ids.length === 0) return []
+  const [own, under] = await Promise.all([loadOpenCallsOf(db, ids), loadAskedUnder(db, ids)])
   return [
     ...own.map((call) => ({ runId: call.generationId!, call })),
     ...under.map(({ top, call }) => ({ runId: top, call })),
