@@ -1,7 +1,10 @@
 /** Threads that are opened and written to before a run of the Assistants API: what waits is taken once, and never lost. */
+import { sql } from 'drizzle-orm'
 import type { OpenAI } from 'openai6'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../../src/store/db/database.ts'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { holdResponse } from '../../support/held-statement.ts'
 import { hasPeers } from '../../support/peers.ts'
 import { makeCast, type Cast } from '../../support/story.ts'
 import { openClient } from '../responses/clients.ts'
@@ -63,8 +66,10 @@ describe.each(hasPeers ? ([5, 6, 7] as const) : ([6] as const))('openai %i', (ma
 
 test('messages of a thread, added ones and those of the run are one input, in their order', async () => {
   const thread = await threads.create({ messages: [say('one'), { role: 'assistant', content: 'two' }] })
-  await threads.messages.create(thread.id, say('three'))
+  const first = await messagesOf(thread.id)
+  const added = await threads.messages.create(thread.id, say('three'))
   const before = await messagesOf(thread.id)
+  expect(before.map(({ id }) => id)).toEqual([...first, added].map(({ id }) => id))
   expect(before.map(shown)).toEqual(['user: one', 'assistant: two', 'user: three'])
   const run = await threads.runs.createAndPoll(thread.id, {
     assistant_id: 'plain',
@@ -127,12 +132,81 @@ test('of many runs at once one takes what waits; no message is taken twice or lo
         threads.runs.create(thread.id, { assistant_id }),
       ),
     )
-    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    const ended = tries.map((one) => (one.status === 'rejected' ? one.reason.status : 200))
+    expect(ended.filter((status) => status === 200)).toHaveLength(1)
+    expect(ended.every((status) => [200, 400, 409].includes(status))).toBe(true)
     const { data } = await threads.runs.list(thread.id)
     expect(data).toHaveLength(1)
     await h.until(data[0]!.id, ['COMPLETED'])
     expect((await messagesOf(thread.id)).map(shown)).toEqual(['user: say go', 'assistant: go'])
   }
+})
+
+describe('what changes between the read of the thread and the insert of its run', () => {
+  /** Starts a run, and does something else when it has read the thread. */
+  const startWhile = async (id: string, act: () => Promise<unknown>, assistant_id = 'plain', more = {}) => {
+    const read = holdResponse(h.app.services.db, { begins: 'select t.agent_id as', value: id })
+    const starting = threads.runs.create(id, { assistant_id, ...more }).then(
+      (run) => run.id,
+      (error: { status: number }) => error.status,
+    )
+    await read.done
+    await act()
+    read.release()
+    return starting
+  }
+
+  test('another run took the messages: nothing is started', async () => {
+    const thread = await threads.create({ messages: [say('say one')] })
+    const run = () => threads.runs.createAndPoll(thread.id, { assistant_id: 'plain' })
+    expect(await startWhile(thread.id, run)).toBe(400)
+    expect((await threads.runs.list(thread.id)).data).toHaveLength(1)
+  })
+
+  test('another message was added: the run has it', async () => {
+    const thread = await threads.create({ messages: [say('one')] })
+    const add = () => threads.messages.create(thread.id, say('say two'))
+    const id = (await startWhile(thread.id, add)) as string
+    expect((await generation(id)).input.messages).toHaveLength(2)
+  })
+
+  test('the messages were taken and others added: the run has the others', async () => {
+    const thread = await threads.create({ messages: [say('say one')] })
+    const id = (await startWhile(thread.id, async () => {
+      await threads.runs.createAndPoll(thread.id, { assistant_id: 'plain' })
+      await threads.messages.create(thread.id, say('say two'))
+    })) as string
+    expect((await generation(id)).input.messages).toMatchObject([{ content: 'say two' }])
+  })
+
+  test('another agent got the thread: nothing is started', async () => {
+    const thread = await threads.create()
+    const start = async () => {
+      await threads.messages.create(thread.id, say('say one'))
+      await threads.runs.createAndPoll(thread.id, { assistant_id: 'plain' })
+      await threads.messages.create(thread.id, say('say two'))
+    }
+    await threads.messages.create(thread.id, say('zero'))
+    expect(await startWhile(thread.id, start, 'other')).toBe(400)
+    expect((await threads.runs.list(thread.id)).data).toHaveLength(1)
+  })
+
+  test('another agent got the empty thread: nothing is started', async () => {
+    const thread = await threads.create()
+    const more = { additional_messages: [say('say one')] }
+    const start = () => threads.runs.createAndPoll(thread.id, { assistant_id: 'plain', ...more })
+    expect(await startWhile(thread.id, start, 'other', more)).toBe(400)
+    expect((await threads.runs.list(thread.id)).data).toHaveLength(1)
+  })
+
+  test('it was closed: nothing is started, and the message stays', async () => {
+    const thread = await threads.create({ messages: [say('say one')] })
+    const close = () =>
+      query(h.app.services.db, sql`update threads set closed_at = now() where id = ${thread.id}`)
+    expect(await startWhile(thread.id, close)).toBe(404)
+    await expect(threads.messages.create(thread.id, say('x'))).rejects.toMatchObject({ status: 404 })
+    expect(await messagesOf(thread.id)).toHaveLength(1)
+  })
 })
 
 test('messages that are added while runs start are each in one run', async () => {
