@@ -18,14 +18,14 @@ export async function listSteps({ ctx, query }: KeyedRequest, [threadId, id]: st
   const run = await runOf(ctx, threadId!, id!)
   const { limit, order, after, before } = listing
   const [from, to] = [placeOf(run, 'after', after), placeOf(run, 'before', before)]
-  const isWithin = (id: string) => {
-    const at = orderOf(run, id)!
+  const isWithin = (step: Shown) => {
+    const at = orderOf(run, step.id)!
     const sign = order === 'asc' ? 1 : -1
     return (from === null || sign * (at - from) > 0) && (to === null || sign * (at - to) < 0)
   }
   const shown: Shown[] = []
   for await (const one of stepsFrom(ctx, run, order, from))
-    if (isWithin(one.id) && shown.push(one) > limit) break
+    if (isWithin(one) && shown.push(one) > limit) break
   return { status: 200, body: listBody(shown, limit) }
 }
 

@@ -127,12 +127,15 @@ function addStart(
       fields: (t) => ({
         agentId: t.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
         prompt: t.string({
-          description: 'The message of the user. Give exactly one of prompt and messages.',
+          description:
+            'The message of the user. Give exactly one of prompt and messages; none of them when messages wait in the ' +
+            'thread.',
         }),
         messages: t.field({
           type: [types.MessageInput],
           description:
-            'A conversation that ends with a message of the user. Give exactly one of prompt and messages.',
+            'A conversation that ends with a message of the user. Give exactly one of prompt and messages; none of them ' +
+            'when messages wait in the thread.',
         }),
         attachments: t.field({
           type: [types.Attachment],
@@ -142,7 +145,8 @@ function addStart(
         clientTools: clientToolsInput(refs, t),
         threadId: t.id({
           description:
-            'The id of a thread to continue: its ended generations become the history. Default: a new thread.',
+            'The id of a thread to continue: its ended generations become the history, and messages that wait in it the ' +
+            'beginning of the input. Default: a new thread.',
         }),
         externalThreadId: t.string({
           description:

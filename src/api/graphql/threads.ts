@@ -38,7 +38,8 @@ function addMessageType({ builder, Generation, MessageRole }: Refs, { Attachment
         type: Generation,
         nullable: true,
         description:
-          'The generation that got or wrote the message; null for a message that the thread was opened with.',
+          'The generation that got or wrote the message; null for a message that the thread was opened with, and for one ' +
+          'that waits for the next generation.',
         resolve: ({ generationId }, _args, { loaders }) =>
           generationId === null ? null : loaders.generations.load(generationId),
       }),

@@ -29,9 +29,9 @@ afterAll(async () => {
 const say = (content: string) => ({ role: 'user' as const, content })
 const shown = ({ role, content }: OpenAI.Beta.Threads.Message) =>
   `${role}: ${content.map((part) => (part.type === 'text' ? part.text.value : part.type)).join(' ')}`
-const messagesOf = async (id: string, query: object = { order: 'asc' }, { beta } = client) => {
+const messagesOf = async (id: string, wanted: object = { order: 'asc' }, { beta } = client) => {
   const found: OpenAI.Beta.Threads.Message[] = []
-  for await (const message of beta.threads.messages.list(id, query)) found.push(message)
+  for await (const message of beta.threads.messages.list(id, wanted)) found.push(message)
   return found
 }
 const generation = async (id: string) =>
@@ -91,8 +91,8 @@ test('messages of a thread, added ones and those of the run are one input, in th
 test('pages go both ways, from any message', async () => {
   const thread = await threads.create({ messages: ['1', '2', '3', '4', '5'].map(say) })
   const ids = (await messagesOf(thread.id)).map(({ id }) => id)
-  const page = async (query: object) =>
-    (await threads.messages.list(thread.id, query)).data.map(({ id }) => ids.indexOf(id) + 1)
+  const page = async (wanted: object) =>
+    (await threads.messages.list(thread.id, wanted)).data.map(({ id }) => ids.indexOf(id) + 1)
   expect(await page({ order: 'asc', limit: 2 })).toEqual([1, 2])
   expect(await page({ order: 'asc', limit: 2, after: ids[1] })).toEqual([3, 4])
   expect(await page({ limit: 2, after: ids[3] })).toEqual([3, 2])
@@ -329,7 +329,7 @@ test('runs and their steps, page by page and by id', async () => {
   const first = await threads.runs.createAndPoll(thread.id, { assistant_id: 'plain' })
   await threads.messages.create(thread.id, say('say two'))
   const second = await threads.runs.createAndPoll(thread.id, { assistant_id: 'plain' })
-  const runs = async (query: object) => (await threads.runs.list(thread.id, query)).data.map(({ id }) => id)
+  const runs = async (wanted: object) => (await threads.runs.list(thread.id, wanted)).data.map(({ id }) => id)
   expect(await runs({})).toEqual([second.id, first.id])
   expect(await runs({ order: 'asc', limit: 1 })).toEqual([first.id])
   expect(await runs({ order: 'asc', after: first.id })).toEqual([second.id])
@@ -348,7 +348,7 @@ test('runs and their steps, page by page and by id', async () => {
       { function: { name: 'look', arguments: '{"word":"a"}', output: expect.stringContaining('saw') } },
     ],
   })
-  const last = (await messagesOf(thread.id)).filter(({ run_id }) => run_id === first.id).at(-1)
+  const last = (await messagesOf(thread.id)).findLast(({ run_id }) => run_id === first.id)
   expect(message).toEqual({ type: 'message_creation', message_creation: { message_id: last!.id } })
   const down = await threads.runs.steps.list(first.id, place)
   expect(down.data).toEqual(steps.toReversed())
