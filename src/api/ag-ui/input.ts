@@ -6,6 +6,7 @@ import { kindOfId } from '../../core/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StartGenerationInput } from '../../domain/generations/index.ts'
 import { fileOfBase64, fileOfUrl, type GivenFile } from '../runs/given-files.ts'
+import { runOfMessage } from '../runs/message-ids.ts'
 import type { TurnMessage } from '../runs/thread-runs.ts'
 import type { Seen } from './events.ts'
 
@@ -14,7 +15,7 @@ export interface AgUiInput {
   runId: string
   /** Messages of the user and the assistant, in order. */
   messages: TurnMessage[]
-  /** Whether the last message is the user's. */
+  /** Whether the last message is the user's, and new: one of a run has the id that it got here. */
   asks: boolean
   /** Results of calls at the end of the messages, ours among them. */
   results: { toolCallId: string; output: Json; isError: boolean }[]
@@ -87,6 +88,7 @@ export function readInput(body: Json | undefined): AgUiInput {
     else if (role !== 'reasoning' && role !== 'activity')
       throw invalidAt([...at, 'role'], 'must be user, assistant, tool, system or developer')
   })
+  const last = given.messages.at(-1)
   const tools = (given.tools ?? []).map(({ name, description, parameters }) => ({
     name,
     description: description || null,
@@ -96,7 +98,7 @@ export function readInput(body: Json | undefined): AgUiInput {
     threadId: given.threadId,
     runId: given.runId,
     messages,
-    asks: given.messages.at(-1)?.role === 'user',
+    asks: last?.role === 'user' && runOfMessage(last.id) === null,
     results: resultsAtEnd(given.messages),
     answers: (given.resume ?? []).map((entry, i) => answerOf(entry, ['resume', String(i)])),
     seen,
