@@ -8,10 +8,12 @@ import type { Ctx } from '../../domain/access/index.ts'
 import { findAgentToStart, listAgents, type Agent } from '../../domain/agents/index.ts'
 import { cancelGeneration, inputOf, isTerminal } from '../../domain/generations/index.ts'
 import { decoded, type KeyedApi, type KeyedReply, type KeyedRequest } from '../keyed.ts'
+import type { StartedLeg } from '../runs/answers.ts'
 import { newestRun, newestRuns } from '../runs/thread-runs.ts'
 import { beginPart } from './begin.ts'
 import { RunRendering, type ClientTraits } from './events.ts'
 import { readInput } from './input.ts'
+import { answerOwed, asksAgain } from './owed.ts'
 import { sendRuns, type ShownRun } from './send-runs.ts'
 
 const client: ClientTraits = { isCurrent: false, runsOpenCalls: true }
@@ -81,9 +83,15 @@ function pathPartOf(id: string, name: string): string {
 
 async function run({ ctx, body }: KeyedRequest, response: ServerResponse, agent: Agent): Promise<null> {
   const given = readInput(await body())
-  const { generation, leg } = await beginPart(ctx, agent, given)
-  const rendering = new RunRendering(given, given.seen, generation.id, client)
-  return sendRuns(ctx, response, [{ generation, leg, rendering, opening: rendering.begin() }])
+  const shown = ({ generation, leg }: StartedLeg): ShownRun => {
+    const rendering = new RunRendering(given, given.seen, generation.id, client)
+    return { generation, leg, rendering, opening: rendering.begin() }
+  }
+  const begin = async () => shown(await beginPart(ctx, agent, given))
+  const owed = await answerOwed(ctx, agent, given)
+  if (!owed) return sendRuns(ctx, response, [await begin()])
+  const next = { begin: async () => ({ ...(await begin()), opening: [] }), refused: asksAgain }
+  return sendRuns(ctx, response, [{ ...shown(owed), next }])
 }
 
 /**

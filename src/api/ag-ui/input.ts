@@ -18,11 +18,19 @@ export interface AgUiInput {
   /** Whether the last message is the user's, and new: one of a run has the id that it got here. */
   asks: boolean
   /** Results of calls at the end of the messages, ours among them. */
-  results: { toolCallId: string; output: Json; isError: boolean }[]
+  results: GivenResult[]
+  /** Results of calls right before the messages of the user at the end. */
+  earlierResults: GivenResult[]
   answers: InterruptAnswer[]
   /** What the client has already. */
   seen: Seen
   settings: Omit<StartGenerationInput, 'agentId'>
+}
+
+export interface GivenResult {
+  toolCallId: string
+  output: Json
+  isError: boolean
 }
 
 /** `cancelled`: the question was given up. */
@@ -100,6 +108,7 @@ export function readInput(body: Json | undefined): AgUiInput {
     messages,
     asks: last?.role === 'user' && runOfMessage(last.id) === null,
     results: resultsAtEnd(given.messages),
+    earlierResults: resultsBeforeUser(given.messages),
     answers: (given.resume ?? []).map((entry, i) => answerOf(entry, ['resume', String(i)])),
     seen,
     settings: {
@@ -152,7 +161,9 @@ function contentOf(
   return found
 }
 
-function resultsAtEnd(messages: z.output<typeof messageShape>[]): AgUiInput['results'] {
+type GivenMessage = z.output<typeof messageShape>
+
+function resultsAtEnd(messages: GivenMessage[]): GivenResult[] {
   const from = messages.findLastIndex(({ role }) => role !== 'tool') + 1
   return messages.slice(from).map((message, i) => {
     const at = ['messages', String(from + i)]
@@ -163,6 +174,15 @@ function resultsAtEnd(messages: z.output<typeof messageShape>[]): AgUiInput['res
     const said = contentOf(content ?? '', [...at, 'content'], false)
     return { toolCallId, output: said || (isError ? error : ''), isError }
   })
+}
+
+/** Calls that a page made up are passed over. */
+function resultsBeforeUser(messages: GivenMessage[]): GivenResult[] {
+  const to = messages.findLastIndex(({ role }) => role !== 'user') + 1
+  if (to === messages.length) return []
+  const isOurs = ({ role, toolCallId }: Record<string, unknown>) =>
+    role !== 'tool' || kindOfId(String(toolCallId)) === 'toolCall'
+  return resultsAtEnd(messages.slice(0, to).filter(isOurs))
 }
 
 function answerOf(

@@ -1,6 +1,7 @@
 /** Sends runs as a stream of events of AG-UI. A run does not depend on the stream. */
 import type { ServerResponse } from 'node:http'
-import type { Ctx } from '../../domain/access/index.ts'
+import type { AppError } from '../../core/errors.ts'
+import { asAppError, type Ctx } from '../../domain/access/index.ts'
 import type { StartedLeg } from '../runs/answers.ts'
 import { followRun } from '../runs/follow.ts'
 import { endsLeg, type Happening } from '../runs/leg-log.ts'
@@ -12,10 +13,15 @@ export interface ShownRun extends StartedLeg {
   rendering: RunRendering
   /** The events before those of its log. */
   opening: AgUiEvent[]
+  /** Begins what follows in the same run of AG-UI, or says why nothing can. */
+  next?: { begin(): Promise<ShownRun>; refused(): AppError }
 }
 
-/** False when the client has gone. */
-type Put = (events: AgUiEvent[]) => Promise<boolean>
+interface Stream {
+  /** False when the client has gone. */
+  put(events: AgUiEvent[]): Promise<boolean>
+  follow(run: ShownRun): Promise<AsyncIterable<Happening>>
+}
 
 /**
  * Sends what happens in each of the runs, in order, until it ends or waits for this client. No runs: an empty stream.
@@ -23,15 +29,17 @@ type Put = (events: AgUiEvent[]) => Promise<boolean>
  */
 export async function sendRuns(ctx: Ctx, response: ServerResponse, runs: readonly ShownRun[]): Promise<null> {
   const gone = new AbortController()
-  const follow = ({ generation, leg }: ShownRun) => followRun(ctx, generation, leg, gone.signal)
+  const follow: Stream['follow'] = ({ generation, leg }) => followRun(ctx, generation, leg, gone.signal)
   const first = runs[0] && (await follow(runs[0]))
   const writer = openEventStream(response, () => gone.abort())
-  const put: Put = async (events) => {
+  const put: Stream['put'] = async (events) => {
     for (const event of events) if (!(await writer.send(event))) return false
     return true
   }
-  for (const [i, run] of runs.entries())
-    if (!(await sendRun(put, run, i === 0 ? first! : await follow(run)))) break
+  for (const [i, run] of runs.entries()) {
+    const happenings = i === 0 ? first! : await follow(run)
+    if (!(await sendRun({ put, follow }, run, happenings))) break
+  }
   if (response.destroyed) gone.abort()
   writer.end()
   return null
@@ -39,15 +47,36 @@ export async function sendRuns(ctx: Ctx, response: ServerResponse, runs: readonl
 
 /** False when the client has gone. */
 async function sendRun(
-  put: Put,
-  { rendering, opening }: ShownRun,
+  stream: Stream,
+  run: ShownRun,
   happenings: AsyncIterable<Happening>,
 ): Promise<boolean> {
-  if (!(await put(opening))) return false
+  const { rendering, opening, next } = run
+  if (!(await stream.put(opening))) return false
   let last: Happening | null = null
   for await (const one of happenings) {
     last = one
-    if (!(await put(rendering.add(one)))) return false
+    const events = rendering.add(one)
+    // The last event of the run would end that of AG-UI.
+    if (!(await stream.put(next && one.is === 'end' ? events.slice(0, -1) : events))) return false
   }
-  return !last || !endsLeg(last) || last.is === 'end' || put(rendering.pause())
+  if (!last || !endsLeg(last)) return true
+  if (next) return sendNext(stream, next, last)
+  return last.is === 'end' || stream.put(rendering.pause())
+}
+
+async function sendNext(
+  stream: Stream,
+  next: NonNullable<ShownRun['next']>,
+  last: Happening,
+): Promise<boolean> {
+  try {
+    if (last.is !== 'end') throw next.refused()
+    const run = await next.begin()
+    return await sendRun(stream, run, await stream.follow(run))
+  } catch (error) {
+    const known = asAppError(error)
+    if (!known) throw error
+    return stream.put([{ type: 'RUN_ERROR', message: known.message, code: known.code }])
+  }
 }

@@ -1,0 +1,30 @@
+/**
+ * Results that a page has and did not send: CopilotKit sends those of a tool that failed, or that wants no further run,
+ * only with the next message. The run that waits for them goes on first, and the message begins the next one.
+ */
+import { AppError } from '../../core/errors.ts'
+import type { Ctx } from '../../domain/access/index.ts'
+import type { Agent } from '../../domain/agents/index.ts'
+import { isTerminal } from '../../domain/generations/index.ts'
+import { getToolCalls } from '../../domain/tool-calls/index.ts'
+import { answerLeg, type StartedLeg } from '../runs/answers.ts'
+import { newestRun } from '../runs/thread-runs.ts'
+import type { AgUiInput } from './input.ts'
+
+/** The newest run of the thread, if results before the user's message answer what it waits for; else null. */
+export async function answerOwed(ctx: Ctx, agent: Agent, given: AgUiInput): Promise<StartedLeg | null> {
+  const { asks, earlierResults, threadId } = given
+  if (!asks || earlierResults.length === 0) return null
+  const newest = await newestRun(ctx, agent, threadId)
+  if (!newest || isTerminal(newest.storedStatus)) return null
+  const calls = await getToolCalls(
+    ctx,
+    earlierResults.map(({ toolCallId }) => toolCallId),
+  )
+  const outputs = earlierResults.filter((_result, i) => calls[i]?.status === 'AWAITING_CLIENT')
+  return outputs.length > 0 ? answerLeg(ctx, newest, { outputs, verdicts: [] }, ['messages']) : null
+}
+
+/** What the stream ends with when that run waits again, so that the message could not be taken. */
+export const asksAgain = () =>
+  new AppError('CONFLICT', 'The run before asks for more: answer it, then send the message again.')
