@@ -115,7 +115,7 @@ async function connect({ ctx, body }: KeyedRequest, response: ServerResponse, ag
       opening: [...rendering.begin(), ...input],
     }
   })
-  return sendRuns(ctx, response, shown.reverse())
+  return sendRuns(ctx, response, shown.toReversed())
 }
 
 /** Cancels the newest run of the thread, if it goes on or waits. The client's id of a run says nothing here. */

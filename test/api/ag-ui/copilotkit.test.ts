@@ -72,7 +72,7 @@ describe('what the client asks first', () => {
   test('the agents of the project, by names that are parts of paths, else by ids', async () => {
     const odd = await cast.agent({ name: 'a/b?' })
     const { core, errors } = await openCore(h.url, adminKey)
-    expect([Object.keys(core.agents).sort(), errors]).toEqual([[odd, 'gated', 'plain'].sort(), []])
+    expect([Object.keys(core.agents).toSorted(), errors]).toEqual([[odd, 'gated', 'plain'].toSorted(), []])
     const page = await open(odd)
     await ask(page, 'say odd')
     expect(shown(page.agent).at(-1)).toEqual(['assistant', 'odd'])
