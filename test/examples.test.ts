@@ -105,7 +105,7 @@ test.skipIf(!hasPeers)(
     const client = createRequire(peerFile('package.json')).resolve('@copilotkit/core')
     const program = await built.program(source.replace('@copilotkit/core', pathToFileURL(client).href))
     const { stdout } = await run(process.execPath, [program], { env }).finally(() => rm(program))
-    expect(stdout).toContain('send_refund {"order_id":"A-17","amount":250} waits for a person: approving')
+    expect(stdout).toMatch(/^send_refund \{.*"A-17".*\} waits for a person: approving$/m)
     expect(stdout).toMatch(/^assistant: The money is on its way\.$/m)
     expect(await newestRefund()).toMatchObject(refunded)
   },

@@ -16,7 +16,9 @@ import { readInput } from './input.ts'
 import { answerOwed, asksAgain } from './owed.ts'
 import { sendRuns, type ShownRun } from './send-runs.ts'
 
-const client: ClientTraits = { isCurrent: false, runsOpenCalls: true }
+const client: ClientTraits = { isCurrent: false, runsOpenCalls: true, isAskedLast: true }
+/** When it has read a thread again, it runs at most the calls that ask a person. */
+const reader: ClientTraits = { ...client, isAskedLast: false }
 
 /** The most agents in the list; the newest. The others are served all the same. */
 const mostAgents = 100
@@ -87,7 +89,7 @@ async function run({ ctx, body }: KeyedRequest, response: ServerResponse, agent:
     const rendering = new RunRendering(given, given.seen, generation.id, client)
     return { generation, leg, rendering, opening: rendering.begin() }
   }
-  const begin = async () => shown(await beginPart(ctx, agent, given))
+  const begin = async () => shown(await beginPart(ctx, agent, given, true))
   const owed = await answerOwed(ctx, agent, given)
   if (!owed) return sendRuns(ctx, response, [await begin()])
   const next = { begin: async () => ({ ...(await begin()), opening: [] }), refused: asksAgain }
@@ -106,7 +108,7 @@ async function connect({ ctx, body }: KeyedRequest, response: ServerResponse, ag
   const shown = runs.map((generation, i): ShownRun => {
     const { id } = generation
     const names = { threadId, runId: i === 0 ? given.runId : id }
-    const rendering = new RunRendering(names, seen, id, client)
+    const rendering = new RunRendering(names, seen, id, reader)
     const input = isNew ? rendering.input(inputOf(generation)) : []
     return {
       generation,

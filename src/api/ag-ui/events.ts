@@ -27,6 +27,8 @@ export interface ClientTraits {
    * call is shown when it is the client's to run, or with its result; the question has its name and arguments.
    */
   runsOpenCalls: boolean
+  /** Whether it runs its calls at once and then begins the next part: it is asked after that. */
+  isAskedLast: boolean
 }
 
 /** The ids by which the client knows thread and run. */
@@ -42,6 +44,8 @@ export class RunRendering {
   /** Text on its way, from its beginning. */
   #unsettled = { id: '', text: '' }
   #lastText = ''
+  /** Calls that the client got here to run. */
+  readonly #handedOver = new Set<string>()
   /** Questions that are open, by call. */
   readonly #interrupts = new Map<string, JsonObject>()
   readonly #generationId: string
@@ -96,8 +100,9 @@ export class RunRendering {
 
   /** The events with which the stream ends while the run waits for the client. */
   pause(): AgUiEvent[] {
+    const isLater = this.#client.isAskedLast && this.#handedOver.size > 0
     const outcome =
-      this.#interrupts.size > 0
+      this.#interrupts.size > 0 && !isLater
         ? { type: 'interrupt', interrupts: [...this.#interrupts.values()] }
         : { type: 'success' }
     return [...this.#closeText(), { type: 'RUN_FINISHED', ...this.#names, outcome }]
@@ -166,7 +171,9 @@ export class RunRendering {
   #clientCall(call: ToolCall, parentMessageId: string): AgUiEvent[] {
     this.#interrupts.delete(call.id)
     const args = call.status === 'AWAITING_CLIENT' ? (call.arguments ?? {}) : shownInput(call)
-    return this.#call(call.id, call.runtimeName, args, parentMessageId)
+    const events = this.#call(call.id, call.runtimeName, args, parentMessageId)
+    if (events.length > 0 && call.status === 'AWAITING_CLIENT') this.#handedOver.add(call.id)
+    return events
   }
 
   #question(approval: Approval): AgUiEvent[] {
@@ -187,6 +194,7 @@ export class RunRendering {
 
   #result(call: ToolCall): AgUiEvent[] {
     this.#interrupts.delete(call.id)
+    this.#handedOver.delete(call.id)
     if (this.#seen.results.has(call.id)) return []
     this.#seen.results.add(call.id)
     const text = (call.result?.content ?? [])

@@ -11,7 +11,7 @@ import { beginPart } from './begin.ts'
 import { readInput } from './input.ts'
 import { sendRuns } from './send-runs.ts'
 
-const client: ClientTraits = { isCurrent: true, runsOpenCalls: false }
+const client: ClientTraits = { isCurrent: true, runsOpenCalls: false, isAskedLast: false }
 
 const path = /^\/ag-ui\/([^/]{1,600})$/
 

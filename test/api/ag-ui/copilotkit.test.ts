@@ -231,6 +231,24 @@ describe('a question of the gate', () => {
     expect([shown(page.agent).at(-1), page.errors]).toEqual([['assistant', 'done'], []])
   })
 
+  test('is asked after the tools of the page, whose results it does not need', async () => {
+    const { look } = cast.tools
+    await h.mutate('updateTool', { id: look, gate: { mode: 'ALWAYS' } }, 'tool { id }')
+    const page = await open('plain')
+    const executed = pageTool(page, 'locate')
+    await ask(page, 'call locate {"word":"a"}\ncall look {"word":"mixed"}\nthen\nsay done')
+    expect(executed).toEqual([{ word: 'a' }])
+    expect(page.agent.pendingInterrupts).toMatchObject([{ metadata: { toolName: 'look' } }])
+    expect(await runsOf(page, plain)).toMatchObject([{ status: 'AWAITING_APPROVAL' }])
+    const again = await openAgain('plain', page)
+    expect(again.agent.pendingInterrupts).toEqual(page.agent.pendingInterrupts)
+    await resume(page, resolved({ approved: true }))
+    await h.mutate('updateTool', { id: look, gate: { mode: 'NEVER' } }, 'tool { id }')
+    expect([shown(page.agent).at(-1), hits('mixed')]).toEqual([['assistant', 'done'], 1])
+    expect([executed.length, page.errors, again.errors]).toEqual([1, [], []])
+    expect(shown(page.agent).filter(([role]) => role === 'tool')).toHaveLength(2)
+  })
+
   test('a verdict from elsewhere: the page gives the question up, or opens the thread again', async () => {
     const page = await open('gated')
     await ask(page, 'call look {"word":"elsewhere"}\nthen\nsay done')
