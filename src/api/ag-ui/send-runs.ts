@@ -37,8 +37,9 @@ export async function sendRuns(ctx: Ctx, response: ServerResponse, runs: readonl
     return true
   }
   for (const [i, run] of runs.entries()) {
-    const happenings = i === 0 ? first! : await follow(run)
-    if (!(await sendRun({ put, follow }, run, happenings))) break
+    const stream = { put, follow }
+    const sent = i === 0 ? sendRun(stream, run, first!) : sendLater(stream, async () => run)
+    if (!(await sent)) break
   }
   if (response.destroyed) gone.abort()
   writer.end()
@@ -61,18 +62,18 @@ async function sendRun(
     if (!(await stream.put(next && one.is === 'end' ? events.slice(0, -1) : events))) return false
   }
   if (!last || !endsLeg(last)) return true
-  if (next) return sendNext(stream, next, last)
+  if (next)
+    return sendLater(stream, async () => {
+      if (last.is !== 'end') throw next.refused()
+      return next.begin()
+    })
   return last.is === 'end' || stream.put(rendering.pause())
 }
 
-async function sendNext(
-  stream: Stream,
-  next: NonNullable<ShownRun['next']>,
-  last: Happening,
-): Promise<boolean> {
+/** A run after the first one: the stream is open, so that a refusal is an event of it. */
+async function sendLater(stream: Stream, begin: () => Promise<ShownRun>): Promise<boolean> {
   try {
-    if (last.is !== 'end') throw next.refused()
-    const run = await next.begin()
+    const run = await begin()
     return await sendRun(stream, run, await stream.follow(run))
   } catch (error) {
     const known = asAppError(error)

@@ -1,9 +1,12 @@
 /** CopilotKit's runtime protocol, judged by its own client: agents, text, tools, questions, endings, a page that comes back. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
+import { hasPeers } from '../../support/peers.ts'
 import { makeCast, type Cast } from '../../support/story.ts'
 import { openCore, openPage, said, shown, type CopilotPage } from './clients.ts'
 
+/** Without the client there is nothing to judge by. */
+const judged = describe.skipIf(!hasPeers)
 let h: Harness
 let cast: Cast
 let plain: string
@@ -68,7 +71,7 @@ function pageTool({ core }: CopilotPage, name: string, more: object = {}) {
   return executed
 }
 
-describe('what the client asks first', () => {
+judged('what the client asks first', () => {
   test('the agents of the project, by names that are parts of paths, else by ids', async () => {
     const odd = await cast.agent({ name: 'a/b?' })
     const { core, errors } = await openCore(h.url, adminKey)
@@ -91,7 +94,7 @@ describe('what the client asks first', () => {
   })
 })
 
-describe('a run', () => {
+judged('a run', () => {
   test('text is streamed, and the next message continues the thread', async () => {
     const page = await open('plain')
     const pieces: string[] = []
@@ -187,7 +190,7 @@ describe('a run', () => {
   })
 })
 
-describe('a question of the gate', () => {
+judged('a question of the gate', () => {
   const resume = ({ core, agent }: CopilotPage, answer: object) =>
     core.runAgent({
       agent,
@@ -232,8 +235,12 @@ describe('a question of the gate', () => {
   })
 
   test('is asked after the tools of the page, whose results it does not need', async () => {
-    const { look } = cast.tools
-    await h.mutate('updateTool', { id: look, gate: { mode: 'ALWAYS' } }, 'tool { id }')
+    const gate = (mode: string) =>
+      h.mutate('updateTool', { id: cast.tools.look, gate: { mode } }, 'tool { id }')
+    onTestFinished(async () => {
+      await gate('NEVER')
+    })
+    await gate('ALWAYS')
     const page = await open('plain')
     const executed = pageTool(page, 'locate')
     await ask(page, 'call locate {"word":"a"}\ncall look {"word":"mixed"}\nthen\nsay done')
@@ -243,7 +250,6 @@ describe('a question of the gate', () => {
     const again = await openAgain('plain', page)
     expect(again.agent.pendingInterrupts).toEqual(page.agent.pendingInterrupts)
     await resume(page, resolved({ approved: true }))
-    await h.mutate('updateTool', { id: look, gate: { mode: 'NEVER' } }, 'tool { id }')
     expect([shown(page.agent).at(-1), hits('mixed')]).toEqual([['assistant', 'done'], 1])
     expect([executed.length, page.errors, again.errors]).toEqual([1, [], []])
     expect(shown(page.agent).filter(([role]) => role === 'tool')).toHaveLength(2)
@@ -273,7 +279,7 @@ describe('a question of the gate', () => {
   })
 })
 
-describe('stop', () => {
+judged('stop', () => {
   const long = 'slow 50ms\nsay a b c d e f g h i j k l m n o p q r s t'
   test('cancels the run, and the next message starts another', async () => {
     const page = await open('plain')
@@ -302,7 +308,7 @@ describe('stop', () => {
   })
 })
 
-describe('a page that comes back', () => {
+judged('a page that comes back', () => {
   test('shows the conversation, and nothing twice', async () => {
     const page = await open('plain')
     pageTool(page, 'locate')
@@ -317,6 +323,17 @@ describe('a page that comes back', () => {
     expect(shown(again.agent).at(-1)).toEqual(['assistant', 'three'])
     const [first] = again.agent.messages
     expect(first!['id']).toMatch(/^msg_/)
+  })
+
+  test('gets the newest 20 runs of a long thread', async () => {
+    const externalId = 'long thread'
+    const { thread } = await h.mutate('createThread', { agentId: plain, externalId }, 'thread { id }')
+    for (let i = 1; i <= 21; i++)
+      await h.until(await cast.start(plain, `say ${i}`, { threadId: thread.id }), ['COMPLETED'])
+    const page = await open('plain', externalId)
+    await page.core.connectAgent({ agent: page.agent })
+    const texts = shown(page.agent).map(([, content]) => content)
+    expect(texts).toEqual(Array.from({ length: 20 }, (_one, i) => [`say ${i + 2}`, `${i + 2}`]).flat())
   })
 
   test('follows the run that goes on', async () => {
@@ -365,7 +382,7 @@ describe('a page that comes back', () => {
   })
 })
 
-describe('a foreign key', () => {
+judged('a foreign key', () => {
   test('finds neither agents nor threads, and stops nothing', async () => {
     const { project } = await h.mutate('createProject', { name: 'other' }, 'project { id }')
     const { secret } = await h.mutate(
