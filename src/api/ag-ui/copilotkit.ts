@@ -12,6 +12,7 @@ import type { StartedLeg } from '../runs/answers.ts'
 import { newestRun, newestRuns } from '../runs/thread-runs.ts'
 import { beginPart } from './begin.ts'
 import { RunRendering, type ClientTraits } from './events.ts'
+import { agUiApi } from './handler.ts'
 import { readInput } from './input.ts'
 import { answerOwed, asksAgain } from './owed.ts'
 import { sendRuns, type ShownRun } from './send-runs.ts'
@@ -35,9 +36,8 @@ export const copilotKitApi: KeyedApi = {
 }
 
 /** Its client shows the message beside the error. */
-function errorBody({ code, message, details }: AppError): object {
-  const at = details.issues?.[0]?.path.join('.')
-  return { error: { code, message, ...(at ? { path: at } : {}) }, message }
+function errorBody(error: AppError): object {
+  return { ...agUiApi.errorBody(error), message: error.message }
 }
 
 async function serve(request: KeyedRequest, response: ServerResponse): Promise<KeyedReply | null> {

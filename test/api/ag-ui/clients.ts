@@ -60,6 +60,19 @@ export interface CopilotCore {
   stopAgent(input: { agent: HttpAgent }): void
 }
 
+/** What its frameworks keep of the questions of a page, and make of the answers. */
+export interface InterruptState {
+  setStandard(interrupts: HttpAgent['pendingInterrupts']): void
+  resolve(payload: object, interruptId?: string): { kind: string; resume?: object[]; toolResults?: object[] }
+}
+
+export async function openInterrupts(): Promise<InterruptState> {
+  const { ɵInterruptState: State } = (await import(
+    pathToFileURL(peers.resolve('@copilotkit/core')).href
+  )) as { ɵInterruptState: new () => InterruptState }
+  return new State()
+}
+
 /** Everything that the page was told of: its errors, by their codes. */
 export interface CopilotPage {
   core: CopilotCore

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { adminKey, openHarness, type Harness } from '../../support/harness.ts'
 import { hasPeers } from '../../support/peers.ts'
 import { makeCast, type Cast } from '../../support/story.ts'
-import { openCore, openPage, said, shown, type CopilotPage } from './clients.ts'
+import { openCore, openInterrupts, openPage, said, shown, type CopilotPage } from './clients.ts'
 
 /** Without the client there is nothing to judge by. */
 const judged = describe.skipIf(!hasPeers)
@@ -212,6 +212,18 @@ judged('a question of the gate', () => {
       ['assistant', 'done'],
     ])
     expect([hits('granted'), page.agent.pendingInterrupts, page.errors]).toEqual([1, [], []])
+  })
+
+  test('is answered as the frameworks of the client do, which add no result of their own', async () => {
+    const page = await open('gated')
+    await ask(page, 'call look {"word":"hook"}\nthen\nsay done')
+    const state = await openInterrupts()
+    state.setStandard(page.agent.pendingInterrupts)
+    const answer = state.resolve({ approved: true, editedArgs: { word: 'edited' } })
+    expect(answer).toMatchObject({ kind: 'resume', toolResults: [] })
+    await page.core.runAgent({ agent: page.agent, resume: answer.resume! })
+    expect(shown(page.agent).at(-1)).toEqual(['assistant', 'done'])
+    expect([hits('hook'), hits('edited'), page.errors]).toEqual([0, 1, []])
   })
 
   test('a rejected and a cancelled call do not run', async () => {
