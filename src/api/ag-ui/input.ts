@@ -19,8 +19,8 @@ export interface AgUiInput {
   asks: boolean
   /** Results of calls at the end of the messages, ours among them. */
   results: GivenResult[]
-  /** Results of calls right before the messages of the user at the end. */
-  earlierResults: GivenResult[]
+  /** Results of calls that are followed by other messages. INVALID as for those at the end. */
+  earlierResults(): GivenResult[]
   answers: InterruptAnswer[]
   /** What the client has already. */
   seen: Seen
@@ -108,7 +108,7 @@ export function readInput(body: Json | undefined): AgUiInput {
     messages,
     asks: last?.role === 'user' && runOfMessage(last.id) === null,
     results: resultsAtEnd(given.messages),
-    earlierResults: resultsBeforeUser(given.messages),
+    earlierResults: () => earlierResults(given.messages),
     answers: (given.resume ?? []).map((entry, i) => answerOf(entry, ['resume', String(i)])),
     seen,
     settings: {
@@ -163,26 +163,27 @@ function contentOf(
 
 type GivenMessage = z.output<typeof messageShape>
 
+const firstAtEnd = (messages: GivenMessage[]) => messages.findLastIndex(({ role }) => role !== 'tool') + 1
+
 function resultsAtEnd(messages: GivenMessage[]): GivenResult[] {
-  const from = messages.findLastIndex(({ role }) => role !== 'tool') + 1
-  return messages.slice(from).map((message, i) => {
-    const at = ['messages', String(from + i)]
-    const { toolCallId, error, content } = message as Record<string, unknown>
-    if (typeof toolCallId !== 'string' || kindOfId(toolCallId) !== 'toolCall')
-      throw invalidAt([...at, 'toolCallId'], 'is not the id of a call of a run')
-    const isError = typeof error === 'string' && error !== ''
-    const said = contentOf(content ?? '', [...at, 'content'], false)
-    return { toolCallId, output: said || (isError ? error : ''), isError }
+  const from = firstAtEnd(messages)
+  return messages.slice(from).map((message, i) => resultOf(message, ['messages', String(from + i)]))
+}
+
+/** Those of calls that the page made up are passed over. */
+function earlierResults(messages: GivenMessage[]): GivenResult[] {
+  return messages.slice(0, firstAtEnd(messages)).flatMap((message, i) => {
+    const isOurs = message.role === 'tool' && kindOfId(String(message['toolCallId'])) === 'toolCall'
+    return isOurs ? [resultOf(message, ['messages', String(i)])] : []
   })
 }
 
-/** Calls that a page made up are passed over. */
-function resultsBeforeUser(messages: GivenMessage[]): GivenResult[] {
-  const to = messages.findLastIndex(({ role }) => role !== 'user') + 1
-  if (to === messages.length) return []
-  const isOurs = ({ role, toolCallId }: Record<string, unknown>) =>
-    role !== 'tool' || kindOfId(String(toolCallId)) === 'toolCall'
-  return resultsAtEnd(messages.slice(0, to).filter(isOurs))
+function resultOf({ toolCallId, error, content }: Record<string, unknown>, at: string[]): GivenResult {
+  if (typeof toolCallId !== 'string' || kindOfId(toolCallId) !== 'toolCall')
+    throw invalidAt([...at, 'toolCallId'], 'is not the id of a call of a run')
+  const isError = typeof error === 'string' && error !== ''
+  const said = contentOf(content ?? '', [...at, 'content'], false)
+  return { toolCallId, output: said || (isError ? error : ''), isError }
 }
 
 function answerOf(

@@ -377,6 +377,21 @@ judged('a page that comes back', () => {
     expect(await runsOf(page, plain)).toMatchObject([{ toolCalls: [{ name: 'ask', status: 'SUCCEEDED' }] }])
   })
 
+  test('goes on with a message although a call of its tool was lost with the page before', async () => {
+    const page = await open('plain')
+    await ask(page, 'call ask {"word":"lost"}\nthen\nsay sorry')
+    const again = await openAgain('plain', page)
+    await ask(again, 'say next')
+    expect(shown(again.agent).slice(-3)).toEqual([
+      ['user', 'say next'],
+      ['assistant', 'sorry'],
+      ['assistant', 'next'],
+    ])
+    const [, lost] = await runsOf(page, plain)
+    expect(lost).toMatchObject({ status: 'COMPLETED', toolCalls: [{ name: 'ask', status: 'ERRORED' }] })
+    expect(again.errors).toEqual([])
+  })
+
   test('a message of the user that has its run is not run again', async () => {
     const page = await open('plain')
     await ask(page, 'fail 400')
