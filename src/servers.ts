@@ -24,6 +24,7 @@ import { makeVerdicts } from './api/http/verdict.ts'
 import { makeWeb } from './api/http/web.ts'
 import { makeMcp, type Mcp } from './api/mcp/handler.ts'
 import type { McpTimings } from './api/mcp/timings.ts'
+import { copilotKitApi } from './api/ag-ui/copilotkit.ts'
 import { agUiApi } from './api/ag-ui/handler.ts'
 import { a2aApi } from './api/a2a/handler.ts'
 import { assistantsApi } from './api/assistants/handler.ts'
@@ -125,7 +126,7 @@ export async function openServers(
 
 /** The HTTP APIs with a key in each request. */
 function keyedApis(address: Address): KeyedApi[] {
-  return [restApi, assistantsApi, responsesApi, chatApi, agUiApi, a2aApi(() => address.url)]
+  return [restApi, assistantsApi, responsesApi, chatApi, agUiApi, copilotKitApi, a2aApi(() => address.url)]
 }
 
 function sessionParts(

@@ -1,14 +1,17 @@
 /** The examples run as they are, against the server that `npm start` starts. */
 import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { ask } from './support/ask.ts'
 import { buildServer, type Built } from './support/build.ts'
 import { hasChromium, openChromium } from './support/chromium.ts'
 import { adminKey } from './support/harness.ts'
+import { hasPeers, peerFile } from './support/peers.ts'
 import { startReplica, type Replica } from './support/replica.ts'
 
 // Compilers, browsers and processes take long on a busy machine.
@@ -91,6 +94,22 @@ test('openai: the refund is a question of the response, is approved and runs onc
   expect(stdout).toContain('completed: The money is on its way.')
   expect(await newestRefund()).toMatchObject(refunded)
 })
+
+test.skipIf(!hasPeers)(
+  'copilotkit: the page is asked for the refund, approves, and it runs once',
+  async () => {
+    const source = await readFile(join(root, 'copilotkit/refund.mjs'), 'utf8')
+    const { dependencies } = JSON.parse(await readFile(join(root, 'copilotkit/package.json'), 'utf8'))
+    const tested = JSON.parse(await readFile(peerFile('package.json'), 'utf8')).dependencies
+    expect(dependencies).toEqual({ '@copilotkit/core': tested['@copilotkit/core'] })
+    const client = createRequire(peerFile('package.json')).resolve('@copilotkit/core')
+    const program = await built.program(source.replace('@copilotkit/core', pathToFileURL(client).href))
+    const { stdout } = await run(process.execPath, [program], { env }).finally(() => rm(program))
+    expect(stdout).toMatch(/^send_refund \{.*"A-17".*\} waits for a person: approving$/m)
+    expect(stdout).toMatch(/^assistant: The money is on its way\.$/m)
+    expect(await newestRefund()).toMatchObject(refunded)
+  },
+)
 
 test.skipIf(!hasChromium)('chat: a person approves the refund on the page, and it runs once', async () => {
   const vite = join(root, '../node_modules/vite/bin/vite.js')

@@ -74,6 +74,7 @@ const apiEntryPoints = [
   'api/keyed.ts',
   'api/mcp/handler.ts',
   'api/mcp/timings.ts',
+  'api/ag-ui/copilotkit.ts',
   'api/ag-ui/handler.ts',
   'api/assistants/handler.ts',
   'api/chat/handler.ts',

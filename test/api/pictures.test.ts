@@ -5,7 +5,7 @@ import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { hasPeers } from '../support/peers.ts'
 import { makeCast, type Cast } from '../support/story.ts'
 import * as a2a from './a2a/clients.ts'
-import { openAgent } from './ag-ui/clients.ts'
+import { openAgent, openPage } from './ag-ui/clients.ts'
 import { openChat } from './chat/front-end.ts'
 import { openClient } from './responses/clients.ts'
 
@@ -40,6 +40,10 @@ interface Protocol {
 }
 
 const said = 'say seen'
+const agUiContent = (value: string) => [
+  { type: 'text', text: said },
+  { type: 'image', source: { type: 'data', value, mimeType: 'image/png' } },
+]
 const protocols: Record<string, Protocol> = {
   Responses: {
     path: 'input.0.content.1.image_url',
@@ -76,13 +80,17 @@ const protocols: Record<string, Protocol> = {
       path: 'messages.0.content.1.source.value',
       async send({ base64 }) {
         const page = await openAgent(h.url, adminKey, 'plain')
-        const source = { type: 'data', value: base64, mimeType: 'image/png' }
-        const content = [
-          { type: 'text', text: said },
-          { type: 'image', source },
-        ]
-        page.addMessage({ id: `m${++count}`, role: 'user', content })
+        page.addMessage({ id: `m${++count}`, role: 'user', content: agUiContent(base64) })
         await page.runAgent()
+      },
+    },
+    CopilotKit: {
+      path: 'messages.0.content.1.source.value',
+      async send({ base64 }) {
+        const { core, agent, errors } = await openPage(h.url, adminKey, 'plain', `pictures ${++count}`)
+        agent.addMessage({ id: `m${count}`, role: 'user', content: agUiContent(base64) })
+        await core.runAgent({ agent })
+        if (errors[0]) throw new Error(errors[0].message)
       },
     },
   }),

@@ -92,25 +92,41 @@ const chatOn = (door: Door, run: KnownRun, tool: object) =>
     },
   ])
 
-const agUi = (door: Door, threadId: string, messages: object[], resume: object[] = []) =>
-  keyed(door, `/ag-ui/${door.agent.name}`, {
-    threadId,
-    runId: fresh(),
-    messages,
-    tools: [],
-    context: [],
-    state: {},
-    forwardedProps: {},
-    resume,
-  })
+const agUiAt =
+  (pathOf: (agent: string) => string) =>
+  (door: Door, threadId: string, messages: object[], resume: object[] = []) =>
+    keyed(door, pathOf(door.agent.name), {
+      threadId,
+      runId: fresh(),
+      messages,
+      tools: [],
+      context: [],
+      state: {},
+      forwardedProps: {},
+      resume,
+    })
+const agUi = agUiAt((agent) => `/ag-ui/${agent}`)
+const copilotKit = agUiAt((agent) => `/copilotkit/agent/${agent}/run`)
 const agUiUser = (content: string) => ({ id: fresh(), role: 'user', content })
 
 const threads = '/v1/threads'
 
-export const runApis: Record<
-  'graphql' | 'rest' | 'responses' | 'assistants' | 'chat' | 'agUi' | 'a2a' | 'mcp',
-  RunApi
-> = {
+const overAgUi = (send: typeof agUi): RunApi => ({
+  start: (door, prompt) => send(door, fresh(), [agUiUser(prompt)]),
+  answer: (door, run, toolCallId, content) =>
+    send(door, run.externalId, [agUiUser('before'), { id: fresh(), role: 'tool', toolCallId, content }]),
+  decide: (door, run, interruptId, approved) =>
+    send(
+      door,
+      run.externalId,
+      [agUiUser('before')],
+      [{ interruptId, status: 'resolved', payload: { approved } }],
+    ),
+})
+
+type Name = 'graphql' | 'rest' | 'responses' | 'assistants' | 'chat' | 'agUi' | 'copilotKit' | 'a2a' | 'mcp'
+
+export const runApis: Record<Name, RunApi> = {
   graphql: {
     start: (door, prompt) =>
       graphql(door, 'startGeneration', { agentId: door.agent.id, prompt }, 'generation { id }'),
@@ -164,18 +180,8 @@ export const runApis: Record<
     decide: (door, run, id, approved) =>
       chatOn(door, run, { toolCallId: 'any', state: 'approval-responded', approval: { id, approved } }),
   },
-  agUi: {
-    start: (door, prompt) => agUi(door, fresh(), [agUiUser(prompt)]),
-    answer: (door, run, toolCallId, content) =>
-      agUi(door, run.externalId, [agUiUser('before'), { id: fresh(), role: 'tool', toolCallId, content }]),
-    decide: (door, run, interruptId, approved) =>
-      agUi(
-        door,
-        run.externalId,
-        [agUiUser('before')],
-        [{ interruptId, status: 'resolved', payload: { approved } }],
-      ),
-  },
+  agUi: overAgUi(agUi),
+  copilotKit: overAgUi(copilotKit),
   a2a: {
     start: (door, text) => a2a(door, { text }),
     answer: (door, { id }, toolCallId, output) => a2a(door, { data: { toolCallId, output } }, id),

@@ -9,14 +9,19 @@ import { answerLeg, type GivenAnswers, type StartedLeg } from '../runs/answers.t
 import { newestRun, startTurn } from '../runs/thread-runs.ts'
 import type { AgUiInput, InterruptAnswer } from './input.ts'
 
-/** A repeat of the same input goes on where it led. */
-export async function beginPart(ctx: Ctx, agent: Agent, given: AgUiInput): Promise<StartedLeg> {
+/** A repeat of the same input goes on where it led. `isPart`: what the input answers may be a part of what is open. */
+export async function beginPart(
+  ctx: Ctx,
+  agent: Agent,
+  given: AgUiInput,
+  isPart = false,
+): Promise<StartedLeg> {
   const answered = await answersOf(ctx, given)
   if (answered) {
     const { generation, answers, at } = answered
     if (generation.threadId !== externalThreadId(agent.id, given.threadId))
       throw invalidAt(['threadId'], 'is another thread than that of the answered run')
-    return answerLeg(ctx, generation, answers, at)
+    return answerLeg(ctx, generation, { ...answers, isPart }, at)
   }
   const newest = await newestRun(ctx, agent, given.threadId)
   if (!given.asks) {

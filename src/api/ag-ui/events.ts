@@ -1,7 +1,7 @@
-/** Renders what happens in a run as events of AG-UI 1.0, without what the client has already. */
+/** Renders what happens in a run as events of AG-UI, without what the client has already. */
 import type { JsonObject } from '../../core/json.ts'
 import { shownArguments, type Approval } from '../../domain/approvals/index.ts'
-import { textOf, type Generation, type Step } from '../../domain/generations/index.ts'
+import { textOf, type Generation, type InputMessage, type Step } from '../../domain/generations/index.ts'
 import type { ToolCall } from '../../domain/tool-calls/index.ts'
 import { masked } from '../../domain/tools/index.ts'
 import type { Happening } from '../runs/leg-log.ts'
@@ -18,6 +18,19 @@ export interface Seen {
   results: Set<string>
 }
 
+/** In what the clients differ that are served. */
+export interface ClientTraits {
+  /** Whether it speaks AG-UI 1.0; else 0.0, which has neither a version nor the outcome `cancelled`. */
+  isCurrent: boolean
+  /**
+   * Whether it may run every call that it sees without a result, before a question about the call is answered. Such a
+   * call is shown when it is the client's to run, or with its result; the question has its name and arguments.
+   */
+  runsOpenCalls: boolean
+  /** Whether it runs its calls at once and then begins the next part: it is asked after that. */
+  isAskedLast: boolean
+}
+
 /** The ids by which the client knows thread and run. */
 export interface Names {
   threadId: string
@@ -31,18 +44,36 @@ export class RunRendering {
   /** Text on its way, from its beginning. */
   #unsettled = { id: '', text: '' }
   #lastText = ''
+  /** Calls that the client got here to run. */
+  readonly #handedOver = new Set<string>()
   /** Questions that are open, by call. */
   readonly #interrupts = new Map<string, JsonObject>()
   readonly #generationId: string
+  readonly #client: ClientTraits
 
-  constructor({ threadId, runId }: Names, seen: Seen, generationId: string) {
+  constructor({ threadId, runId }: Names, seen: Seen, generationId: string, client: ClientTraits) {
     this.#names = { threadId, runId }
     this.#seen = seen
     this.#generationId = generationId
+    this.#client = client
   }
 
   begin(): AgUiEvent[] {
-    return [{ type: 'RUN_STARTED', ...this.#names, protocolVersion: '1.0' }]
+    const version = this.#client.isCurrent ? { protocolVersion: '1.0' } : {}
+    return [{ type: 'RUN_STARTED', ...this.#names, ...version }]
+  }
+
+  /** Messages of the input, for a client that has none of them. */
+  input(messages: readonly InputMessage[]): AgUiEvent[] {
+    return messages.flatMap(({ role, content }, i) => {
+      const messageId_ = messageId(this.#generationId, 0, i)
+      if (content === '') return []
+      return [
+        { type: 'TEXT_MESSAGE_START', messageId: messageId_, role: role === 'USER' ? 'user' : 'assistant' },
+        { type: 'TEXT_MESSAGE_CONTENT', messageId: messageId_, delta: content },
+        { type: 'TEXT_MESSAGE_END', messageId: messageId_ },
+      ]
+    })
   }
 
   /** The events that follow from what happened. */
@@ -58,7 +89,8 @@ export class RunRendering {
       case 'clientCall':
         return this.#result(one.call)
       case 'clientCalls':
-        return one.calls.flatMap((call) => this.#clientCall(call))
+        // One message has all of them, so that their results follow it together.
+        return one.calls.flatMap((call) => this.#clientCall(call, one.calls[0]!.id))
       case 'approvals':
         return one.approvals.flatMap((approval) => this.#question(approval))
       case 'end':
@@ -68,8 +100,9 @@ export class RunRendering {
 
   /** The events with which the stream ends while the run waits for the client. */
   pause(): AgUiEvent[] {
+    const isLater = this.#client.isAskedLast && this.#handedOver.size > 0
     const outcome =
-      this.#interrupts.size > 0
+      this.#interrupts.size > 0 && !isLater
         ? { type: 'interrupt', interrupts: [...this.#interrupts.values()] }
         : { type: 'success' }
     return [...this.#closeText(), { type: 'RUN_FINISHED', ...this.#names, outcome }]
@@ -112,7 +145,8 @@ export class RunRendering {
     const events = [...this.#write(id, text), ...this.#closeText()]
     // Those of the client follow when they are its to run.
     for (const call of calls.filter(({ kind }) => kind !== 'client')) {
-      events.push(...this.#call(call.id, call.runtimeName, shownInput(call), id))
+      if (call.approvalId === null || !this.#client.runsOpenCalls)
+        events.push(...this.#call(call.id, call.runtimeName, shownInput(call), id))
       if (call.status === 'INVALID') events.push(...this.#result(call))
     }
     return events
@@ -134,29 +168,33 @@ export class RunRendering {
     ]
   }
 
-  #clientCall(call: ToolCall): AgUiEvent[] {
+  #clientCall(call: ToolCall, parentMessageId: string): AgUiEvent[] {
     this.#interrupts.delete(call.id)
     const args = call.status === 'AWAITING_CLIENT' ? (call.arguments ?? {}) : shownInput(call)
-    return this.#call(call.id, call.runtimeName, args, null)
+    const events = this.#call(call.id, call.runtimeName, args, parentMessageId)
+    if (events.length > 0 && call.status === 'AWAITING_CLIENT') this.#handedOver.add(call.id)
+    return events
   }
 
   #question(approval: Approval): AgUiEvent[] {
-    const { id, toolCallId, runtimeName, status, expiresAt } = approval
-    const shown = this.#call(toolCallId, runtimeName, shownArguments(approval), null)
+    const { id, toolCallId, runtimeName, status } = approval
+    const expiresAt = approval.expiresAt.toISOString()
+    const args = shownArguments(approval)
+    const { runsOpenCalls } = this.#client
+    const shown = runsOpenCalls ? [] : this.#call(toolCallId, runtimeName, args, null)
+    // The client that runs calls takes the answer to a `tool_call` for its result, and cannot even give up an expired one.
+    const told = runsOpenCalls
+      ? { reason: 'approval', metadata: { toolName: runtimeName, arguments: args, expiresAt } }
+      : { reason: 'tool_call', expiresAt }
+    const message = `Approve ${runtimeName}?`
     if (status === 'PENDING')
-      this.#interrupts.set(toolCallId, {
-        id,
-        reason: 'tool_call',
-        message: `Approve ${runtimeName}?`,
-        toolCallId,
-        responseSchema: answerSchema,
-        expiresAt: expiresAt.toISOString(),
-      })
+      this.#interrupts.set(toolCallId, { id, message, toolCallId, responseSchema: answerSchema, ...told })
     return shown
   }
 
   #result(call: ToolCall): AgUiEvent[] {
     this.#interrupts.delete(call.id)
+    this.#handedOver.delete(call.id)
     if (this.#seen.results.has(call.id)) return []
     this.#seen.results.add(call.id)
     const text = (call.result?.content ?? [])
@@ -186,7 +224,8 @@ export class RunRendering {
       const message = error?.message ?? 'The time of the run is over.'
       return [...events, { type: 'RUN_ERROR', message, code: error?.code ?? 'EXPIRED' }]
     }
-    const outcome = { type: storedStatus === 'CANCELLED' ? 'cancelled' : 'success' }
+    const isCancelled = storedStatus === 'CANCELLED' && this.#client.isCurrent
+    const outcome = { type: isCancelled ? 'cancelled' : 'success' }
     return [
       ...events,
       { type: 'RUN_FINISHED', ...this.#names, ...(object === null ? {} : { result: object }), outcome },

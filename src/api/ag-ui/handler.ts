@@ -6,12 +6,12 @@ import type { ServerResponse } from 'node:http'
 import { notFound, type AppError } from '../../core/errors.ts'
 import { findAgentToStart } from '../../domain/agents/index.ts'
 import { decoded, type KeyedApi, type KeyedReply, type KeyedRequest } from '../keyed.ts'
-import { followRun } from '../runs/follow.ts'
-import { endsLeg, type Happening } from '../runs/leg-log.ts'
-import { openEventStream } from '../runs/sse.ts'
+import { RunRendering, type ClientTraits } from './events.ts'
 import { beginPart } from './begin.ts'
-import { RunRendering, type AgUiEvent } from './events.ts'
 import { readInput } from './input.ts'
+import { sendRuns } from './send-runs.ts'
+
+const client: ClientTraits = { isCurrent: true, runsOpenCalls: false, isAskedLast: false }
 
 const path = /^\/ag-ui\/([^/]{1,600})$/
 
@@ -41,7 +41,6 @@ async function serve(request: KeyedRequest, response: ServerResponse): Promise<K
   return run(request, response, agent)
 }
 
-/** Sends what happens until the run ends or waits for this client. The run does not depend on the stream. */
 async function run(
   { ctx, body }: KeyedRequest,
   response: ServerResponse,
@@ -49,23 +48,6 @@ async function run(
 ): Promise<null> {
   const given = readInput(await body())
   const { generation, leg } = await beginPart(ctx, agent, given)
-  const rendering = new RunRendering(given, given.seen, generation.id)
-  const gone = new AbortController()
-  // Its refusal still has a status of its own.
-  const happenings = await followRun(ctx, generation, leg, gone.signal)
-  const writer = openEventStream(response, () => gone.abort())
-  const put = async (events: AgUiEvent[]) => {
-    for (const event of events) if (!(await writer.send(event))) return false
-    return true
-  }
-  let last: Happening | null = null
-  if (await put(rendering.begin()))
-    for await (const one of happenings) {
-      last = one
-      if (!(await put(rendering.add(one)))) break
-    }
-  if (response.destroyed) gone.abort()
-  else if (last && endsLeg(last) && last.is !== 'end') await put(rendering.pause())
-  writer.end()
-  return null
+  const rendering = new RunRendering(given, given.seen, generation.id, client)
+  return sendRuns(ctx, response, [{ generation, leg, rendering, opening: rendering.begin() }])
 }

@@ -6,6 +6,7 @@ import { kindOfId } from '../../core/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StartGenerationInput } from '../../domain/generations/index.ts'
 import { fileOfBase64, fileOfUrl, type GivenFile } from '../runs/given-files.ts'
+import { runOfMessage } from '../runs/message-ids.ts'
 import type { TurnMessage } from '../runs/thread-runs.ts'
 import type { Seen } from './events.ts'
 
@@ -14,14 +15,22 @@ export interface AgUiInput {
   runId: string
   /** Messages of the user and the assistant, in order. */
   messages: TurnMessage[]
-  /** Whether the last message is the user's. */
+  /** Whether the last message is the user's, and new: one of a run has the id that it got here. */
   asks: boolean
   /** Results of calls at the end of the messages, ours among them. */
-  results: { toolCallId: string; output: Json; isError: boolean }[]
+  results: GivenResult[]
+  /** Results of calls that are followed by other messages. INVALID as for those at the end. */
+  earlierResults(): GivenResult[]
   answers: InterruptAnswer[]
   /** What the client has already. */
   seen: Seen
   settings: Omit<StartGenerationInput, 'agentId'>
+}
+
+export interface GivenResult {
+  toolCallId: string
+  output: Json
+  isError: boolean
 }
 
 /** `cancelled`: the question was given up. */
@@ -87,6 +96,7 @@ export function readInput(body: Json | undefined): AgUiInput {
     else if (role !== 'reasoning' && role !== 'activity')
       throw invalidAt([...at, 'role'], 'must be user, assistant, tool, system or developer')
   })
+  const last = given.messages.at(-1)
   const tools = (given.tools ?? []).map(({ name, description, parameters }) => ({
     name,
     description: description || null,
@@ -96,8 +106,9 @@ export function readInput(body: Json | undefined): AgUiInput {
     threadId: given.threadId,
     runId: given.runId,
     messages,
-    asks: given.messages.at(-1)?.role === 'user',
+    asks: last?.role === 'user' && runOfMessage(last.id) === null,
     results: resultsAtEnd(given.messages),
+    earlierResults: () => earlierResults(given.messages),
     answers: (given.resume ?? []).map((entry, i) => answerOf(entry, ['resume', String(i)])),
     seen,
     settings: {
@@ -150,17 +161,29 @@ function contentOf(
   return found
 }
 
-function resultsAtEnd(messages: z.output<typeof messageShape>[]): AgUiInput['results'] {
-  const from = messages.findLastIndex(({ role }) => role !== 'tool') + 1
-  return messages.slice(from).map((message, i) => {
-    const at = ['messages', String(from + i)]
-    const { toolCallId, error, content } = message as Record<string, unknown>
-    if (typeof toolCallId !== 'string' || kindOfId(toolCallId) !== 'toolCall')
-      throw invalidAt([...at, 'toolCallId'], 'is not the id of a call of a run')
-    const isError = typeof error === 'string' && error !== ''
-    const said = contentOf(content ?? '', [...at, 'content'], false)
-    return { toolCallId, output: said || (isError ? error : ''), isError }
+type GivenMessage = z.output<typeof messageShape>
+
+const firstAtEnd = (messages: GivenMessage[]) => messages.findLastIndex(({ role }) => role !== 'tool') + 1
+
+function resultsAtEnd(messages: GivenMessage[]): GivenResult[] {
+  const from = firstAtEnd(messages)
+  return messages.slice(from).map((message, i) => resultOf(message, ['messages', String(from + i)]))
+}
+
+/** Those of calls that the page made up are passed over. */
+function earlierResults(messages: GivenMessage[]): GivenResult[] {
+  return messages.slice(0, firstAtEnd(messages)).flatMap((message, i) => {
+    const isOurs = message.role === 'tool' && kindOfId(String(message['toolCallId'])) === 'toolCall'
+    return isOurs ? [resultOf(message, ['messages', String(i)])] : []
   })
+}
+
+function resultOf({ toolCallId, error, content }: Record<string, unknown>, at: string[]): GivenResult {
+  if (typeof toolCallId !== 'string' || kindOfId(toolCallId) !== 'toolCall')
+    throw invalidAt([...at, 'toolCallId'], 'is not the id of a call of a run')
+  const isError = typeof error === 'string' && error !== ''
+  const said = contentOf(content ?? '', [...at, 'content'], false)
+  return { toolCallId, output: said || (isError ? error : ''), isError }
 }
 
 function answerOf(

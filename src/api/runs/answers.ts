@@ -29,11 +29,13 @@ export interface GivenAnswers {
   settled?: string[]
   /** Open questions are left to people: calls only are answered here. */
   callsOnly?: boolean
+  /** Whether the rest may stay open. Then the leg is read again from its beginning, with what is left of it. */
+  isPart?: boolean
 }
 
 /**
  * Answers everything that a leg of this root run asked this caller for; the next leg begins there. INVALID at `at` for a
- * part of it, since the rest would stay open, and for what no leg asked for. Answers of earlier legs may stand
+ * part of it, since the rest would stay open (see `isPart`), and for what no leg asked for. Answers of earlier legs may stand
  * beside them, as in a whole conversation. The same answers again change nothing and find the same leg; different ones are
  * refused with the error of the operation, and the first ones hold.
  */
@@ -43,7 +45,7 @@ export async function answerLeg(
   given: GivenAnswers,
   at: string[],
 ): Promise<StartedLeg> {
-  const { after, calls, approvals, earlier } = await askedBy(ctx, generation, given, at)
+  const { from, after, calls, approvals, earlier } = await askedBy(ctx, generation, given, at)
   const open = [
     ...calls.filter((id) => !given.outputs.some(({ toolCallId }) => toolCallId === id)),
     ...approvals.flatMap(({ id, status }) =>
@@ -52,7 +54,7 @@ export async function answerLeg(
         : [],
     ),
   ]
-  if (open.length > 0) throw invalidAt(at, `has no answer for ${open.join(', ')}`)
+  if (open.length > 0 && !given.isPart) throw invalidAt(at, `has no answer for ${open.join(', ')}`)
   const asked = new Set([...calls, ...approvals.map(({ id }) => id), ...earlier])
   const unasked = given.verdicts.find(({ approvalId }) => !asked.has(approvalId))
   if (unasked) throw notFound('approval', unasked.approvalId)
@@ -70,7 +72,8 @@ export async function answerLeg(
     if (refused) throw new AppError(refused.code, refused.message)
   }
   const [now] = await getGenerations(ctx, [generation.id])
-  return { generation: now ?? generation, leg: { generationId: generation.id, after } }
+  const place = open.length > 0 ? from : after
+  return { generation: now ?? generation, leg: { generationId: generation.id, after: place } }
 }
 
 /**
@@ -106,6 +109,8 @@ async function isDecidedSo(ctx: Ctx, known: Approval, given: GivenVerdict): Prom
 }
 
 interface AskedLeg {
+  /** The number of the last event before it. */
+  from: number
   /** The number of its last event. */
   after: number
   calls: string[]
@@ -134,9 +139,10 @@ async function askedBy(
   for (let after = 0; ;) {
     const leg = await readQuestions(ctx, generation, after)
     if (!leg) break
+    const from = after
     after = leg.after
     const own = [...leg.calls, ...leg.approvals.map(({ id }) => id)]
-    if (own.some((id) => ids.has(id))) found = { ...leg, earlier: new Set(earlier) }
+    if (own.some((id) => ids.has(id))) found = { ...leg, from, earlier: new Set(earlier) }
     for (const id of own) earlier.add(id)
   }
   if (!found) throw invalidAt(at, 'answers nothing that this run asked for')
@@ -148,7 +154,7 @@ async function readQuestions(
   ctx: Ctx,
   generation: Generation,
   after: number,
-): Promise<Omit<AskedLeg, 'earlier'> | null> {
+): Promise<Omit<AskedLeg, 'from' | 'earlier'> | null> {
   const calls: string[] = []
   const approvals: Approval[] = []
   let last: Happening | null = null

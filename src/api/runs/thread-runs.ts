@@ -15,10 +15,21 @@ import { assertOnlyLast, attachmentsOf, fingerprints, type GivenFile } from './g
 
 /** The newest run of the thread; null when it has none. Action `generations:List`. */
 export async function newestRun(ctx: Ctx, agent: Agent, externalId: string): Promise<Generation | null> {
-  const threadId = externalThreadId(agent.id, externalId)
-  const page = { limit: 1, inverted: false }
-  const [newest] = await listGenerations(ctx, { projectId: agent.projectId, filter: { threadId }, page })
+  const [newest] = await newestRuns(ctx, agent, externalId, 1)
   return newest ?? null
+}
+
+/** At most so many runs of the thread, newest first. Action `generations:List`. */
+export async function newestRuns(
+  ctx: Ctx,
+  agent: Agent,
+  externalId: string,
+  most: number,
+): Promise<Generation[]> {
+  const threadId = externalThreadId(agent.id, externalId)
+  const page = { limit: most, inverted: false }
+  const found = await listGenerations(ctx, { projectId: agent.projectId, filter: { threadId }, page })
+  return found.slice(0, most)
 }
 
 /** A message of the conversation as the client has it. */
