@@ -88,8 +88,8 @@ export function startLive(db: Database, pubsub: PubSub, options: LiveOptions = {
   const poll = backstop(db, topics)
   const stop = pubsub.subscribe((hint) => {
     onHint(topics, hint)
-    if (hint.kind === 'news' && topics.has(hint.projectId)) numbering.poke()
-    if (hint.kind === 'reconnected') numbering.poke()
+    if (hint.kind === 'news' && topics.has(hint.projectId)) numbering.poke(hint.generationId)
+    if (hint.kind === 'reconnected') numbering.poke(null)
   })
   const own = options.schedule ? null : startSchedule(db, pubsub, { everyMs: options.backstopMs ?? 1000 })
   let polling = false
@@ -109,7 +109,7 @@ export function startLive(db: Database, pubsub: PubSub, options: LiveOptions = {
       topic.subscribers.add(subscriber)
       poll.expectMore()
       // What was committed before anybody followed the feed may not have its position yet.
-      if (source.generationId === null) numbering.poke()
+      if (source.generationId === null) numbering.poke(null)
       return subscriber
     },
     detach(source, subscriber) {

@@ -11,7 +11,10 @@ import type { PubSub } from './pubsub.ts'
 
 /** Events that one statement numbers (the function number_events of the migrations). */
 const batch = 2000
-/** The shortest time between two statements of a process, in milliseconds, so that one numbers several commits. */
+/**
+ * The time between two statements of a process while commits come quickly, in milliseconds, so that one numbers several of
+ * them. Commits of a few generations are numbered at once.
+ */
 const gapMs = 5
 /** While another process numbers: the first pause, and the longest one. */
 const busyMs = { first: gapMs, longest: 500 }
@@ -84,8 +87,8 @@ export async function lagOf(db: Database): Promise<Lag> {
 }
 
 export interface Numbering {
-  /** Numbers what was committed, soon and in the background. */
-  poke(): void
+  /** Numbers what was committed, of this generation or of none, soon and in the background. */
+  poke(generationId: string | null): void
   /**
    * Numbers now what a poll has found, or what there may be when it has failed (null). Resolves with the newest
    * position, null when the database gave none.
@@ -99,6 +102,7 @@ export function startNumbering(db: Database, pubsub: PubSub, log: Pick<Log, 'war
   let running: Promise<number | null> | null = null
   let timer: NodeJS.Timeout | null = null
   let again = false
+  const pace = startPace()
   let busyPause = busyMs.first
   let endedAt = -Infinity
   let closed = false
@@ -124,7 +128,7 @@ export function startNumbering(db: Database, pubsub: PubSub, log: Pick<Log, 'war
     return (running ??= number().finally(() => {
       running = null
       endedAt = performance.now()
-      if (again) later(busyPause)
+      if (again) later(busyPause === busyMs.first && !pace.isQuick() ? 0 : busyPause)
     }))
   }
   const later = (milliseconds: number) => {
@@ -135,10 +139,11 @@ export function startNumbering(db: Database, pubsub: PubSub, log: Pick<Log, 'war
     }, milliseconds)
   }
   return {
-    poke() {
+    poke(generationId) {
       again = true
-      const wait = endedAt + gapMs - performance.now()
+      pace.commit(generationId)
       if (running) return
+      const wait = pace.isQuick() ? endedAt + gapMs - performance.now() : 0
       if (wait > 0) later(wait)
       else if (!timer) void run()
     },
@@ -155,6 +160,22 @@ export function startNumbering(db: Database, pubsub: PubSub, log: Pick<Log, 'war
       closed = true
       if (timer) clearTimeout(timer)
     },
+  }
+}
+
+/** How many generations may commit within the gap before their commits wait for each other. */
+const fewGenerations = 2
+
+/** Tells the commits of a few generations from those of many at once. */
+function startPace() {
+  let recent: { generationId: string | null; at: number }[] = []
+  return {
+    commit(generationId: string | null) {
+      const at = performance.now()
+      recent = [...recent.filter((one) => at - one.at < gapMs).slice(-31), { generationId, at }]
+    },
+    /** Whether more than a few have committed within the gap. */
+    isQuick: () => new Set(recent.map((one) => one.generationId)).size > fewGenerations,
   }
 }
 
