@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql, type SQL } from 'drizzle-orm'
 import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { connect, type Connection } from '../../../src/store/db/connect.ts'
 import { query, type Database } from '../../../src/store/db/database.ts'
 import { migrate } from '../../../src/store/db/migrate.ts'
@@ -339,6 +339,43 @@ describe.each(kinds)('on %s', (_kind, open) => {
     expect(lag.seconds).toBeGreaterThan(8)
     await numberAll(db, pubsub)
   })
+})
+
+test('commits of a few generations are numbered at once, those of many together', async () => {
+  const { db, statementCount, close } = await connect(await memoryDatabase())
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const numbering = startNumbering(db, pubsub, { warn: () => {} })
+  const before = statementCount!()
+  const sent = async () => {
+    // One statement of an embedded database waits for those before it.
+    await query(db, sql`select 1`)
+    reads++
+    return statementCount!() - before - reads
+  }
+  let reads = 0
+  try {
+    for (const [i, generation] of ['a', 'a', 'b', 'a'].entries()) {
+      numbering.poke(generation)
+      expect(await sent()).toBe(i + 1)
+    }
+    for (const generation of ['c', 'd', 'e', null]) numbering.poke(generation)
+    expect(await sent()).toBe(4)
+    await vi.advanceTimersByTimeAsync(5)
+    expect(await sent()).toBe(5)
+    await vi.advanceTimersByTimeAsync(5)
+    numbering.poke('f')
+    expect(await sent()).toBe(6)
+    // One that comes while a statement runs is not forgotten.
+    numbering.poke('f')
+    numbering.poke('f')
+    expect(await sent()).toBe(7)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(await sent()).toBe(8)
+  } finally {
+    numbering.close()
+    vi.useRealTimers()
+    await close()
+  }
 })
 
 describe.skipIf(!hasPostgres)('a session that is ended while it numbers', () => {
