@@ -104,7 +104,6 @@ export function startNumbering(db: Database, pubsub: PubSub, log: Pick<Log, 'war
   let again = false
   const pace = startPace()
   let busyPause = busyMs.first
-  let endedAt = -Infinity
   let closed = false
   const watch = watchLag(db, log)
 
@@ -127,8 +126,8 @@ export function startNumbering(db: Database, pubsub: PubSub, log: Pick<Log, 'war
     if (closed) return Promise.resolve(null)
     return (running ??= number().finally(() => {
       running = null
-      endedAt = performance.now()
-      if (again) later(busyPause === busyMs.first && !pace.isQuick() ? 0 : busyPause)
+      pace.ended()
+      if (again) later(busyPause === busyMs.first ? pace.waitMs() : busyPause)
     }))
   }
   const later = (milliseconds: number) => {
@@ -143,8 +142,7 @@ export function startNumbering(db: Database, pubsub: PubSub, log: Pick<Log, 'war
       again = true
       pace.commit(generationId)
       if (running) return
-      const wait = pace.isQuick() ? endedAt + gapMs - performance.now() : 0
-      if (wait > 0) later(wait)
+      if (pace.waitMs() > 0) later(pace.waitMs())
       else if (!timer) void run()
     },
     async run(state) {
@@ -169,13 +167,17 @@ const fewGenerations = 2
 /** Tells the commits of a few generations from those of many at once. */
 function startPace() {
   let recent: { generationId: string | null; at: number }[] = []
+  let endedAt = -Infinity
+  const isQuick = () => new Set(recent.map((one) => one.generationId)).size > fewGenerations
   return {
+    /** A statement has ended. */
+    ended: () => void (endedAt = performance.now()),
     commit(generationId: string | null) {
       const at = performance.now()
       recent = [...recent.filter((one) => at - one.at < gapMs).slice(-31), { generationId, at }]
     },
-    /** Whether more than a few have committed within the gap. */
-    isQuick: () => new Set(recent.map((one) => one.generationId)).size > fewGenerations,
+    /** How long the next statement waits for further commits, in milliseconds: not for those of a few generations. */
+    waitMs: () => (isQuick() ? Math.max(0, endedAt + gapMs - performance.now()) : 0),
   }
 }
 
