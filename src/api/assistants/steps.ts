@@ -24,7 +24,7 @@ export async function listSteps({ ctx, query }: KeyedRequest, [threadId, id]: st
     return (from === null || sign * (at - from) > 0) && (to === null || sign * (at - to) < 0)
   }
   const shown: Shown[] = []
-  for await (const one of stepsFrom(ctx, run, order, from))
+  for await (const one of stepsBetween(ctx, run, order, { from, to }))
     if (isWithin(one) && shown.push(one) > limit) break
   return { status: 200, body: listBody(shown, limit) }
 }
@@ -45,21 +45,24 @@ export async function retrieveStep(
 /** How many responses of the model are read at a time. */
 const window = 16
 
-async function* stepsFrom(
+/** Those of the responses in which the places are, in this order: a little more than what is between them. */
+async function* stepsBetween(
   ctx: Ctx,
   run: Generation,
   order: Listing['order'],
-  place: number | null,
+  places: { from: number | null; to: number | null },
 ): AsyncGenerator<Shown, void, undefined> {
   const isUp = order === 'asc'
-  let index = place === null ? (isUp ? 1 : run.stepCount) : Math.floor(place / 2)
-  while (index >= 1 && index <= run.stepCount) {
-    const range = isUp
-      ? { from: index, to: index + window - 1 }
-      : { from: Math.max(1, index - window + 1), to: index }
+  const indexAt = (place: number | null, otherwise: number) =>
+    place === null ? otherwise : Math.min(Math.max(1, Math.floor(place / 2)), run.stepCount)
+  const [first, last] = isUp ? [1, run.stepCount] : [run.stepCount, 1]
+  const end = indexAt(places.to, last)
+  for (let index = indexAt(places.from, first); isUp ? index <= end : index >= end;) {
+    const far = isUp ? Math.min(end, index + window - 1) : Math.max(end, index - window + 1)
+    const range = { from: Math.min(index, far), to: Math.max(index, far) }
     const shown = (await readSteps(ctx, run.id, range)).flatMap((one) => stepsOf(run, one))
     yield* isUp ? shown : shown.toReversed()
-    index = isUp ? range.to + 1 : range.from - 1
+    index = isUp ? far + 1 : far - 1
   }
 }
 

@@ -1,26 +1,36 @@
 /** Threads and messages of the Assistants API. Messages that are added wait in the thread for its next run. */
 import { notFound } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Ctx } from '../../domain/access/index.ts'
 import {
-  addThreadMessages,
+  addThreadMessage,
   findThreadMessage,
   listThreadMessages,
   openThreadWithoutAgent,
   type AddedMessage,
+  type Repeatable,
 } from '../../domain/generations/index.ts'
 import type { KeyedReply, KeyedRequest } from '../keyed.ts'
 import { attachmentsOf } from '../runs/given-files.ts'
+import { keyOf } from '../runs/openai-requests.ts'
 import { readMessage, readThread, type GivenMessage } from './input.ts'
 import { listBody, pageOf, readListing } from './lists.ts'
 import { bodyOf, threadOf } from './request.ts'
 import { shownMessage, shownThread } from './shapes.ts'
 
-/** A repeat opens another thread: the API names no request. */
+/** A repeat without an Idempotency-Key opens another thread. */
 export async function createThread(request: KeyedRequest): Promise<KeyedReply> {
   const { ctx } = request
-  const messages = readThread(await bodyOf(request))
+  const body = await bodyOf(request)
+  const messages = readThread(body)
   const added = await withFiles(ctx, ctx.principal.projectId, messages)
-  return { status: 200, body: shownThread(await openThreadWithoutAgent(ctx, added)) }
+  const thread = await openThreadWithoutAgent(ctx, added, repeatable(request, body))
+  return { status: 200, body: shownThread(thread) }
+}
+
+function repeatable(request: KeyedRequest, body: JsonObject): Repeatable | null {
+  const key = keyOf(request)
+  return key === null ? null : { key, request: body }
 }
 
 export async function retrieveThread({ ctx }: KeyedRequest, [id]: string[]): Promise<KeyedReply> {
@@ -29,10 +39,12 @@ export async function retrieveThread({ ctx }: KeyedRequest, [id]: string[]): Pro
 
 export async function addMessage(request: KeyedRequest, [id]: string[]): Promise<KeyedReply> {
   const { ctx } = request
-  const given = readMessage(await bodyOf(request))
+  const body = await bodyOf(request)
+  const given = readMessage(body)
   const thread = await threadOf(ctx, id!)
-  const [message] = await addThreadMessages(ctx, thread, await withFiles(ctx, thread.projectId, [given]))
-  return { status: 200, body: shownMessage(thread, message!) }
+  const [added] = await withFiles(ctx, thread.projectId, [given])
+  const message = await addThreadMessage(ctx, thread, added!, repeatable(request, body))
+  return { status: 200, body: shownMessage(thread, message) }
 }
 
 export async function listMessages({ ctx, query }: KeyedRequest, [id]: string[]): Promise<KeyedReply> {

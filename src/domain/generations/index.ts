@@ -67,5 +67,10 @@ export {
   type Thread,
 } from './threads.ts'
 export { findThreadMessage, listThreadMessages, type ThreadMessage } from './thread-messages.ts'
-export { addThreadMessages, openThreadWithoutAgent, type AddedMessage } from './waiting-messages.ts'
+export {
+  addThreadMessage,
+  openThreadWithoutAgent,
+  type AddedMessage,
+  type Repeatable,
+} from './waiting-messages.ts'
 export { startGenerationWorker } from './loop/worker.ts'

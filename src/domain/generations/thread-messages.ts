@@ -162,6 +162,13 @@ function placeOf({ at, id }: PlaceInList): Place {
   return { createdAt: new Date(at), ...named }
 }
 
+/** The generation that such an id names. Throws BAD_CURSOR for any other text. */
+export function ownerOfMessage(id: string): string {
+  const named = partsOfId(id)
+  if (!named) throw badCursor()
+  return named.owner
+}
+
 function partsOfId(id: string): Omit<Place, 'createdAt'> | null {
   const [, body, step, n] = idShape.exec(id) ?? []
   if (!body) return null

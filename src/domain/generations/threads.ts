@@ -110,7 +110,8 @@ export async function listThreads(
   return (await listPage(ctx.db, threads, agent.projectId, input.page, where)).map(threadOf)
 }
 
-async function loadThreads({ db }: Pick<Ctx, 'db'>, ids: readonly string[]): Promise<Thread[]> {
+/** Threads by id. Checks no permission. */
+export async function loadThreads({ db }: Pick<Ctx, 'db'>, ids: readonly string[]): Promise<Thread[]> {
   if (ids.length === 0) return []
   return (await selectRows(db, threads, sql`where id in ${[...ids]}`)).map(threadOf)
 }

@@ -4,17 +4,16 @@ import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
-import { jsonb, query } from '../../store/db/database.ts'
+import { atomically, jsonb, query, type Database } from '../../store/db/database.ts'
 import { threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
-import { assertMay, projectOf, type Ctx } from '../access/index.ts'
+import { assertMay, projectOf, rememberRequest, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { contentShape, givenMessage } from './given-messages.ts'
 import { filesOf } from './message-attachments.ts'
 import type { Message } from './model/message.ts'
-import type { ThreadMessage } from './thread-messages.ts'
-import { messageIdOf } from './thread-messages.ts'
-import { assertThread, getThreads, type ContinuedThread, type Thread } from './threads.ts'
+import { findThreadMessage, messageIdOf, ownerOfMessage, type ThreadMessage } from './thread-messages.ts'
+import { assertThread, loadThreads, type ContinuedThread, type Thread } from './threads.ts'
 import { shownMessage } from './input.ts'
 
 /** How many messages of a thread may wait, and how many bytes they may have together. */
@@ -38,11 +37,21 @@ export interface AddedMessage {
   attachments?: AttachmentsInput
 }
 
+/** The key of a request that may be repeated, and the request. */
+export interface Repeatable {
+  key: string
+  request: unknown
+}
+
 /**
- * Opens a thread that has no agent before its first generation, with messages that wait for it. Action
- * `generations:Start` on every agent (`agent/*`): nobody knows yet which one it will be.
+ * Opens a thread that has no agent before its first generation, with messages that wait for it. A repeat with the same key
+ * returns the first one. Action `generations:Start` on every agent (`agent/*`): nobody knows yet which one it will be.
  */
-export async function openThreadWithoutAgent(ctx: Ctx, messages: readonly AddedMessage[]): Promise<Thread> {
+export async function openThreadWithoutAgent(
+  ctx: Ctx,
+  messages: readonly AddedMessage[],
+  repeatable: Repeatable | null = null,
+): Promise<Thread> {
   const projectId = projectOf(ctx, null)
   await assertMay(ctx, 'generations:Start', projectId, 'agent/*')
   const added = await storedMessages(ctx, projectId, messages)
@@ -51,48 +60,95 @@ export async function openThreadWithoutAgent(ctx: Ctx, messages: readonly AddedM
     added.length > 0
       ? { waitingMessages: jsonb(added), waitingId: newId('generation'), waitingSince: sql`now()` }
       : {}
-  await query(ctx.db, insertSelect(threads, { id, projectId, createdBy: ctx.principal.id, ...waiting }))
-  const [thread] = await getThreads(ctx, [id])
-  return thread!
+  const insert = insertSelect(threads, { id, projectId, createdBy: ctx.principal.id, ...waiting })
+  const openedId = await atomically(ctx.db, async (tx) => {
+    const earlier = repeatable && (await recall(tx, ctx, projectId, repeatable, 'threads:Open', id))
+    if (!earlier) await query(tx, insert)
+    return earlier ?? id
+  })
+  return (await loadThreads(ctx, [openedId]))[0]!
 }
 
 /**
- * Adds messages to a thread, in one statement: the next generation gets them, in their order, before its own. Returns them
- * with the ids that they keep. Action `generations:Start` on the agent of the thread, and what continuing it requires.
- * NOT_FOUND when it was closed; LIMITED beyond 1,000 messages or 1 MiB that wait.
+ * Adds a message to a thread: the next generation gets it, after those that wait already and before its own. It keeps its
+ * id. A repeat with the same key returns the first one. Action `generations:Start` on the agent of the thread, and what
+ * continuing it requires. NOT_FOUND when it was closed; LIMITED beyond 1,000 messages or 1 MiB that wait.
  */
-export async function addThreadMessages(
+export async function addThreadMessage(
   ctx: Ctx,
   thread: Thread,
-  messages: readonly AddedMessage[],
-): Promise<ThreadMessage[]> {
+  message: AddedMessage,
+  repeatable: Repeatable | null = null,
+): Promise<ThreadMessage> {
   const { id: threadId, projectId, agentId } = thread
   await assertMay(ctx, 'generations:Start', projectId, `agent/${agentId ?? '*'}`, { agentId })
   await assertThread(ctx, { projectId, id: agentId }, threadId)
-  const added = await storedMessages(ctx, projectId, messages)
-  const bytes = Buffer.byteLength(JSON.stringify(added))
-  const [row] = await query<{ generationId: string; count: number; ms: number }>(
-    ctx.db,
-    sql`update threads set waiting_messages = coalesce(waiting_messages, '[]') || ${jsonb(added)},
-        waiting_id = coalesce(waiting_id, ${newId('generation')}), waiting_since = coalesce(waiting_since, now())
+  const [added] = await storedMessages(ctx, projectId, [message])
+  if (!repeatable) return append(ctx, ctx.db, threadId, added!)
+  const made = await atomically(ctx.db, async (tx) => {
+    const id = await nextMessageId(tx, threadId)
+    const earlier = await recall(tx, ctx, projectId, { ...repeatable, threadId }, 'threads:AddMessage', id)
+    return earlier ?? append(ctx, tx, threadId, added!, id)
+  })
+  if (typeof made !== 'string') return made
+  const earlier = await findThreadMessage(ctx, thread, made)
+  if (!earlier) throw notFound('message', made)
+  return earlier
+}
+
+function recall(
+  tx: Database,
+  ctx: Ctx,
+  projectId: string,
+  { key, ...request }: Repeatable & { threadId?: string },
+  operation: string,
+  id: string,
+): Promise<string | null> {
+  return rememberRequest(tx, { projectId, principalId: ctx.principal.id, operation, key, request }, id)
+}
+
+/** The id of the message that is added next. It stays so in this transaction, which holds the thread. */
+async function nextMessageId(tx: Database, threadId: string): Promise<string> {
+  const [row] = await query<{ owner: string; n: number }>(
+    tx,
+    sql`select coalesce(waiting_id, ${newId('generation')}) as owner,
+        coalesce(jsonb_array_length(waiting_messages), 0) as n
+      from threads where id = ${threadId} for update`,
+  )
+  return messageIdOf({ ...row!, step: 0 })
+}
+
+/** `id`: the one that was foreseen for the message. */
+async function append(
+  ctx: Ctx,
+  db: Database,
+  threadId: string,
+  message: Message,
+  id?: string,
+): Promise<ThreadMessage> {
+  const bytes = Buffer.byteLength(JSON.stringify(message))
+  const generationId = id ? ownerOfMessage(id) : newId('generation')
+  const [row] = await query<{ owner: string; n: number; ms: number }>(
+    db,
+    sql`update threads set waiting_messages = coalesce(waiting_messages, '[]') || ${jsonb([message])},
+        waiting_id = coalesce(waiting_id, ${generationId}), waiting_since = coalesce(waiting_since, now())
       where id = ${threadId} and closed_at is null
-        and coalesce(jsonb_array_length(waiting_messages), 0) + ${added.length}::int <= ${most.messages}::int
+        and coalesce(jsonb_array_length(waiting_messages), 0) < ${most.messages}::int
         and coalesce(octet_length(waiting_messages::text), 0) + ${bytes}::int <= ${most.bytes}::int
-      returning waiting_id as "generationId", jsonb_array_length(waiting_messages) as count,
+      returning waiting_id as owner, jsonb_array_length(waiting_messages) - 1 as n,
         (extract(epoch from waiting_since) * 1000)::float8 as ms`,
   )
   if (!row) throw await refusal(ctx, threadId)
-  const first = row.count - added.length
-  return added.map((message, i) => ({
+  return {
     ...shownMessage(message),
-    id: messageIdOf({ owner: row.generationId, step: 0, n: first + i }),
+    id: messageIdOf({ ...row, step: 0 }),
     generationId: null,
     createdAt: new Date(row.ms),
-  }))
+  }
 }
 
 async function refusal(ctx: Ctx, threadId: string): Promise<AppError> {
-  const [thread] = await getThreads(ctx, [threadId])
+  const [thread] = await loadThreads(ctx, [threadId])
   if (!thread || thread.closedAt) return notFound('thread', threadId)
   return new AppError(
     'LIMITED',

@@ -124,6 +124,35 @@ test('a run with an idempotency key that is sent again is the same run', async (
   await expect(another).rejects.toMatchObject({ status: 409 })
 })
 
+test('threads and messages that are sent again with their key are made once', async () => {
+  let count = 0
+  const keyed = () => ({ headers: { 'Idempotency-Key': `made-${++count}` } })
+  const [first, second] = [keyed(), keyed()]
+  const open = () => threads.create({ messages: [say('say hello')] }, first)
+  const opened = await Promise.all([open(), open(), open()])
+  const [thread] = opened
+  expect(new Set(opened.map(({ id }) => id)).size).toBe(1)
+  await expect(threads.create({}, first)).rejects.toMatchObject({ status: 409 })
+  const add = (content: string) => threads.messages.create(thread!.id, say(content), second)
+  const added = await Promise.all([add('say two'), add('say two'), add('say two')])
+  expect(new Set(added.map(({ id }) => id)).size).toBe(1)
+  await expect(add('say three')).rejects.toMatchObject({ status: 409 })
+  expect((await messagesOf(thread!.id)).map(({ id }) => id)).toEqual([expect.anything(), added[0]!.id])
+  await threads.runs.createAndPoll(thread!.id, { assistant_id: 'plain' })
+  expect((await add('say two')).id).toBe(added[0]!.id)
+  expect((await open()).id).toBe(thread!.id)
+  expect((await messagesOf(thread!.id)).map(shown)).toEqual([
+    'user: say hello',
+    'user: say two',
+    'assistant: two',
+  ])
+  // The same key names another message in another thread.
+  const other = await threads.create()
+  await expect(threads.messages.create(other.id, say('say two'), second)).rejects.toMatchObject({
+    status: 409,
+  })
+})
+
 test('of many runs at once one takes what waits; no message is taken twice or lost', async () => {
   for (let round = 0; round < 5; round++) {
     const thread = await threads.create({ messages: [say('say go')] })
@@ -311,8 +340,13 @@ test('another key needs the right to read the thread, and another project finds 
   const policy = {
     statement: [{ effect: 'Allow', action: ['generations:Start'], resource: ['*'] }],
   }
-  const starter = await tries(await key({ policy }))
+  const starting = await key({ policy })
+  const starter = await tries(starting)
   expect(starter.every((status) => status === 403 || status === 404)).toBe(true)
+  // It may open one all the same.
+  expect(await (await openClient(6, h.url, starting)).beta.threads.create()).toMatchObject({
+    object: 'thread',
+  })
   const narrow = await openClient(
     6,
     h.url,
@@ -355,6 +389,33 @@ test('runs and their steps, page by page and by id', async () => {
   const one = { ...place, run_id: first.id }
   expect(await threads.runs.steps.retrieve(steps[0]!.id, one)).toEqual(steps[0])
   await expect(threads.runs.steps.retrieve('step_none', one)).rejects.toMatchObject({ status: 404 })
+})
+
+test('the steps of a long run are read in pages of any size, both ways', async () => {
+  const calls = Array.from({ length: 18 }, (_one, i) => `call look {"word": "${i}"}\nthen\n`)
+  const thread = await threads.create({ messages: [say(`${calls.join('')}say end`)] })
+  await cast.agent({ name: 'patient', maxSteps: 30 })
+  const run = await threads.runs.createAndPoll(thread.id, { assistant_id: 'patient' })
+  expect(run.status).toBe('completed')
+  const all = async (wanted: object) => {
+    const ids: string[] = []
+    const list = threads.runs.steps.list(run.id, { thread_id: thread.id, ...wanted })
+    for await (const { id } of list) ids.push(id)
+    return ids
+  }
+  const ids = await all({ order: 'asc', limit: 100 })
+  expect(ids).toHaveLength(19)
+  for (const limit of [1, 7, 16, 19]) {
+    expect(await all({ order: 'asc', limit })).toEqual(ids)
+    expect(await all({ limit })).toEqual(ids.toReversed())
+  }
+  const page = async (wanted: object) =>
+    (await threads.runs.steps.list(run.id, { thread_id: thread.id, ...wanted })).data.map(({ id }) => id)
+  expect(await page({ order: 'asc', after: ids[3], before: ids[6] })).toEqual(ids.slice(4, 6))
+  expect(await page({ after: ids[6], before: ids[3] })).toEqual(ids.slice(4, 6).toReversed())
+  expect(await page({ order: 'asc', after: ids[6], before: ids[3] })).toEqual([])
+  const foreign = ids[0]!.replace(/_[0-9a-z]{24}_/, `_${'0'.repeat(24)}_`)
+  await expect(page({ after: foreign })).rejects.toMatchObject({ status: 400, param: 'after' })
 })
 
 test('assistants are the agents of the project', async () => {
