@@ -278,3 +278,77 @@ describe('rights', () => {
     await expect(messages(thread.id, '', key)).rejects.toThrow(/FORBIDDEN/)
   })
 })
+
+describe('a message that is added', () => {
+  const add = (input: object, key?: string) =>
+    h.mutate('addThreadMessage', input, `threadMessage { ${messageFields} }`, key)
+
+  test('waits for the next generation, which gets it first and needs none of its own', async () => {
+    const agentId = await cast.agent({ model: 'wire/m' })
+    const { thread } = await create({ agentId, messages: [{ role: 'USER', content: 'I am Ada.' }] })
+    const threadId = thread.id
+    const { threadMessage: message } = await add({ threadId, content: 'Who am I?' })
+    expect(message).toMatchObject({ role: 'USER', content: 'Who am I?', generation: null, attachments: [] })
+    await add({ threadId, role: 'ASSISTANT', content: 'Let me think.' })
+    await add({ threadId, content: 'Well?' })
+    const page = await messages(threadId, '(first: 2)')
+    expect([texts(page), page.pageInfo.hasNextPage]).toEqual([['I am Ada.', 'Who am I?'], true])
+    expect(texts(await messages(threadId, `(after: "${page.edges[1].cursor}")`))).toEqual([
+      'Let me think.',
+      'Well?',
+    ])
+    provider.script({ text: 'Ada.' })
+    const made = await h.mutate('startGeneration', { agentId, threadId }, 'generation { id }')
+    await h.until(made['generation'].id, ['COMPLETED'])
+    expect(said()).toEqual([
+      ['user', 'I am Ada.'],
+      ['user', 'Who am I?'],
+      ['assistant', 'Let me think.'],
+      ['user', 'Well?'],
+    ])
+    const after = await messages(threadId)
+    expect(texts(after)).toEqual(['I am Ada.', 'Who am I?', 'Let me think.', 'Well?', 'Ada.'])
+    expect(after.nodes[1]).toMatchObject({ id: message.id, generation: made['generation'] })
+    // The cursor from before still points behind the same message.
+    expect(texts(await messages(threadId, `(after: "${after.edges[1].cursor}", first: 1)`))).toEqual([
+      'Let me think.',
+    ])
+  })
+
+  test('with a key is added once, and is refused for what cannot be done', async () => {
+    const agentId = await cast.agent()
+    const { thread } = await create({ agentId })
+    const input = { threadId: thread.id, content: 'say once', idempotencyKey: 'k' }
+    const both = await Promise.all([add(input), add(input)])
+    expect(both[0]).toEqual(both[1])
+    expect(await add({ ...input, content: 'other' })).toMatchObject({
+      __typename: 'IdempotencyConflictError',
+    })
+    expect(await add({ ...input, idempotencyKey: '' })).toMatchObject({ __typename: 'ValidationError' })
+    expect(await add({ threadId: thread.id, content: '' })).toMatchObject({ __typename: 'ValidationError' })
+    expect(await add({ threadId: 'thr_none', content: 'x' })).toMatchObject({ __typename: 'NotFoundError' })
+    const attachments = [{ fileId: 'file_none' }]
+    const withFile = { threadId: thread.id, content: 'x', attachments }
+    expect(await add(withFile)).toMatchObject({ __typename: 'ValidationError' })
+    expect(await add({ ...withFile, role: 'ASSISTANT' })).toMatchObject({ __typename: 'ValidationError' })
+    expect(texts(await messages(thread.id))).toEqual(['say once'])
+  })
+
+  test('a child run cannot take it', async () => {
+    const agentId = await cast.agent()
+    const { thread } = await create({ agentId })
+    await add({ threadId: thread.id, content: 'for its client' })
+    const { tool } = await h.mutate(
+      'createTool',
+      { name: 'start', config: { platform: { actions: ['start-generation'] } } },
+      'tool { id }',
+    )
+    const asker = await cast.agent({ toolIds: [tool.id] })
+    const input = JSON.stringify({ agentId, threadId: thread.id, prompt: 'say x' })
+    const run = await cast.start(asker, `call start_start-generation ${input}\nthen\nsay done`)
+    const { toolCalls } = await h.until(run, ['COMPLETED'], 'toolCalls { status content }')
+    expect(toolCalls).toMatchObject([{ status: 'ERRORED' }])
+    expect(JSON.stringify(toolCalls)).toContain('messages that wait')
+    expect(texts(await messages(thread.id))).toEqual(['for its client'])
+  })
+})

@@ -1,6 +1,5 @@
 /** Threads and messages of the Assistants API. Messages that are added wait in the thread for its next run. */
 import { notFound } from '../../core/errors.ts'
-import type { JsonObject } from '../../core/json.ts'
 import type { Ctx } from '../../domain/access/index.ts'
 import {
   addThreadMessage,
@@ -8,7 +7,6 @@ import {
   listThreadMessages,
   openThreadWithoutAgent,
   type AddedMessage,
-  type Repeatable,
 } from '../../domain/generations/index.ts'
 import type { KeyedReply, KeyedRequest } from '../keyed.ts'
 import { attachmentsOf } from '../runs/given-files.ts'
@@ -24,13 +22,9 @@ export async function createThread(request: KeyedRequest): Promise<KeyedReply> {
   const body = await bodyOf(request)
   const messages = readThread(body)
   const added = await withFiles(ctx, ctx.principal.projectId, messages)
-  const thread = await openThreadWithoutAgent(ctx, added, repeatable(request, body))
-  return { status: 200, body: shownThread(thread) }
-}
-
-function repeatable(request: KeyedRequest, body: JsonObject): Repeatable | null {
   const key = keyOf(request)
-  return key === null ? null : { key, request: body }
+  const thread = await openThreadWithoutAgent(ctx, added, key === null ? null : { key, request: body })
+  return { status: 200, body: shownThread(thread) }
 }
 
 export async function retrieveThread({ ctx }: KeyedRequest, [id]: string[]): Promise<KeyedReply> {
@@ -43,7 +37,8 @@ export async function addMessage(request: KeyedRequest, [id]: string[]): Promise
   const given = readMessage(body)
   const thread = await threadOf(ctx, id!)
   const [added] = await withFiles(ctx, thread.projectId, [given])
-  const message = await addThreadMessage(ctx, thread, added!, repeatable(request, body))
+  const input = { threadId: thread.id, ...added!, idempotencyKey: keyOf(request) }
+  const message = await addThreadMessage(ctx, input, body)
   return { status: 200, body: shownMessage(thread, message) }
 }
 

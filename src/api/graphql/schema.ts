@@ -81,7 +81,7 @@ function build(): GraphQLSchema {
   addWebhooks(refs, events)
   addSlack(refs)
   const generations = addGenerations(refs, settings, events, files, callback)
-  addThreads(refs, { ...generations, ...addGenerationInput(refs) })
+  addThreads(refs, { ...generations, ...addGenerationInput(refs), AttachmentInput: files.Attachment })
   addProjectSummary(refs)
   addProviders(refs)
   addUsableProviders(refs)

@@ -1,29 +1,23 @@
 /** Threads in GraphQL: conversations of an agent, their messages and their generations. */
 import {
-  createThread,
   listGenerations,
   listThreadMessages,
   listThreads,
-  type CreateThreadInput,
   type Generation,
-  type Thread,
   type ThreadMessage,
 } from '../../domain/generations/index.ts'
 import { connectionOf, hasPrefix, listCost, page } from './connections.ts'
-import type { addGenerationInput } from './generation-input.ts'
-import type { addGenerations } from './generations.ts'
-import { addMutation } from './mutation.ts'
 import type { Refs } from './refs.ts'
+import { addThreadMutations, type ThreadTypes } from './thread-mutations.ts'
 
-type Types = ReturnType<typeof addGenerations> & ReturnType<typeof addGenerationInput>
-
-export function addThreads(refs: Refs, types: Types): void {
-  addThreadType(refs, types, addMessageType(refs, types))
+export function addThreads(refs: Refs, types: ThreadTypes): void {
+  const message = addMessageType(refs, types)
+  addThreadType(refs, types, message)
   addQueries(refs)
-  addCreate(refs, types)
+  addThreadMutations(refs, types, message)
 }
 
-function addMessageType({ builder, Generation, MessageRole }: Refs, { Attachment }: Types) {
+function addMessageType({ builder, Generation, MessageRole }: Refs, { Attachment }: ThreadTypes) {
   return builder.objectRef<ThreadMessage>('ThreadMessage').implement({
     description: 'A message of a thread: of the user, or a text of the model.',
     fields: (t) => ({
@@ -51,7 +45,11 @@ function addMessageType({ builder, Generation, MessageRole }: Refs, { Attachment
   })
 }
 
-function addThreadType(refs: Refs, { Generations }: Types, Message: ReturnType<typeof addMessageType>): void {
+function addThreadType(
+  refs: Refs,
+  { Generations }: ThreadTypes,
+  Message: ReturnType<typeof addMessageType>,
+): void {
   const { builder, Thread, Agent } = refs
   const messages = connectionOf<ThreadMessage>(Message, 'ThreadMessage')
   Thread.implement({
@@ -137,37 +135,4 @@ function addQueries({ builder, Thread }: Refs): void {
         page(args, (p) => listThreads(ctx, { agentId, externalId, page: p })),
     }),
   )
-}
-
-function addCreate(refs: Refs, { MessageInput }: Types): void {
-  const { builder, Thread } = refs
-  addMutation(refs, {
-    name: 'createThread',
-    description:
-      'Opens a thread before its first generation. A repeat with the same externalId returns the thread that exists. ' +
-      'Permission: generations:Start.',
-    input: builder.inputType('CreateThreadInput', {
-      description: 'A thread to be opened.',
-      fields: (t) => ({
-        agentId: t.id({ required: true, description: 'The id of the agent; it begins with agt_.' }),
-        externalId: t.string({
-          description:
-            'An id of your own, 1 to 200 characters, which names one thread of the agent. Default: none.',
-        }),
-        messages: t.field({
-          type: [MessageInput],
-          description:
-            'The conversation so far, 1 to 1000 messages: the history of its generations. Default: none.',
-        }),
-      }),
-    }),
-    payload: builder.objectRef<{ thread: Thread }>('CreateThreadPayload').implement({
-      description: 'The thread that was opened.',
-      fields: (t) => ({
-        thread: t.expose('thread', { type: Thread, description: 'The thread after the mutation.' }),
-      }),
-    }),
-    errors: ['ValidationError', 'NotFoundError', 'ConflictError'],
-    run: async (ctx, input) => ({ thread: await createThread(ctx, input as CreateThreadInput) }),
-  })
 }

@@ -70,6 +70,7 @@ export { findThreadMessage, listThreadMessages, type ThreadMessage } from './thr
 export {
   addThreadMessage,
   openThreadWithoutAgent,
+  type AddThreadMessageInput,
   type AddedMessage,
   type Repeatable,
 } from './waiting-messages.ts'

@@ -1,13 +1,13 @@
 /** Messages that are added to a thread between its generations: they are the beginning of the input of the next one. */
 import { sql, type SQL } from 'drizzle-orm'
 import { z } from 'zod'
-import { check } from '../../core/check.ts'
-import { AppError, notFound } from '../../core/errors.ts'
+import { check, text } from '../../core/check.ts'
+import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, jsonb, query, type Database } from '../../store/db/database.ts'
 import { threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
-import { assertMay, projectOf, rememberRequest, type Ctx } from '../access/index.ts'
+import { assertMay, projectOf, reachable, rememberRequest, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { contentShape, givenMessage } from './given-messages.ts'
 import { filesOf } from './message-attachments.ts'
@@ -19,22 +19,13 @@ import { shownMessage } from './input.ts'
 /** How many messages of a thread may wait, and how many bytes they may have together. */
 const most = { messages: 1000, bytes: 1_048_576 }
 
-const addedShape = z
-  .array(
-    z.object({
-      role: z.enum(['USER', 'ASSISTANT']),
-      content: contentShape,
-      /** Files of a message of the user. */
-      attachments: z.unknown().optional(),
-    }),
-  )
-  .max(most.messages)
+const addedShape = z.object({ role: z.enum(['USER', 'ASSISTANT']), content: contentShape })
 
 /** A message to be added. `attachments` are files of a message of the user. */
 export interface AddedMessage {
   role: 'USER' | 'ASSISTANT'
   content: string
-  attachments?: AttachmentsInput
+  attachments?: AttachmentsInput | null | undefined
 }
 
 /** The key of a request that may be repeated, and the request. */
@@ -69,26 +60,36 @@ export async function openThreadWithoutAgent(
   return (await loadThreads(ctx, [openedId]))[0]!
 }
 
+/** A message for a thread. */
+export interface AddThreadMessageInput extends AddedMessage {
+  threadId: string
+  idempotencyKey?: string | null | undefined
+}
+
 /**
  * Adds a message to a thread: the next generation gets it, after those that wait already and before its own. It keeps its
- * id. A repeat with the same key returns the first one. Action `generations:Start` on the agent of the thread, and what
- * continuing it requires. NOT_FOUND when it was closed; LIMITED beyond 1,000 messages or 1 MiB that wait.
+ * id. With `idempotencyKey` a repeat returns the first one; `request` is what a repeat must be equal to, by default the
+ * input. Action `generations:Start` on the agent of the thread, and what continuing it requires. NOT_FOUND when it does not
+ * exist for the caller or was closed; LIMITED beyond 1,000 messages or 1 MiB that wait.
  */
 export async function addThreadMessage(
   ctx: Ctx,
-  thread: Thread,
-  message: AddedMessage,
-  repeatable: Repeatable | null = null,
+  input: AddThreadMessageInput,
+  request?: unknown,
 ): Promise<ThreadMessage> {
-  const { id: threadId, projectId, agentId } = thread
-  await assertMay(ctx, 'generations:Start', projectId, `agent/${agentId ?? '*'}`, { agentId })
+  const { threadId, idempotencyKey, ...message } = input
+  const key = check(text(200, 1).nullish(), idempotencyKey, ['input', 'idempotencyKey'])
+  const thread = reachable(ctx, (await loadThreads(ctx, [threadId]))[0], 'thread', threadId)
+  const { projectId, agentId, createdBy: by } = thread
+  await assertMay(ctx, 'generations:Start', projectId, `agent/${agentId ?? '*'}`, { by })
   await assertThread(ctx, { projectId, id: agentId }, threadId)
-  const [added] = await storedMessages(ctx, projectId, [message])
-  if (!repeatable) return append(ctx, ctx.db, threadId, added!)
+  const added = await storedMessage(ctx, projectId, message, ['input'])
+  if (!key) return append(ctx, ctx.db, threadId, added)
+  const repeatable = { key, request: request ?? message, threadId }
   const made = await atomically(ctx.db, async (tx) => {
     const id = await nextMessageId(tx, threadId)
-    const earlier = await recall(tx, ctx, projectId, { ...repeatable, threadId }, 'threads:AddMessage', id)
-    return earlier ?? append(ctx, tx, threadId, added!, id)
+    const earlier = await recall(tx, ctx, projectId, repeatable, 'threads:AddMessage', id)
+    return earlier ?? append(ctx, tx, threadId, added, id)
   })
   if (typeof made !== 'string') return made
   const earlier = await findThreadMessage(ctx, thread, made)
@@ -161,16 +162,25 @@ async function storedMessages(
   projectId: string,
   given: readonly AddedMessage[],
 ): Promise<Message[]> {
-  const messages = check(addedShape, given, ['messages'])
+  if (given.length > most.messages)
+    throw invalidAt(['messages'], `must have at most ${most.messages} entries`)
   return Promise.all(
-    messages.map(async (message, i) => {
-      const attachments = given[i]!.attachments
-      const files = attachments
-        ? await filesOf(ctx, projectId, attachments, ['messages', String(i), 'attachments'])
-        : []
-      return givenMessage(message, files)
-    }),
+    given.map((message, i) => storedMessage(ctx, projectId, message, ['messages', String(i)])),
   )
+}
+
+async function storedMessage(
+  ctx: Ctx,
+  projectId: string,
+  given: AddedMessage,
+  root: string[],
+): Promise<Message> {
+  const message = check(addedShape, given, root)
+  const { attachments } = given
+  if (message.role === 'ASSISTANT' && attachments?.length)
+    throw invalidAt([...root, 'attachments'], 'belong to a message of the user')
+  const files = attachments ? await filesOf(ctx, projectId, attachments, [...root, 'attachments']) : []
+  return givenMessage(message, files)
 }
 
 /**

@@ -97,6 +97,7 @@ export const matrix: Record<string, Line> = {
   deleteFile: line(builders),
   startGeneration: line(callers, 'OPEN'),
   createThread: line(callers, 'OPEN'),
+  addThreadMessage: line(callers, 'OWN'),
   submitToolOutputs: line(callers, 'OWN'),
   cancelGeneration: line(callers, 'OWN'),
   createWebhook: line(builders),
