@@ -97,7 +97,7 @@ async function judgeCalls(rows: Rows, crew: Crew, outside: Outside, expected: nu
  */
 async function judgeApprovals(rows: Rows, crew: Crew, outside: Outside, expected: number) {
   const found =
-    await rows(`select a.id, a.status, case when t.error_code = 'not_sent' then 'NOT_SENT' else t.status end as call, t.attempt, t.arguments->>'about' as about,
+    await rows(`select a.id, a.status, t.id as "callId", t.error_code as code, case when t.error_code = 'not_sent' then 'NOT_SENT' else t.status end as call, t.attempt, t.arguments->>'about' as about,
       (select count(*)::int from events e where e.data->>'approvalId' = a.id
         and e.type in ('APPROVAL_DECIDED', 'APPROVAL_EXPIRED')) as told
     from approvals a join tool_calls t on t.approval_id = a.id`)
@@ -112,7 +112,10 @@ async function judgeApprovals(rows: Rows, crew: Crew, outside: Outside, expected
     expect(one['told'], 'outcomes told').toBe(1)
     const sent = outside.journal.filter((entry) => entry.about === one['about']).length
     if (one['call'] === 'SUCCEEDED') expect(sent, 'executions of an approved call').toBe(1)
-    else expect(sent).toBeLessThanOrEqual(one['call'] === 'UNKNOWN' ? 1 : 0)
+    else
+      expect(sent, `executions of ${JSON.stringify(one)}`).toBeLessThanOrEqual(
+        one['call'] === 'UNKNOWN' ? 1 : 0,
+      )
   }
   const status = new Map(found.map((one) => [one['id'], one['status']]))
   for (const [id, verdict] of crew.decided)
