@@ -56,6 +56,20 @@ export function holdResponse(db: Database, which: Which): { done: Promise<void>;
   return { done, release: () => release() }
 }
 
+/** Keeps the next statement that matches from the database until `release`; `arrived` resolves when it is sent. */
+export function holdStatement(db: Database, which: Which): { arrived: Promise<void>; release(): void } {
+  let resolveArrived = () => {}
+  let release = () => {}
+  const arrived = new Promise<void>((resolve) => (resolveArrived = resolve))
+  const released = new Promise<void>((resolve) => (release = resolve))
+  instead(db, which, async (execute) => {
+    resolveArrived()
+    await released
+    return execute()
+  })
+  return { arrived, release: () => release() }
+}
+
 /** Loses the response of the next statement that matches, after the database has executed it. */
 export function loseResponse(db: Database, which: Which): void {
   instead(db, which, async (execute) => {

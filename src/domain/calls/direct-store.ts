@@ -24,6 +24,7 @@ import {
   isOpen,
   loadCall,
   mayHaveRun,
+  newestAttempt,
   settleCalls,
   startCall,
   toolCallOf,
@@ -103,7 +104,7 @@ async function settleSurely(
     true,
   )
   if (now.attempt !== call.attempt || (now.status !== 'UNKNOWN' && !isOpen(now))) return now
-  await settleLate(services, call, finished)
+  await settleLate(services, newestAttempt(call), finished)
   return loadCall(services.db, call.id)
 }
 

@@ -10,10 +10,13 @@ import type { Services } from '../access/index.ts'
 import { insertProjectEvents, unknownCallResolved } from '../events/index.ts'
 import {
   executedEntry,
+  isNewest,
   isOpen,
   mayHaveRun,
+  provesNewest,
   settleCalls,
   toolCallOf,
+  type OwnAttempt,
   type ToolCall,
 } from '../tool-calls/index.ts'
 import { known, type Finished } from '../tools/index.ts'
@@ -37,45 +40,43 @@ export const notSent = known(
   ),
 )
 
-/** One attempt of a call; attempts count from 1. */
-type Attempt = Pick<ToolCall, 'id' | 'attempt'>
-
 /**
  * Settles this attempt if the call is UNKNOWN, with event and audit entry, in one statement; waits for UNKNOWN while
- * another worker holds the call, and while the database is unreachable. Does nothing when the call was settled
- * otherwise or sent again, when a person has resolved it, or with `notSent` when an earlier attempt may have run. Never
- * throws.
+ * another worker holds the call, and while the database is unreachable. Does nothing when the newest attempt is not this
+ * one, when the call was settled otherwise or a person has resolved it, or with `notSent` when an earlier attempt may
+ * have run. Never throws.
  */
-export async function settleLate(
-  services: Services,
-  { id, attempt }: Attempt,
-  finished: Finished,
-): Promise<void> {
+export async function settleLate(services: Services, own: OwnAttempt, finished: Finished): Promise<void> {
   if (finished.outcome === 'unknown') return
   const until = performance.now() + longestMs
   let reads = Math.ceil((patienceLeases * services.limits.leaseMs + patienceMs) / everyMs)
   while (reads > 0 && performance.now() < until) {
     try {
-      const [row] = await selectRows(services.leaseDb, toolCalls, sql`where id = ${id}`)
+      const [row] = await selectRows(services.leaseDb, toolCalls, sql`where id = ${own.id}`)
       const call = row ? toolCallOf(row) : null
-      if (call?.attempt !== attempt) return
+      if (!call || !isNewest(own, call)) return
       if (finished === notSent && mayHaveRun(call)) return
-      if (call.status === 'UNKNOWN') return void (await settleUnknown(services, call, finished))
+      if (call.status === 'UNKNOWN') return void (await settleUnknown(services, call, own, finished))
       if (!isOpen(call)) return
       reads -= 1
     } catch (error) {
-      services.log.warn({ err: error, callId: id }, 'writing a late outcome failed; it is tried again')
+      services.log.warn({ err: error, callId: own.id }, 'writing a late outcome failed; it is tried again')
     }
     await pause(everyMs, undefined, { ref: false })
   }
 }
 
-async function settleUnknown(services: Services, call: ToolCall, { result }: Finished): Promise<void> {
+async function settleUnknown(
+  services: Services,
+  call: ToolCall,
+  own: OwnAttempt,
+  { result }: Finished,
+): Promise<void> {
   const status = result.isError ? 'ERRORED' : 'SUCCEEDED'
   const outcome = result.isError ? 'FAILED' : 'SUCCEEDED'
   const facts = { toolCallId: call.id, name: call.runtimeName }
   const event = unknownCallResolved({ ...facts, outcome, decidedBy: 'system', late: true })
-  const ofAttempt = sql`t.resolution is null and t.attempt = ${call.attempt}::int`
+  const ofAttempt = sql`t.resolution is null and ${provesNewest(own)}`
   const rows = await query(
     services.leaseDb,
     sql`with g as (${settleCalls('settleLate', [{ id: call.id, status, result }], ofAttempt)}),

@@ -9,6 +9,12 @@ export function newAttempt(number: SQL, callId: SQL): SQL {
 /** `attempts` with one more, which starts now. */
 export const attemptBegins = sql`t.attempts || jsonb_build_array(${newAttempt(sql`t.attempt + 1`, sql`t.id`)})`
 
+/** The same with the token of the process that begins it. */
+export function attemptBeginsWith(token: string): SQL {
+  const attempt = newAttempt(sql`t.attempt + 1`, sql`t.id`)
+  return sql`t.attempts || jsonb_build_array(${attempt} || jsonb_build_object('token', ${token}::text))`
+}
+
 /** `attempts` with the newest one ended; unchanged when the call was never sent. */
 export function attemptEnds(status: SQL, errorCode: SQL): SQL {
   return sql`case

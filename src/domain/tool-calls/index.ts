@@ -23,6 +23,7 @@ export {
   type StepRange,
   type ToolCallFilter,
 } from './read.ts'
+export { isNewest, newestAttempt, provesNewest, type OwnAttempt } from './own-attempt.ts'
 export { inGeneration, lockHeldCalls, underLease, underLock, underOwnLeases, type Proof } from './proofs.ts'
 export {
   answerCaller,

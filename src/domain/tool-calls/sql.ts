@@ -16,7 +16,7 @@ import {
   type Values,
 } from '../../store/db/write.ts'
 import { codeOf } from '../tools/index.ts'
-import { attemptBegins, attemptEnds, attemptEndsLate, newAttempt } from './attempts.ts'
+import { attemptBegins, attemptBeginsWith, attemptEnds, attemptEndsLate, newAttempt } from './attempts.ts'
 import { underLock, type Proof } from './proofs.ts'
 import { transitions, type To, type ToolCallStatus, type TransitionName } from './state.ts'
 import type { AskedBack, Resolution } from './tool-call.ts'
@@ -123,17 +123,18 @@ export function insertSentCalls({ keys, texts, more }: CallRows, leaseMs: number
 
 /**
  * Commits EXECUTING with one more attempt, before the call is sent. `childId`: the child run that the call waits for.
+ * `token`: see OwnAttempt; needed by a writer that may not learn whether this was written.
  */
 export function startCall(
   id: string,
   proof: Proof,
-  { childId, leaseMs }: { childId?: string; leaseMs?: number } = {},
+  { childId, leaseMs, token }: { childId?: string; leaseMs?: number; token?: string } = {},
   returning?: SQL,
 ): SQL {
   const values = {
     status: 'EXECUTING',
     attempt: sql`t.attempt + 1`,
-    attempts: attemptBegins,
+    attempts: token === undefined ? attemptBegins : attemptBeginsWith(token),
     startedAt: sql`coalesce(t.started_at, now())`,
     notBefore: null,
     childId,

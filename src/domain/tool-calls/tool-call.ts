@@ -15,6 +15,8 @@ export interface ToolCallAttempt {
   idempotencyKey: string
   /** ISO 8601. */
   startedAt: string
+  /** Identifies who began the attempt; see OwnAttempt. Never shown. */
+  token?: string
   endedAt?: string
   outcome?: ToolCallStatus
   errorCode?: string | null

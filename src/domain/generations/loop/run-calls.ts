@@ -1,4 +1,5 @@
 /** Runs the server calls of a step: executes them with a store that writes in commits of the generation. */
+import { randomUUID } from 'node:crypto'
 import { nowPlus } from '../../../store/db/database.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
@@ -11,7 +12,9 @@ import {
   callStarted,
   holdBack,
   inGeneration,
+  isNewest,
   loadCall,
+  newestAttempt,
   startCall,
   type ToolCall,
 } from '../../tool-calls/index.ts'
@@ -36,7 +39,7 @@ export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
     store: storeOf(turn),
     lease: turn.lease,
     signal: turn.signal,
-    isFresh: call.status === 'EXECUTING' && turn.unsent.get(call.id) === call.attempt,
+    isFresh: call.status === 'EXECUTING' && isNewest(turn.unsent.get(call.id), call),
     gates: gatesOf(turn.generation.settings),
     isLeftToNext: () => turn.signal.aborted && turn.signal.reason !== interrupted,
   })
@@ -63,19 +66,26 @@ function storeOf(turn: Turn): CallStore<void> {
 
 async function start(turn: Turn, call: ToolCall, requester: Caller | null): Promise<ToolCall | null> {
   const attempt = call.attempt + 1
-  const started: ToolCall = { ...call, status: 'EXECUTING', attempt }
-  turn.unsent.set(call.id, attempt)
+  const begun = {
+    attempt,
+    token: randomUUID(),
+    idempotencyKey: call.id,
+    startedAt: new Date(turn.services.clock.now()).toISOString(),
+  }
+  const started: ToolCall = { ...call, status: 'EXECUTING', attempt, attempts: [...call.attempts, begun] }
+  const own = newestAttempt(started)
+  turn.unsent.set(call.id, own)
   const change = {
     wakeAt: leaseEnd(turn),
     starting: [call.id],
-    calls: [startCall(call.id, inGeneration)],
+    calls: [startCall(call.id, inGeneration, { token: begun.token })],
     events: [callStarted(call, attempt)],
     ...(requester ? { provided: stillValid(requester) } : {}),
   }
   try {
     await commitSurely(turn, change, async (db) => {
       const now = await loadCall(db, call.id)
-      return now.status === 'EXECUTING' && now.attempt === attempt
+      return now.status === 'EXECUTING' && isNewest(own, now)
     })
   } catch (error) {
     if (!(error instanceof OutdatedError)) throw error
@@ -90,7 +100,7 @@ async function settle(turn: Turn, call: ToolCall, finished: Finished): Promise<v
   try {
     await settleCall(turn, call, finished.result, statusOf(finished))
   } catch (error) {
-    if (error instanceof LeaseLostError) void settleLate(turn.services, call, finished)
+    if (error instanceof LeaseLostError) void settleLate(turn.services, newestAttempt(call), finished)
     throw error
   }
 }

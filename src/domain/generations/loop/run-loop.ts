@@ -7,7 +7,7 @@ import { interrupted, type Recheck, type WorkControl } from '../../../store/work
 import type { Services } from '../../access/index.ts'
 import { stepReset } from '../../events/index.ts'
 import { notSent, settleLate } from '../../calls/index.ts'
-import { loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
+import { isNewest, loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { decide, type Decision } from '../decide.ts'
 import { isTerminal } from '../generation.ts'
 import type { Models } from '../providers/provider-records.ts'
@@ -53,7 +53,7 @@ export async function runGeneration(
     // No call of this run may be in flight when the row is released.
     await inFlight.idle().catch(() => {})
     // The next worker cannot know that these calls were not sent.
-    for (const [id, attempt] of run.unsent) void settleLate(services, { id, attempt }, notSent)
+    for (const own of run.unsent.values()) void settleLate(services, own, notSent)
   }
 }
 
@@ -129,7 +129,7 @@ async function drain(turn: Turn, decision: Decision): Promise<'act' | 'goOn' | '
   const { services, held, inFlight, unsent } = turn
   if (decision.do !== 'run' && decision.do !== 'model') return 'act'
   const begun =
-    decision.do === 'run' ? decision.calls.filter((call) => unsent.get(call.id) === call.attempt) : []
+    decision.do === 'run' ? decision.calls.filter((call) => isNewest(unsent.get(call.id), call)) : []
   if (begun.length > 0) startCalls(turn, begun)
   if (inFlight.ids.size > 0) {
     await inFlight.idle()

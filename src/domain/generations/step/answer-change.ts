@@ -54,7 +54,7 @@ export function changeOf(
   const started = turn.isDraining()
     ? new Set<string>()
     : startNow(calls, settings.parallelToolCalls, made.limited)
-  for (const id of started) turn.unsent.set(id, 1)
+  for (const id of started) turn.unsent.set(id, { id, attempt: 1, token: null })
   const rows = calls.map((call, i): StepCall => ({
     ...call,
     status: started.has(call.id) ? 'EXECUTING' : call.status,

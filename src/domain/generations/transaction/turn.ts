@@ -4,7 +4,7 @@ import { query, type Database } from '../../../store/db/database.ts'
 import type { Lease } from '../../../store/work/leases.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
-import type { ToolCall } from '../../tool-calls/index.ts'
+import type { OwnAttempt, ToolCall } from '../../tool-calls/index.ts'
 import type { ToolVersions } from '../../tools/index.ts'
 import type { InFlightCalls } from './in-flight-calls.ts'
 import type { HeldGeneration } from './claim.ts'
@@ -32,10 +32,10 @@ export interface Turn {
   /** True when the process shuts down: running calls are finished, and nothing new is started. */
   isDraining(): boolean
   /**
-   * Calls that this worker has committed, or tried to commit, as EXECUTING and has not sent, each with the number of
-   * its attempt. Whether or not the commit was written, they were not sent: their outcome is never unknown.
+   * Calls that this worker has committed, or tried to commit, as EXECUTING and has not sent, each with its attempt.
+   * Whether or not the commit was written, this worker did not send them: the outcome of its attempt is never unknown.
    */
-  unsent: Map<string, number>
+  unsent: Map<string, OwnAttempt>
 }
 
 /** `parked`: the row was released in the same commit. */

@@ -1,0 +1,30 @@
+/** Whose attempt it is: numbers alone do not tell, because two workers may try to begin the same one. */
+import { sql, type SQL } from 'drizzle-orm'
+import type { ToolCall, ToolCallAttempt } from './tool-call.ts'
+
+/** An attempt that this process has begun, or has tried to begin. */
+export interface OwnAttempt {
+  /** The call's id. */
+  id: string
+  /** Counts from 1. */
+  attempt: number
+  /** Chosen at random for this attempt. Null when the call was inserted with it: nobody else can begin that one. */
+  token: string | null
+}
+
+type Begun = Pick<ToolCall, 'id' | 'attempt'> & { attempts: readonly Pick<ToolCallAttempt, 'token'>[] }
+
+/** The newest attempt of the call, which this process holds. */
+export function newestAttempt({ id, attempt, attempts }: Begun): OwnAttempt {
+  return { id, attempt, token: attempts.at(-1)?.token ?? null }
+}
+
+/** Whether this is still the newest attempt of the call. An attempt that was never committed never is. */
+export function isNewest(own: OwnAttempt | undefined, call: Begun): boolean {
+  return own?.attempt === call.attempt && own.token === newestAttempt(call).token
+}
+
+/** The same as a condition on the row `t`. */
+export function provesNewest({ attempt, token }: OwnAttempt): SQL {
+  return sql`t.attempt = ${attempt}::int and t.attempts->-1->>'token' is not distinct from ${token}::text`
+}

@@ -1,0 +1,86 @@
+/**
+ * A worker tries to begin an attempt, and loses the row before the database has its statement. Another worker begins the
+ * attempt of the same number and sends it: the first one, which has sent nothing, says nothing about it.
+ */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
+import { gateStory, type GateStory } from '../support/gate-story.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import { holdResponse, holdStatement } from '../support/held-statement.ts'
+import { startLoopback, type Loopback } from '../support/loopback.ts'
+import { makeCast, objectSchema, type Cast } from '../support/story.ts'
+
+let h: Harness
+let cast: Cast
+let gate: GateStory
+let upstream: Loopback
+/** Called with the response of the next request, which gets none until the test gives it. */
+let arrived: (answer: () => void) => void
+
+beforeAll(async () => {
+  h = await openHarness()
+  cast = await makeCast(h)
+  gate = gateStory(h, cast)
+  upstream = await startLoopback((_request, response) => arrived(() => response.writeHead(200).end('paid')))
+})
+afterAll(async () => {
+  await Promise.all([cast?.close(), upstream?.close()])
+  await h?.stop()
+})
+
+/** Ends the lease: the row is due again and the next claim raises the epoch. */
+async function takeAway(generationId: string): Promise<void> {
+  await query(h.app.services.db, sql`update generations set wake_at = now() where id = ${generationId}`)
+  h.app.services.pubsub.publish([{ kind: 'work', table: 'generations' }])
+}
+
+/** An approved call of a run whose first worker is about to begin it; its statement is held back. */
+async function approvedCall(name: string) {
+  const { leaseDb } = h.app.services
+  const config = { http: { url: `${upstream.url}/${name}`, inputSchema: objectSchema({}) } }
+  const input = { name, gate: { autoApprove: false }, config }
+  const { tool } = await h.mutate('createTool', input, 'tool { id }')
+  const id = await gate.ask({ id: tool.id, name }, {})
+  const [approval] = await gate.pending(id)
+  const callId: string = approval!['toolCall'].id
+  const held = holdStatement(leaseDb, { begins: 'with', contains: 'attempt = t.attempt + 1', value: callId })
+  await gate.decide(approval!['id'], 'APPROVE')
+  await held.arrived
+  return { id, callId, held }
+}
+
+/** Lets the first worker fail to begin the call; resolves when it has looked whether it may settle its attempt. */
+async function loseStart(callId: string, held: { release(): void }): Promise<void> {
+  const looked = holdResponse(h.app.services.leaseDb, {
+    begins: 'select',
+    contains: 'from "tool_calls" where id =',
+    value: callId,
+  })
+  held.release()
+  await looked.done
+  looked.release()
+  await new Promise((resolve) => setImmediate(resolve))
+}
+
+const settled = (callId: string) => gate.untilCall(callId, ['UNKNOWN', 'ERRORED', 'SUCCEEDED'])
+
+test('another worker sent it and was lost: the outcome stays unknown, and its own late outcome counts', async () => {
+  const { id, callId, held } = await approvedCall('sent_by_another')
+  const sent = new Promise<() => void>((resolve) => (arrived = resolve))
+  await takeAway(id)
+  const answer = await sent
+  await takeAway(id)
+  expect(await settled(callId)).toMatchObject({ status: 'UNKNOWN', attempt: 1 })
+  await loseStart(callId, held)
+  expect(await gate.toolCall(callId)).toMatchObject({ status: 'UNKNOWN', errorCode: 'outcome_unknown' })
+  const late = h.collect(
+    `subscription { projectEvents(after: "0", types: [UNKNOWN_CALL_RESOLVED]) {
+      ... on UnknownCallResolvedEvent { toolCall { id status errorCode } } } }`,
+    {},
+    (events) => events.length === 1,
+  )
+  answer()
+  expect(await late).toEqual([{ toolCall: { id: callId, status: 'SUCCEEDED', errorCode: null } }])
+  expect(upstream.seen.filter(({ url }) => url === '/sent_by_another')).toHaveLength(1)
+})
