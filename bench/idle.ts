@@ -6,12 +6,12 @@ import { inLanes, pause } from './statistics.ts'
 import { unitsOn } from './unit.ts'
 
 const seconds = 30
-const waiting = { postgres: 2000, pglite: 300 }
+const waiting = { postgres: 10_000, pglite: 1000 }
 
 async function measureKind(kind: Kind) {
   const server = await openServer(kind)
-  // What the start has left to do is over.
-  await pause(5000)
+  // What the start has left to do is over: once, the engine collects what was needed for it only.
+  await pause(30_000)
   const transactions = async () => (server.databaseUrl ? transactionsOf(server.databaseUrl) : Number.NaN)
   const counted = await transactions()
   const before = await server.usage()
@@ -26,7 +26,7 @@ async function measureKind(kind: Kind) {
   const count = waiting[kind]
   await inLanes(count, 16, units.startOne)
   await units.close()
-  await pause(5000)
+  await pause(30_000)
   const cpu = await server.usage()
   await pause(10_000)
   const later = await server.usage()

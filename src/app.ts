@@ -1,10 +1,10 @@
 /** The composition root: opens the services, workers and servers of a process, and closes them in reverse order. */
 import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { sql } from 'drizzle-orm'
 import { makeActions } from './api/graphql/actions.ts'
 import type { Sockets } from './api/graphql/sockets.ts'
 import type { FirstLink } from './api/http/browser-session.ts'
+import { bucketStore, openPubSub } from './between-replicas.ts'
 import type { Config } from './config.ts'
 import { systemClock, type Clock } from './core/clock.ts'
 import { createPool } from './core/pool.ts'
@@ -27,19 +27,13 @@ import { startWorkers, type Workers } from './workers.ts'
 import { seedDemo } from './demo/seed.ts'
 import { startDemoUpstream, type DemoUpstream } from './demo/upstream.ts'
 import { diskBlobs } from './store/blobs/disk.ts'
-import { connect, type Connection, type DatabaseAddress } from './store/db/connect.ts'
-import { query } from './store/db/database.ts'
+import { connect, type DatabaseAddress } from './store/db/connect.ts'
 import { migrate } from './store/db/migrate.ts'
 import { createHeartbeat } from './store/work/leases.ts'
 import { startSchedule } from './store/work/schedule.ts'
 import { createSlots } from './store/work/slots.ts'
-import { localPubSub, type PubSub } from './store/events/pubsub.ts'
 import { startLive } from './store/events/live.ts'
-import { postgresPubSub } from './store/events/postgres-pubsub.ts'
-import { redisPubSub } from './store/events/redis-pubsub.ts'
-import { postgresBuckets } from './store/rates/postgres-buckets.ts'
-import { redisBuckets } from './store/rates/redis-buckets.ts'
-import { createSharedBuckets, type BucketStore } from './store/rates/shared-buckets.ts'
+import { createSharedBuckets } from './store/rates/shared-buckets.ts'
 
 /** What tests replace. */
 export interface AppParts extends ServerParts {
@@ -244,28 +238,6 @@ async function openOutgoing(config: Config, parts: AppParts, closers: Closers) {
 function once(stop: (graceMs?: number) => Promise<void>): (graceMs?: number) => Promise<void> {
   let stopped: Promise<void> | null = null
   return (graceMs) => (stopped ??= stop(graceMs))
-}
-
-async function openPubSub(config: Config, connection: Connection): Promise<PubSub> {
-  if (config.redisUrl) return redisPubSub(config.redisUrl, `gatehouse:${await installationId(connection)}`)
-  return connection.kind === 'postgres' && config.databaseUrl
-    ? postgresPubSub(config.databaseUrl)
-    : localPubSub()
-}
-
-/** Where replicas share their rate limits; null on the embedded database, which has one process. */
-async function bucketStore(config: Config, connection: Connection): Promise<BucketStore | null> {
-  if (config.redisUrl) return redisBuckets(config.redisUrl, `gatehouse:${await installationId(connection)}`)
-  return connection.kind === 'postgres' ? postgresBuckets(connection.db) : null
-}
-
-/** An id of this installation, because several may share a Redis. */
-async function installationId(connection: Connection): Promise<string> {
-  const rows = await query<{ id: string }>(
-    connection.db,
-    sql`select datname || ':' || oid::text as id from pg_database where datname = current_database()`,
-  )
-  return rows[0]!.id
 }
 
 /** Starts the demo upstream on the port after the server's, or on a free port when that is in use. */

@@ -35,19 +35,19 @@ async function takeAway(generationId: string): Promise<void> {
   h.app.services.pubsub.publish([{ kind: 'work', table: 'generations' }])
 }
 
-/** An approved call of a run whose first worker is about to begin it; its statement is held back. */
-async function approvedCall(name: string) {
-  const { leaseDb } = h.app.services
+/** The second call of a run that sends one after the other; the statement that begins it is held back. */
+async function secondCall(name: string) {
   const config = { http: { url: `${upstream.url}/${name}`, inputSchema: objectSchema({}) } }
-  const input = { name, gate: { autoApprove: false }, config }
-  const { tool } = await h.mutate('createTool', input, 'tool { id }')
-  const id = await gate.ask({ id: tool.id, name }, {})
-  const [approval] = await gate.pending(id)
-  const callId: string = approval!['toolCall'].id
-  const held = holdStatement(leaseDb, { begins: 'with', contains: 'attempt = t.attempt + 1', value: callId })
-  await gate.decide(approval!['id'], 'APPROVE')
+  const { tool } = await h.mutate('createTool', { name, config }, 'tool { id }')
+  const agent = await cast.agent({ toolIds: [tool.id], parallelToolCalls: false })
+  arrived = (answer) => answer()
+  const held = holdStatement(h.app.services.leaseDb, { begins: 'with', contains: 'attempt = t.attempt + 1' })
+  const id = await cast.start(agent, `call ${name} {}\ncall ${name} {}\nthen\nsay done`)
   await held.arrived
-  return { id, callId, held }
+  const { data } = await h.gql('query($id: ID!) { generation(id: $id) { toolCalls { id status } } }', { id })
+  const [first, second] = data['generation'].toolCalls
+  expect([first.status, second.status]).toEqual(['SUCCEEDED', 'PROPOSED'])
+  return { id, callId: second.id as string, held }
 }
 
 /** Lets the first worker fail to begin the call; resolves when it has looked whether it may settle its attempt. */
@@ -66,7 +66,7 @@ async function loseStart(callId: string, held: { release(): void }): Promise<voi
 const settled = (callId: string) => gate.untilCall(callId, ['UNKNOWN', 'ERRORED', 'SUCCEEDED'])
 
 test('another worker sent it and was lost: the outcome stays unknown, and its own late outcome counts', async () => {
-  const { id, callId, held } = await approvedCall('sent_by_another')
+  const { id, callId, held } = await secondCall('sent_by_another')
   const sent = new Promise<() => void>((resolve) => (arrived = resolve))
   await takeAway(id)
   const answer = await sent
@@ -82,5 +82,5 @@ test('another worker sent it and was lost: the outcome stays unknown, and its ow
   )
   answer()
   expect(await late).toEqual([{ toolCall: { id: callId, status: 'SUCCEEDED', errorCode: null } }])
-  expect(upstream.seen.filter(({ url }) => url === '/sent_by_another')).toHaveLength(1)
+  expect(upstream.seen.filter(({ url }) => url === '/sent_by_another')).toHaveLength(2)
 })

@@ -8,7 +8,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { connect, type Connection } from '../../src/store/db/connect.ts'
 import { query } from '../../src/store/db/database.ts'
-import { DirectoryInUseError, lockDirectory } from '../../src/store/db/directory-lock.ts'
+import { DirectoryInUseError, lockDirectory } from '../../src/store/db/pglite/directory-lock.ts'
 import { migrate } from '../../src/store/db/migrate.ts'
 import { appendProjectEvents } from '../../src/store/events/log.ts'
 import { numberAll } from '../../src/store/events/numbering.ts'
@@ -168,7 +168,7 @@ describe('the lock of a directory', () => {
   })
 
   /** A program that takes the lock, says so, and holds it until it is told to end. */
-  const holder = `import { lockDirectory } from './store/db/directory-lock.js'
+  const holder = `import { lockDirectory } from './store/db/pglite/directory-lock.js'
     await lockDirectory(process.argv[2]).then(
       () => console.log('got it'),
       (error) => { console.log(error.name); process.exit(1) })
@@ -247,7 +247,7 @@ describe('the lock of a directory', () => {
     async () => {
       const server = await buildServer()
       const program = await server.program(
-        `import { lockDirectory } from './store/db/directory-lock.js'
+        `import { lockDirectory } from './store/db/pglite/directory-lock.js'
        process.once('message', async () => {
          const got = await lockDirectory(${JSON.stringify(directory)}).then(() => true, () => false)
          process.send(got)

@@ -1,6 +1,6 @@
 /** When rows are due: found by a timer, by a hint, or by the next poll when every hint is lost. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connect, type Connection } from '../../src/store/db/connect.ts'
 import { query, type Database } from '../../src/store/db/database.ts'
 import { migrate } from '../../src/store/db/migrate.ts'
@@ -165,6 +165,34 @@ function suite(openDatabase: () => Promise<Connection & { drop?(): Promise<void>
     await expect
       .poll(() => nextPoll(schedule))
       .toMatchObject({ unnumbered: false, newest: before.newest + 2 })
+  })
+
+  test('while nothing happens every second poll is left out, until something does', async () => {
+    await waiting()
+    await numberAll(db(), localPubSub())
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { db: counted, polls } = watched(db())
+    const schedule = open(counted, localPubSub(), { everyMs: 1000 })
+    /** Whether each of the next moments is polled at. */
+    const moments = async (count: number) => {
+      const asked: boolean[] = []
+      for (let i = 0; i < count; i++) {
+        const before = polls.count
+        const polled = nextPoll(schedule)
+        vi.advanceTimersByTime(1000)
+        asked.push(polls.count > before)
+        if (polls.count > before) await polled
+      }
+      return asked
+    }
+    expect(await moments(11)).not.toContain(false)
+    expect(await moments(4)).toEqual([false, true, false, true])
+    await appendProjectEvents(db(), 'proj_schedule', someEvents(1))
+    expect(await moments(4)).toEqual([false, true, true, true])
+    await numberAll(db(), localPubSub())
+    expect(await moments(11)).not.toContain(false)
+    expect(await moments(2)).toEqual([false, true])
   })
 
   return { db, connection: () => connection, wakeIn, waiting, lateMs }

@@ -13,9 +13,11 @@ import {
   loadTools,
   maskedPaths,
   prepareCall,
+  proposedCallable,
   withAttachments,
   type Callable,
   type GatePolicy,
+  type ToolVersions,
 } from '../tools/index.ts'
 import { askAgain, callSettled, settleCalls, type Proof, type ToolCall } from '../tool-calls/index.ts'
 import type { Approval, VoidReason } from './approval.ts'
@@ -65,6 +67,28 @@ export async function driftOf(
     requestedBy: call.requestedBy,
   }
   return { reason: 'TOOL_CHANGED', tool, again: newApproval(services, question), masks }
+}
+
+/** An approval and the versions that tools had at the moment when it was read. */
+export interface Agreed {
+  approval: Approval
+  toolVersions: ToolVersions
+}
+
+/**
+ * Whether the approved call is certainly still what was agreed to, told by what was read before, without a statement.
+ * False: `driftOf` tells. The commit that starts the call must prove that the tool still has its version.
+ */
+export async function isAsAgreed(
+  services: Services,
+  call: ToolCall,
+  { approval, toolVersions }: Agreed,
+): Promise<boolean> {
+  // What other tools do is not told by their version: lists of upstreams, and agents.
+  if (call.kind !== 'http' && call.kind !== 'platform') return false
+  if (call.approvalId !== approval.id || toolVersions[call.toolId!] !== call.toolVersion) return false
+  const tool = await proposedCallable(services, call)
+  return tool !== null && isSame(services, approval, tool, call)
 }
 
 /**

@@ -27,7 +27,7 @@ export { claimApproval, releaseApproval } from './claims.ts'
 export { decideEachApproval, type DecisionOutcome } from './decide-each.ts'
 export { decideApproval, decideApprovals, type DecideApprovalInput } from './decide.ts'
 export { redoDigests } from './digest.ts'
-export { changesOfDrift, driftOf, type Drift } from './drift.ts'
+export { changesOfDrift, driftOf, isAsAgreed, type Agreed, type Drift } from './drift.ts'
 export { startDeadlines } from './deadlines.ts'
 export { extendableUntil, extendApproval } from './extend.ts'
 export { evaluateGate, previewGate, type GateEvaluation, type GatePreview } from './gate.ts'
@@ -43,7 +43,9 @@ export {
 } from './grants.ts'
 export { isAsked, whyNotDecide } from './may-decide.ts'
 export {
+  agreedAsJson,
   approvalOrders,
+  approvalsOfJson,
   countApprovals,
   getApprovals,
   listApprovals,

@@ -4,7 +4,7 @@ import { invalidAt } from '../../core/errors.ts'
 import type { Page, PlaceInList } from '../../core/page.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { listPage, maxPageBytes } from '../../store/db/keyset.ts'
-import { selectRows, selectRowsWithin } from '../../store/db/rows.ts'
+import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../store/db/rows.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { parentLinkOf, type ParentLink } from '../../store/work/owner.ts'
 import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'
@@ -80,6 +80,19 @@ function conditionOf({ status, toolId, agentId, expiringBefore }: ApprovalFilter
     agentId ? eq(t.agentId, agentId) : undefined,
     expiringBefore ? lte(t.expiresAt, expiringBefore) : undefined,
   )
+}
+
+/** The approvals of a generation's approved calls as a value of a larger statement. Parse it with `approvalsOfJson`. */
+export function agreedAsJson(generationId: string): SQL {
+  return rowsAsJson(
+    approvals,
+    sql`where id in (
+      select approval_id from tool_calls where generation_id = ${generationId} and status = 'APPROVED')`,
+  )
+}
+
+export function approvalsOfJson(value: readonly object[]): Approval[] {
+  return rowsOfJson(approvals, value).map(approvalOf)
 }
 
 /** Numbers of approvals, each counted up to `countLimit`. */

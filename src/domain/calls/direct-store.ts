@@ -32,7 +32,7 @@ import {
   wholeRow,
   type ToolCall,
 } from '../tool-calls/index.ts'
-import { statusOf, type Finished } from '../tools/index.ts'
+import { hasVersion, statusOf, type Finished } from '../tools/index.ts'
 import type { CallStore } from './execute.ts'
 import { notSent, settleLate } from './late-outcome.ts'
 import { publishNews } from './news.ts'
@@ -45,7 +45,7 @@ import { settleTogether } from './settle-together.ts'
 export function directStore(services: Services, lease: Lease): CallStore<ToolCall> {
   const { held } = lease
   return {
-    start: (call, requester) => startSurely(services, lease, call, requester),
+    start: (call, requester, isAgreed) => startSurely(services, lease, call, { requester, isAgreed }),
     settle: (call, finished) => settleSurely(services, held, call, finished),
     askAgain: (call, drift) => voidAndAskAgain(services, held, call, drift),
     async holdBack(call, waitMs) {
@@ -64,13 +64,16 @@ async function startSurely(
   services: Services,
   lease: Lease,
   call: ToolCall,
-  requester: Caller | null,
+  { requester, isAgreed }: { requester: Caller | null; isAgreed: boolean },
 ): Promise<ToolCall | null> {
   const { id, projectId, attempt } = call
+  const conditions = [
+    ...(requester ? [stillValid(requester)] : []),
+    ...(isAgreed ? [hasVersion(call.toolId!, call.toolVersion!)] : []),
+  ]
   for (;;) {
     const { epoch } = lease.held
-    const held = underLease(lease.held)
-    const proof = requester ? sql`${held} and ${stillValid(requester)}` : held
+    const proof = sql.join([underLease(lease.held), ...conditions], sql` and `)
     try {
       const [row] = await writtenRows(services.leaseDb, toolCalls, [
         sql`g as (${startCall(id, proof, { leaseMs: services.limits.leaseMs }, wholeRow)})`,

@@ -5,7 +5,7 @@ import { isStorageError } from '../../store/db/storage-error.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { LeaseLostError } from '../../store/work/work.ts'
 import { rememberedPrincipal, type Caller, type Services } from '../access/index.ts'
-import { driftOf, type Drift } from '../approvals/index.ts'
+import { driftOf, isAsAgreed, type Agreed, type Drift } from '../approvals/index.ts'
 import type { ToolCall } from '../tool-calls/index.ts'
 import {
   asksAgent,
@@ -36,10 +36,11 @@ import type { InputRequired, UpstreamRow } from '../upstream/index.ts'
  */
 export interface CallStore<Settled> {
   /**
-   * Commits EXECUTING with one more attempt, provided that the requester's key is still valid, if one is given. Returns null,
-   * with nothing written, when it is not, or when this process may not write the call any more.
+   * Commits EXECUTING with one more attempt, provided that the requester's key is still valid, if one is given, and that the
+   * tool still has the call's version, with `isAgreed`. Returns null, with nothing written, when that is not so, or when
+   * this process may not write the call any more.
    */
-  start(call: ToolCall, requester: Caller | null): Promise<ToolCall | null>
+  start(call: ToolCall, requester: Caller | null, isAgreed: boolean): Promise<ToolCall | null>
   settle(call: ToolCall, finished: Finished): Promise<Settled>
   /** Voids the approval and asks for a new one, or settles the call when nothing can be asked. */
   askAgain(call: ToolCall, drift: Drift): Promise<void>
@@ -70,6 +71,8 @@ export interface Execution<Settled> {
   prepared?: Prepared
   /** Gates that apply beside the tool's own. */
   gates: readonly GatePolicy[]
+  /** What was read of an APPROVED call; absent: it is read. */
+  agreed?: Agreed | undefined
   /** Receives progress and can be asked for input; null when there is no caller. */
   caller?: CallerChannel | null
   /** After an abort: true when the call stays EXECUTING, and the next owner of the row repeats it. */
@@ -99,7 +102,8 @@ export async function execute<Settled>(
   const { store, isFresh } = how
   if (how.prepared) return send(services, call, how.prepared, how)
   const isLost = call.status === 'EXECUTING' && !isFresh
-  if (call.status === 'APPROVED') {
+  const isAgreed = call.status === 'APPROVED' && how.agreed && (await isAsAgreed(services, call, how.agreed))
+  if (call.status === 'APPROVED' && !isAgreed) {
     const drift = await driftOf(services, call, how.gates)
     if (drift) return leave(store.askAgain(call, drift))
   }
@@ -117,7 +121,9 @@ export async function execute<Settled>(
     return store.settle(call, isLost ? lostOutcome : known(callable ? misfit : goneResult()))
   const sendIt = (started: ToolCall) => send(services, started, { callable, merged: prepared.merged }, how)
   // A fresh call was checked a moment ago, when it was proposed.
-  return isFresh ? sendIt(call) : startAndSend(services, call, how, { isLost, sendIt })
+  return isFresh
+    ? sendIt(call)
+    : startAndSend(services, call, how, { isLost, isAgreed: isAgreed === true, sendIt })
 }
 
 /**
@@ -128,19 +134,23 @@ async function startAndSend<Settled>(
   services: Services,
   call: ToolCall,
   { store }: Execution<Settled>,
-  { isLost, sendIt }: { isLost: boolean; sendIt(started: ToolCall): Promise<Settled | null> },
+  {
+    isLost,
+    isAgreed,
+    sendIt,
+  }: { isLost: boolean; isAgreed: boolean; sendIt(started: ToolCall): Promise<Settled | null> },
 ): Promise<Settled | null> {
   const requester = rememberedPrincipal(services.db, call.requestedBy, services.clock.now())
   const refuse = () => store.settle(call, isLost ? lostOutcome : known(notValidResult()))
   if (!requester && !(await mayStillRun(services, call))) return refuse()
   if (!isLost && (await isHeldBack(services, call, store))) return null
-  let started = await store.start(call, requester)
+  let started = await store.start(call, requester, isAgreed)
   if (!started && requester) {
     if (!(await mayStillRun(services, call))) {
       if (!isLost) await giveBackUse(services, call)
       return refuse()
     }
-    started = await store.start(call, null)
+    started = await store.start(call, null, isAgreed)
   }
   return started && sendIt(started)
 }

@@ -129,7 +129,7 @@ interface Written {
 function heldOf(queued: Generation, toolVersions: ToolVersions, now: number): HeldGeneration {
   const { id, projectId, lastSeq, createdAt: startedAt } = queued
   const generation: Generation = { ...queued, storedStatus: 'RUNNING', startedAt }
-  const claimed = { generation, calls: [], steps: [], toolVersions, now }
+  const claimed = { generation, calls: [], steps: [], toolVersions, agreed: [], now }
   return { id, projectId, epoch: 1, was: 'QUEUED', lastSeq, parent: null, claimed }
 }
 

@@ -135,7 +135,7 @@ function heldOf(
     const one = settled.get(call.id)
     return one ? settledCall(one, now) : call
   })
-  const claimed = { generation, calls, steps: stepsOfJson(steps), toolVersions, now }
+  const claimed = { generation, calls, steps: stepsOfJson(steps), toolVersions, agreed: [], now }
   const parent = rootId ? { projectId, parentId: parentId!, callId: parentCallId!, rootId } : null
   return { id, projectId, epoch: seen.epoch + 1, was: 'QUEUED', lastSeq: seq, parent, claimed }
 }

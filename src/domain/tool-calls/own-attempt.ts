@@ -12,15 +12,15 @@ export interface OwnAttempt {
   token: string | null
 }
 
-type Begun = Pick<ToolCall, 'id' | 'attempt'> & { attempts: readonly Pick<ToolCallAttempt, 'token'>[] }
+type Attempted = Pick<ToolCall, 'id' | 'attempt'> & { attempts: readonly Pick<ToolCallAttempt, 'token'>[] }
 
 /** The newest attempt of the call, which this process holds. */
-export function newestAttempt({ id, attempt, attempts }: Begun): OwnAttempt {
+export function newestAttempt({ id, attempt, attempts }: Attempted): OwnAttempt {
   return { id, attempt, token: attempts.at(-1)?.token ?? null }
 }
 
 /** Whether this is still the newest attempt of the call. An attempt that was never committed never is. */
-export function isNewest(own: OwnAttempt | undefined, call: Begun): boolean {
+export function isNewest(own: OwnAttempt | undefined, call: Attempted): boolean {
   return own?.attempt === call.attempt && own.token === newestAttempt(call).token
 }
 

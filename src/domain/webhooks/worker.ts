@@ -18,7 +18,7 @@ export interface WebhookWorker {
 
 /**
  * Starts the worker. It sends no statement while the log does not grow and no cursor is due. An event whose hint was lost
- * is found by the poll of the schedule, within a second.
+ * is found by the next poll of the schedule.
  */
 export function startWebhooks(services: Services): WebhookWorker {
   const { leaseDb, heartbeat, pubsub, schedule, limits, log } = services

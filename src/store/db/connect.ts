@@ -1,39 +1,10 @@
 /** Opens the database: embedded PGlite on a directory (or in memory), or PostgreSQL by address. */
-import { PGlite } from '@electric-sql/pglite'
-import type { Database } from './database.ts'
-import { lockDirectory } from './directory-lock.ts'
-import { initialiseDirectory } from './initialise.ts'
-import { databaseOverPglite } from './pglite/client.ts'
+import type { Connection, DatabaseAddress } from './connection.ts'
 import { databaseOver } from './postgres/client.ts'
 import { SessionPool } from './postgres/pool.ts'
-import { openSession, type Session } from './postgres/session.ts'
+import { openSession } from './postgres/session.ts'
 
-export interface Connection {
-  db: Database
-  /**
-   * The same database over a pool of its own, for heartbeats, claims, outcomes and the readiness probe, which must not
-   * wait while `db` is busy. On PGlite it is `db`.
-   */
-  leaseDb: Database
-  kind: 'pglite' | 'postgres'
-  /** The statements sent so far, on PGlite, to which no other process writes; null on PostgreSQL. */
-  statementCount: (() => number) | null
-  /** Opens a connection outside the pools, for migrations; null on PGlite. */
-  openSession: (() => Promise<Session>) | null
-  close(): Promise<void>
-}
-
-export type DatabaseAddress =
-  | { kind: 'postgres'; url: string; poolSize: number }
-  | { kind: 'pglite'; directory: string }
-  /** In memory, from a dump of a migrated database when there is one. */
-  | { kind: 'memory'; dump?: Blob }
-
-/**
- * A quarter of PostgreSQL's default: the process holds the buffers itself, and the system caches the files beneath them.
- * The resident memory is a hundred megabytes smaller, at the same speed.
- */
-const embedded = { startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB'] }
+export type { Connection, DatabaseAddress }
 
 /**
  * Connects. For PGlite on a directory this takes the directory's lock, so that a second process fails with
@@ -42,34 +13,9 @@ const embedded = { startParams: [...PGlite.defaultStartParams, '-c', 'shared_buf
  */
 export async function connect(address: DatabaseAddress): Promise<Connection> {
   if (address.kind === 'postgres') return connectPostgres(address)
-  if (address.kind === 'memory')
-    return connectPglite(
-      await PGlite.create({ ...embedded, ...(address.dump ? { loadDataDir: address.dump } : {}) }),
-    )
-  const unlock = await lockDirectory(address.directory)
-  try {
-    await initialiseDirectory(address.directory)
-    return connectPglite(await PGlite.create(address.directory, embedded), unlock)
-  } catch (error) {
-    await unlock()
-    throw error
-  }
-}
-
-function connectPglite(client: PGlite, unlock: () => Promise<void> = async () => {}): Connection {
-  let statements = 0
-  const db = databaseOverPglite(client, () => void statements++)
-  return {
-    db,
-    leaseDb: db,
-    kind: 'pglite',
-    statementCount: () => statements,
-    openSession: null,
-    close: async () => {
-      if (!client.closed) await client.close()
-      await unlock()
-    },
-  }
+  // A server on PostgreSQL never loads the embedded database.
+  const { connectEmbedded } = await import('./pglite/connect.ts')
+  return connectEmbedded(address)
 }
 
 /**

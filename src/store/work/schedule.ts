@@ -34,7 +34,10 @@ export interface Schedule {
 }
 
 export interface ScheduleOptions {
-  /** Time between two polls, in milliseconds. A row that another program wrote is found within this time. */
+  /**
+   * Time between two polls, in milliseconds; twice as long while nothing happens. A row that another program wrote is
+   * found within this time.
+   */
   everyMs?: number
   /**
    * The number of statements sent so far, when no other process can write: while it does not change, nothing is read.
@@ -85,12 +88,14 @@ export function startSchedule(db: Database, pubsub: PubSub, options: ScheduleOpt
   const listeners = new Set<(log: LogState | null) => void>()
   const tell = (log: LogState | null) => listeners.forEach((act) => act(log))
   const reader = createReader(db, statementCount)
+  const quiet = createQuiet()
   let soon: NodeJS.Timeout | null = null
   let closed = false
 
   const poll = async () => {
     const found = await reader.read()
     if (closed || found === 'busy') return
+    quiet.note(found)
     if (found) timers.set(found.dueIn)
     tell(found)
     if (reader.isBehind()) pollSoon()
@@ -107,7 +112,7 @@ export function startSchedule(db: Database, pubsub: PubSub, options: ScheduleOpt
     const hangs = reader.flightMs() >= everyMs
     if (hangs || reader.hasFailed()) timers.fireAll()
     if (hangs) tell(null)
-    if (reader.mayDiffer()) void poll()
+    if (reader.mayDiffer() && !quiet.skips()) void poll()
   }
   const timer = setInterval(tick, everyMs).unref()
   const unsubscribe = pubsub.subscribe((hint) => {
@@ -130,6 +135,25 @@ export function startSchedule(db: Database, pubsub: PubSub, options: ScheduleOpt
       if (soon) clearTimeout(soon)
       timers.clear()
     },
+  }
+}
+
+/** After so many polls that found nothing new, every second one is left out. */
+const quietAfter = 10
+
+/** Whether anything happens in the installation. */
+function createQuiet() {
+  let newest = -1
+  let polls = 0
+  let skipped = false
+  return {
+    note(found: Poll | null) {
+      const isDue = found !== null && Object.values(found.dueIn).some((ms) => ms !== null && ms <= 0)
+      polls = !found || found.unnumbered || isDue || found.newest !== newest ? 0 : polls + 1
+      newest = found?.newest ?? -1
+    },
+    /** Whether the poll of this moment is left out: never two in a row. */
+    skips: () => (skipped = polls >= quietAfter && !skipped),
   }
 }
 

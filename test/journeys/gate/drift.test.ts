@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { callFields, useGateStory, type GateStory } from '../../support/gate-story.ts'
 import type { Harness } from '../../support/harness.ts'
+import { holdStatement, watchStatements } from '../../support/held-statement.ts'
 import { objectSchema, type Cast } from '../../support/story.ts'
 
 let h: Harness
@@ -139,6 +140,36 @@ describe('a call of a model', () => {
     expect(end['toolCalls']).toEqual([{ editedArguments: ['amount'] }])
     expect(gate.paid(`${tool.name}_moved`).map((one) => one.body)).toEqual([{ amount: 50 }])
   })
+})
+
+test('a tool that changes after the approved call was looked at, before it begins, is asked about again', async () => {
+  const tool = await gate.gated(stopped)
+  const id = await gate.ask(tool)
+  const [first] = await gate.pending(id)
+  const begin = { begins: 'with', contains: 'attempt = t.attempt + 1', value: first!['toolCall'].id }
+  const beginning = holdStatement(h.app.services.leaseDb, begin)
+  await gate.decide(first!['id'], 'APPROVE')
+  await beginning.arrived
+  await moveTo(tool, `${tool.name}_moved`)
+  beginning.release()
+  const second = await askedAgain(id, first!['id'])
+  expect(await gate.approval(first!['id'])).toMatchObject({ status: 'VOIDED', voidReason: 'TOOL_CHANGED' })
+  await gate.decide(second, 'APPROVE')
+  await h.until(id, ['COMPLETED'])
+  expect(gate.paid(tool.name)).toEqual([])
+  expect(gate.paid(`${tool.name}_moved`)).toHaveLength(1)
+})
+
+test('an approved call is looked at with the row of its run, and not once more', async () => {
+  const tool = await gate.gated(stopped)
+  const id = await gate.ask(tool)
+  const [first] = await gate.pending(id)
+  const reads = watchStatements(h.app.services.db, first!['id'])
+  await gate.decide(first!['id'], 'APPROVE')
+  await h.until(id, ['COMPLETED'])
+  reads.stop()
+  // The approval before the verdict, and the verdict.
+  expect(reads.seen.map((text) => text.split(' ')[0])).toEqual(['select', 'with'])
 })
 
 test('a client call is asked about again, too, before it is passed to the client', async () => {

@@ -4,6 +4,7 @@ import { query, type Database } from '../../../store/db/database.ts'
 import { selectRows } from '../../../store/db/rows.ts'
 import { generations } from '../../../store/db/tables/generations.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
+import { agreedAsJson, approvalsOfJson } from '../../approvals/index.ts'
 import { callsAsJson, callsOfJson } from '../../tool-calls/index.ts'
 import { toolVersionsOf, type ToolVersions } from '../../tools/index.ts'
 import { generationOf } from '../generation.ts'
@@ -20,18 +21,20 @@ import type { Situation } from '../decide.ts'
 export async function loadSnapshot(db: Database, held: HeldGeneration): Promise<Snapshot> {
   const [row] = await selectRows<
     typeof generations,
-    { now: number; calls: object[]; toolVersions: ToolVersions }
+    { now: number; calls: object[]; toolVersions: ToolVersions; agreed: object[] }
   >(
     db,
     generations,
     sql`where id = ${held.id} and epoch = ${held.epoch}`,
     sql`, (extract(epoch from now()) * 1000)::float8 as now,
       ${callsAsJson(held.id)} as calls,
+      ${agreedAsJson(held.id)} as agreed,
       ${toolVersionsOf(sql`select jsonb_array_elements_text(generations.settings->'toolIds')`)} as "toolVersions"`,
   )
   if (!row) throw new LeaseLostError(held.id)
-  const { now, calls, toolVersions } = row
-  return { generation: generationOf(row), calls: callsOfJson(calls), toolVersions, now }
+  const { now, toolVersions } = row
+  const calls = callsOfJson(row.calls)
+  return { generation: generationOf(row), calls, toolVersions, agreed: approvalsOfJson(row.agreed), now }
 }
 
 /** What the loop decides by. Reads more only for a run that is over its time, in a chain, or has a budget of the day. */

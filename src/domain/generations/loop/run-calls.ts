@@ -1,12 +1,13 @@
 /** Runs the server calls of a step: executes them with a store that writes in commits of the generation. */
 import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
 import { nowPlus } from '../../../store/db/database.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { interrupted } from '../../../store/work/worker.ts'
 import { stillValid, type Caller } from '../../access/index.ts'
 import { gatesOf } from '../../agents/index.ts'
-import { changesOfDrift, type Drift } from '../../approvals/index.ts'
+import { changesOfDrift, type Agreed, type Drift } from '../../approvals/index.ts'
 import { execute, settleLate, type CallStore } from '../../calls/index.ts'
 import {
   callStarted,
@@ -18,7 +19,7 @@ import {
   startCall,
   type ToolCall,
 } from '../../tool-calls/index.ts'
-import { statusOf, type Finished } from '../../tools/index.ts'
+import { hasVersion, statusOf, type Finished } from '../../tools/index.ts'
 import { OutdatedError } from '../transaction/commit.ts'
 import { commitSurely } from '../transaction/commit-surely.ts'
 import { settleCall } from '../transaction/settle-call.ts'
@@ -41,13 +42,19 @@ export async function runServerCall(turn: Turn, call: ToolCall): Promise<void> {
     signal: turn.signal,
     isFresh: call.status === 'EXECUTING' && isNewest(turn.unsent.get(call.id), call),
     gates: gatesOf(turn.generation.settings),
+    agreed: agreedOf(turn, call),
     isLeftToNext: () => turn.signal.aborted && turn.signal.reason !== interrupted,
   })
 }
 
+function agreedOf({ agreed, toolVersions }: Turn, call: ToolCall): Agreed | undefined {
+  const approval = agreed.find(({ id }) => id === call.approvalId)
+  return approval && { approval, toolVersions }
+}
+
 function storeOf(turn: Turn): CallStore<void> {
   return {
-    start: (call, requester) => start(turn, call, requester),
+    start: (call, requester, isAgreed) => start(turn, call, requester, isAgreed),
     settle: (call, finished) => settle(turn, call, finished),
     askAgain: (call, drift) => voidAndAskAgain(turn, call, drift),
     holdBack: (call, waitMs) =>
@@ -64,7 +71,12 @@ function storeOf(turn: Turn): CallStore<void> {
   }
 }
 
-async function start(turn: Turn, call: ToolCall, requester: Caller | null): Promise<ToolCall | null> {
+async function start(
+  turn: Turn,
+  call: ToolCall,
+  requester: Caller | null,
+  isAgreed: boolean,
+): Promise<ToolCall | null> {
   const attempt = call.attempt + 1
   const begun = {
     attempt,
@@ -75,12 +87,16 @@ async function start(turn: Turn, call: ToolCall, requester: Caller | null): Prom
   const started: ToolCall = { ...call, status: 'EXECUTING', attempt, attempts: [...call.attempts, begun] }
   const own = newestAttempt(started)
   turn.unsent.set(call.id, own)
+  const conditions = [
+    ...(requester ? [stillValid(requester)] : []),
+    ...(isAgreed ? [hasVersion(call.toolId!, call.toolVersion!)] : []),
+  ]
   const change = {
     wakeAt: leaseEnd(turn),
     starting: [call.id],
     calls: [startCall(call.id, inGeneration, { token: begun.token })],
     events: [callStarted(call, attempt)],
-    ...(requester ? { provided: stillValid(requester) } : {}),
+    ...(conditions.length > 0 ? { provided: sql.join(conditions, sql` and `) } : {}),
   }
   try {
     await commitSurely(turn, change, async (db) => {

@@ -57,7 +57,7 @@ export async function runGeneration(
   }
 }
 
-type Run = Omit<Turn, 'generation' | 'calls' | 'toolVersions'>
+type Run = Omit<Turn, 'generation' | 'calls' | 'toolVersions' | 'agreed'>
 
 async function turnsAcrossOutages(run: Run, recheck: Recheck): Promise<void> {
   const { services, held, signal, inFlight } = run
@@ -92,9 +92,9 @@ async function turns(run: Run, recheck: Recheck): Promise<void> {
     const state = held.claimed ?? (await loadSnapshot(services.db, held))
     delete held.claimed
     const situation = await situationOf(services.db, held, state, started)
-    const { generation, calls, toolVersions } = state
+    const { generation, calls, toolVersions, agreed } = state
     if (isTerminal(generation.storedStatus)) return
-    const turn: Turn = { ...run, generation, calls, toolVersions }
+    const turn: Turn = { ...run, generation, calls, toolVersions, agreed }
     let decision = decide(situation)
     if (run.isDraining()) {
       const drained = await drain(turn, decision)

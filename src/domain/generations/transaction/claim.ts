@@ -4,6 +4,7 @@ import type { Database } from '../../../store/db/database.ts'
 import { parentLinkOf } from '../../../store/work/owner.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
 import { eventName, generationResumed, generationStarted, insertEventRows } from '../../events/index.ts'
+import type { Approval } from '../../approvals/index.ts'
 import type { ToolCall } from '../../tool-calls/index.ts'
 import type { ToolVersions } from '../../tools/index.ts'
 import type { Generation, Step, StoredStatus } from '../generation.ts'
@@ -24,6 +25,8 @@ export interface Snapshot {
   /** All calls of the generation so far, in step and call order. */
   calls: ToolCall[]
   toolVersions: ToolVersions
+  /** The approvals of the calls that are APPROVED, as far as they were read. */
+  agreed: readonly Approval[]
   /** Time of the database, in milliseconds since 1970. */
   now: number
 }

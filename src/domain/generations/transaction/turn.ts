@@ -4,6 +4,7 @@ import { query, type Database } from '../../../store/db/database.ts'
 import type { Lease } from '../../../store/work/leases.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
+import type { Approval } from '../../approvals/index.ts'
 import type { OwnAttempt, ToolCall } from '../../tool-calls/index.ts'
 import type { ToolVersions } from '../../tools/index.ts'
 import type { InFlightCalls } from './in-flight-calls.ts'
@@ -24,6 +25,8 @@ export interface Turn {
   calls: ToolCall[]
   /** The present versions of the generation's tools. */
   toolVersions: ToolVersions
+  /** The approvals of its APPROVED calls, as far as they were read. */
+  agreed: readonly Approval[]
   /** The steps that this worker has read or written, from the first one on; see stepsOf. */
   steps: Step[]
   signal: AbortSignal

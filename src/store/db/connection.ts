@@ -1,0 +1,24 @@
+/** A database that was opened, and the address of one. */
+import type { Database } from './database.ts'
+import type { Session } from './postgres/session.ts'
+
+export interface Connection {
+  db: Database
+  /**
+   * The same database over a pool of its own, for heartbeats, claims, outcomes and the readiness probe, which must not
+   * wait while `db` is busy. On PGlite it is `db`.
+   */
+  leaseDb: Database
+  kind: 'pglite' | 'postgres'
+  /** The statements sent so far, on PGlite, to which no other process writes; null on PostgreSQL. */
+  statementCount: (() => number) | null
+  /** Opens a connection outside the pools, for migrations; null on PGlite. */
+  openSession: (() => Promise<Session>) | null
+  close(): Promise<void>
+}
+
+export type DatabaseAddress =
+  | { kind: 'postgres'; url: string; poolSize: number }
+  | { kind: 'pglite'; directory: string }
+  /** In memory, from a dump of a migrated database when there is one. */
+  | { kind: 'memory'; dump?: Blob }
