@@ -166,7 +166,7 @@ export interface StartGenerationInput {
   clientTimeoutMs?: number | null
   /** Client tools of this generation only, at most 64: the model can call them in every step, also where activeToolIds are set. Child runs and later generations of the thread do not have them. */
   clientTools?: readonly (RunToolInput)[] | null
-  /** An id of your own, 1 to 200 characters, for a thread of the agent: it is continued, and created when there is none. Default: none. */
+  /** An id of your own, 1 to 200 characters, for a thread of the agent: it is continued as with threadId, and created when there is none. Default: none. */
   externalThreadId?: string | null
   /** Whether the model writes one last answer without tools when maxSteps is reached. Default: that of the agent. */
   finalAnswerOnLimit?: boolean | null

@@ -315,6 +315,32 @@ describe('a message that is added', () => {
     ])
   })
 
+  test('waits in a thread with an id of the client, too', async () => {
+    const agentId = await cast.agent({ model: 'wire/m' })
+    const externalId = 'ticket 7'
+    const run = { agentId, externalThreadId: externalId, idempotencyKey: 'ticket 7' }
+    const none = await h.mutate('startGeneration', run, 'generation { id }')
+    expect(none).toMatchObject({
+      __typename: 'ValidationError',
+      message: expect.stringContaining('no message waits'),
+    })
+    const messagesGiven = [{ role: 'USER', content: 'I am Ada.' }]
+    const { thread } = await create({ agentId, externalId, messages: messagesGiven })
+    await add({ threadId: thread.id, content: 'Who am I?' })
+    provider.script({ text: 'Ada.' })
+    const made = await h.mutate('startGeneration', run, 'generation { id thread { id } }')
+    expect(made['generation'].thread).toEqual({ id: thread.id })
+    await h.until(made['generation'].id, ['COMPLETED'])
+    expect(said()).toEqual([
+      ['user', 'I am Ada.'],
+      ['user', 'Who am I?'],
+    ])
+    // A repeat, when nothing waits any more.
+    expect((await h.mutate('startGeneration', run, 'generation { id }'))['generation'].id).toBe(
+      made['generation'].id,
+    )
+  })
+
   test('with a key is added once, and is refused for what cannot be done', async () => {
     const agentId = await cast.agent()
     const { thread } = await create({ agentId })

@@ -150,8 +150,8 @@ function addStart(
         }),
         externalThreadId: t.string({
           description:
-            'An id of your own, 1 to 200 characters, for a thread of the agent: it is continued, and created when ' +
-            'there is none. Default: none.',
+            'An id of your own, 1 to 200 characters, for a thread of the agent: it is continued as with threadId, and ' +
+            'created when there is none. Default: none.',
         }),
         idempotencyKey: t.string({
           description:

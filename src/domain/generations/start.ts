@@ -27,6 +27,12 @@ import { loadGenerations } from './read.ts'
 import { assertThread, externalIdShape, externalThreadId } from './threads.ts'
 import { OutdatedError } from './transaction/commit.ts'
 
+type Given = string | null | undefined
+
+/** Whether the thread may give the input: messages may wait in it. */
+const continuesThread = (input: { threadId?: Given; externalThreadId?: Given }) =>
+  Boolean(input.threadId || input.externalThreadId)
+
 const shape = z
   .object({
     agentId: z.string(),
@@ -41,7 +47,9 @@ const shape = z
   })
   .refine(
     (input) =>
-      input.threadId ? !input.prompt || !input.messages : Boolean(input.prompt) !== Boolean(input.messages),
+      continuesThread(input)
+        ? !input.prompt || !input.messages
+        : Boolean(input.prompt) !== Boolean(input.messages),
     'give exactly one of prompt and messages',
   )
   .refine(
@@ -62,10 +70,10 @@ export type StartGenerationInput = Omit<z.input<typeof shape>, 'attachments'> & 
  * Starts a generation of an agent and returns at once; a worker of any replica runs it. Action `generations:Start` on
  * the agent, and `agents:Update` for another model than the agent's own. Overrides can only restrict the agent's
  * settings (see `withOverrides`). The settings are frozen here, so later changes of the agent do not affect this
- * generation; so are the rights of a person with a token. With `threadId` it continues that thread, and messages that wait
- * in it come first: then `prompt` and `messages` may both be left out; with `externalThreadId` the thread of the agent that a client named so, which is created by its first use. With
- * `callback` its events are sent to a URL (action `webhooks:Callback`). `clientTools` are tools of this run only, run by
- * the client (see `clientToolsOf`). With
+ * generation; so are the rights of a person with a token. With `threadId` it continues that thread, with
+ * `externalThreadId` the thread of the agent that a client named so, which is created by its first use. Messages that wait
+ * in the thread come first: `prompt` and `messages` may both be left out then. With `callback` its events are sent to a URL
+ * (action `webhooks:Callback`). `clientTools` are tools of this run only, run by the client (see `clientToolsOf`). With
  * `idempotencyKey` a repeat returns the first generation; `idempotency` names the operation under which the key is stored,
  * so that operations of the same API can share it.
  */
@@ -83,7 +91,9 @@ export async function startGeneration(
       }
     : null
   const earlier =
-    key && input.threadId && !input.prompt && !input.messages ? await startedBy(ctx, input, key) : null
+    key && continuesThread(input) && !input.prompt && !input.messages
+      ? await startedBy(ctx, input, key)
+      : null
   if (earlier) return earlier
   let row = await recallStart(ctx, input)
   await assertUse(ctx, 'AGENT', row.agent.projectId, row.agent.id)
