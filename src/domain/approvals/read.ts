@@ -82,12 +82,14 @@ function conditionOf({ status, toolId, agentId, expiringBefore }: ApprovalFilter
   )
 }
 
-/** The approvals of a generation's approved calls as a value of a larger statement. Parse it with `approvalsOfJson`. */
-export function agreedAsJson(generationId: string): SQL {
+/**
+ * The approvals of the approved calls among these as a value of a larger statement; `which` is a condition on the row `c`.
+ * Parse it with `approvalsOfJson`.
+ */
+export function agreedAsJson(which: SQL): SQL {
   return rowsAsJson(
     approvals,
-    sql`where id in (
-      select approval_id from tool_calls where generation_id = ${generationId} and status = 'APPROVED')`,
+    sql`where id in (select c.approval_id from tool_calls as c where ${which} and c.status = 'APPROVED')`,
   )
 }
 

@@ -127,19 +127,21 @@ export async function execute<Settled>(
 }
 
 /**
- * Commits that the call is sent, and sends it. A requester's key that this process has read before costs no statement: the
+ * Commits that the call is sent, and sends it. With `isAgreed` the commit proves that what was agreed to has not changed; when it
+ * writes nothing, the call is looked at again. A requester's key that this process has read before costs no statement: the
  * commit proves that it is still valid. When the commit writes nothing, the key is read.
  */
 async function startAndSend<Settled>(
   services: Services,
   call: ToolCall,
-  { store }: Execution<Settled>,
+  how: Execution<Settled>,
   {
     isLost,
     isAgreed,
     sendIt,
   }: { isLost: boolean; isAgreed: boolean; sendIt(started: ToolCall): Promise<Settled | null> },
 ): Promise<Settled | null> {
+  const { store } = how
   const requester = rememberedPrincipal(services.db, call.requestedBy, services.clock.now())
   const refuse = () => store.settle(call, isLost ? lostOutcome : known(notValidResult()))
   if (!requester && !(await mayStillRun(services, call))) return refuse()
@@ -152,7 +154,11 @@ async function startAndSend<Settled>(
     }
     started = await store.start(call, null, isAgreed)
   }
-  return started && sendIt(started)
+  if (started) return sendIt(started)
+  if (!isAgreed) return null
+  // The tool may have changed since it was read.
+  await giveBackUse(services, call)
+  return execute(services, call, { ...how, agreed: undefined })
 }
 
 const lostOutcome: Finished = { result: unknownResult(), outcome: 'unknown' }

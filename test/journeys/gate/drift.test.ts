@@ -142,34 +142,61 @@ describe('a call of a model', () => {
   })
 })
 
-test('a tool that changes after the approved call was looked at, before it begins, is asked about again', async () => {
-  const tool = await gate.gated(stopped)
-  const id = await gate.ask(tool)
-  const [first] = await gate.pending(id)
-  const begin = { begins: 'with', contains: 'attempt = t.attempt + 1', value: first!['toolCall'].id }
-  const beginning = holdStatement(h.app.services.leaseDb, begin)
-  await gate.decide(first!['id'], 'APPROVE')
-  await beginning.arrived
-  await moveTo(tool, `${tool.name}_moved`)
-  beginning.release()
-  const second = await askedAgain(id, first!['id'])
-  expect(await gate.approval(first!['id'])).toMatchObject({ status: 'VOIDED', voidReason: 'TOOL_CHANGED' })
-  await gate.decide(second, 'APPROVE')
-  await h.until(id, ['COMPLETED'])
-  expect(gate.paid(tool.name)).toEqual([])
-  expect(gate.paid(`${tool.name}_moved`)).toHaveLength(1)
-})
+describe('what was agreed to is told by what was read with the call', () => {
+  const asked = {
+    'in a run': async (tool: Tool) => {
+      const id = await gate.ask(tool)
+      const [approval] = await gate.pending(id)
+      const ended = () => h.until(id, ['COMPLETED'])
+      return { approvalId: approval!['id'], callId: approval!['toolCall'].id, ended }
+    },
+    'called directly': async (tool: Tool) => {
+      const { id, approval } = await gate.call(tool.id)
+      const settled = '... on ToolCallSettledEvent { toolCall { id } }'
+      const ended = () =>
+        gate.feed(['TOOL_CALL_SETTLED'], settled, (all) => all.some(({ toolCall }) => toolCall.id === id))
+      return { approvalId: approval.id, callId: id, ended }
+    },
+  }
+  const next = async (callId: string, than: string) => {
+    const events = await gate.feed(
+      ['APPROVAL_REQUESTED'],
+      '... on ApprovalRequestedEvent { approval { id } toolCall { id } }',
+      (all) => all.some(({ approval, toolCall }) => toolCall.id === callId && approval.id !== than),
+    )
+    return events.findLast(({ toolCall }) => toolCall.id === callId)!['approval'].id
+  }
 
-test('an approved call is looked at with the row of its run, and not once more', async () => {
-  const tool = await gate.gated(stopped)
-  const id = await gate.ask(tool)
-  const [first] = await gate.pending(id)
-  const reads = watchStatements(h.app.services.db, first!['id'])
-  await gate.decide(first!['id'], 'APPROVE')
-  await h.until(id, ['COMPLETED'])
-  reads.stop()
-  // The approval before the verdict, and the verdict.
-  expect(reads.seen.map((text) => text.split(' ')[0])).toEqual(['select', 'with'])
+  test.each(Object.entries(asked))(
+    'a tool that changes before the call begins is asked about again, %s',
+    async (_where, ask) => {
+      const tool = await gate.gated(stopped)
+      const { approvalId, callId, ended } = await ask(tool)
+      const begin = { begins: 'with', contains: 'attempt = t.attempt + 1', value: callId }
+      const beginning = holdStatement(h.app.services.leaseDb, begin)
+      await gate.decide(approvalId, 'APPROVE')
+      await beginning.arrived
+      await moveTo(tool, `${tool.name}_moved`)
+      beginning.release()
+      const second = await next(callId, approvalId)
+      expect(await gate.approval(approvalId)).toMatchObject({ status: 'VOIDED', voidReason: 'TOOL_CHANGED' })
+      await gate.decide(second, 'APPROVE')
+      await ended()
+      expect(gate.paid(tool.name)).toEqual([])
+      expect(gate.paid(`${tool.name}_moved`)).toHaveLength(1)
+    },
+  )
+
+  test.each(Object.entries(asked))('and the approval is not read again, %s', async (_where, ask) => {
+    const tool = await gate.gated(stopped)
+    const { approvalId, ended } = await ask(tool)
+    const reads = watchStatements(h.app.services.db, approvalId)
+    await gate.decide(approvalId, 'APPROVE')
+    await ended()
+    reads.stop()
+    // The approval before the verdict, and the verdict.
+    expect(reads.seen.map((text) => text.split(' ')[0])).toEqual(['select', 'with'])
+  })
 })
 
 test('a client call is asked about again, too, before it is passed to the client', async () => {

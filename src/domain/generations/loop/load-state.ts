@@ -28,7 +28,7 @@ export async function loadSnapshot(db: Database, held: HeldGeneration): Promise<
     sql`where id = ${held.id} and epoch = ${held.epoch}`,
     sql`, (extract(epoch from now()) * 1000)::float8 as now,
       ${callsAsJson(held.id)} as calls,
-      ${agreedAsJson(held.id)} as agreed,
+      ${agreedAsJson(sql`c.generation_id = ${held.id}`)} as agreed,
       ${toolVersionsOf(sql`select jsonb_array_elements_text(generations.settings->'toolIds')`)} as "toolVersions"`,
   )
   if (!row) throw new LeaseLostError(held.id)
