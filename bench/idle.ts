@@ -26,7 +26,8 @@ async function measureKind(kind: Kind) {
   const count = waiting[kind]
   await inLanes(count, 16, units.startOne)
   await units.close()
-  await pause(30_000)
+  // Within a minute the engine gives back, once, what the load needed.
+  await pause(60_000)
   const cpu = await server.usage()
   await pause(10_000)
   const later = await server.usage()
