@@ -128,7 +128,7 @@ export async function execute<Settled>(
 
 /**
  * Commits that the call is sent, and sends it. With `isAgreed` the commit proves that what was agreed to has not changed; when it
- * writes nothing, the call is looked at again. A requester's key that this process has read before costs no statement: the
+ * writes nothing, the tool is read. A requester's key that this process has read before costs no statement: the
  * commit proves that it is still valid. When the commit writes nothing, the key is read.
  */
 async function startAndSend<Settled>(
