@@ -1,8 +1,8 @@
 /** What replicas share beside their tables: hints and rate limits. The client of Redis is loaded only where it is used. */
-import { sql } from 'drizzle-orm'
 import type { Config } from './config.ts'
 import type { Connection } from './store/db/connect.ts'
 import { query } from './store/db/database.ts'
+import { sql } from './store/db/sql.ts'
 import { postgresPubSub } from './store/events/postgres-pubsub.ts'
 import { localPubSub, type PubSub } from './store/events/pubsub.ts'
 import { postgresBuckets } from './store/rates/postgres-buckets.ts'

@@ -1,5 +1,5 @@
 /** The first start of an installation: creates a project and the operator's key, once for all replicas. */
-import { asc, eq, sql } from 'drizzle-orm'
+import { asc, eq } from 'drizzle-orm'
 import {
   insertKey,
   insertProject,
@@ -9,6 +9,7 @@ import {
   type Principal,
 } from './domain/access/index.ts'
 import { atomically, query } from './store/db/database.ts'
+import { sql } from './store/db/sql.ts'
 import { apiKeys } from './store/db/tables/access.ts'
 
 export interface FirstStart {

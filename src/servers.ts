@@ -1,6 +1,5 @@
 /** Starts the servers: GraphQL, MCP, files, OAuth pages and metrics over one HTTP server. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { sql } from 'drizzle-orm'
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client'
 import { createOperations, graphqlRoute } from './api/graphql/http-route.ts'
 import type { SocketLimits } from './api/graphql/socket-limits.ts'
@@ -42,6 +41,7 @@ import type { Models } from './domain/generations/index.ts'
 import { webFolder } from './paths.ts'
 import type { Workers } from './workers.ts'
 import { query } from './store/db/database.ts'
+import { sql } from './store/db/sql.ts'
 import type { Live } from './store/events/live.ts'
 import type { Lag } from './store/events/numbering.ts'
 

@@ -1,5 +1,6 @@
 /** The rules of the module structure: pure functions from source files to the violations in them. house.test.ts applies them. */
 import { dirname, join, normalize } from 'node:path'
+import { statementRules } from './statement-rules.ts'
 
 /** A file of src: its path below src, and its text. */
 export interface Source {
@@ -106,11 +107,6 @@ const staticSpecifiers = (text: string) =>
       /^(?:import\s+(?!type\b)(?:[\w\s{},*]+from\s+)?|export\s+[\w\s{},*]+from\s+)['"]([^'"]+)['"]/gm,
     ),
   ].map((match) => match[1]!)
-
-/** The only files with statements that write tool_calls. store/work sets wake_at and epoch of any work row. */
-const toolCallWriters = ['domain/tool-calls/sql.ts']
-const toolCallWrites =
-  /\b(?:update|insert\s+into|delete\s+from)\s+(?:"?tool_calls\b|\$\{toolCalls\})|\b(?:update|insert|delete|insertSelect)\(\s*toolCalls\b/i
 
 const specifiers = (text: string) =>
   [...text.matchAll(/(?:from\s+|import\s*\(\s*|import\s+)['"]([^'"]+)['"]/g)].map((match) => match[1]!)
@@ -309,27 +305,6 @@ export const rules: readonly Rule[] = [
     planted: { sources: [{ path: 'app.ts', text: 'process.env.HOME' }], found: ['app.ts'] },
   },
   {
-    name: 'only domain/tool-calls writes the table tool_calls',
-    violations: (sources) =>
-      sources
-        .filter(({ path, text }) => !toolCallWriters.includes(path) && toolCallWrites.test(text))
-        .map(({ path }) => path),
-    planted: {
-      sources: [
-        { path: 'domain/calls/a.ts', text: 'sql`update tool_calls as t set status = 1`' },
-        { path: 'domain/calls/b.ts', text: 'sql`insert into tool_calls (id) values (1)`' },
-        { path: 'domain/calls/c.ts', text: 'sql`delete from tool_calls where true`' },
-        { path: 'domain/calls/d.ts', text: 'tx.update(toolCalls).set({})' },
-        { path: 'domain/calls/e.ts', text: 'tx.insert(toolCalls).values({})' },
-        { path: 'domain/calls/f.ts', text: 'insertSelect(toolCalls, {})' },
-        { path: 'domain/calls/g.ts', text: 'sql`update ${toolCalls} set status = 1`' },
-        { path: 'domain/calls/read.ts', text: 'sql`select 1 from tool_calls for update`' },
-        { path: 'domain/tool-calls/sql.ts', text: 'sql`update tool_calls set status = 1`' },
-      ],
-      found: ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => `domain/calls/${name}.ts`),
-    },
-  },
-  {
     name: 'only domain/events writes to the event log, so that every event has the data of its kind',
     violations: importRule(
       (from, to) =>
@@ -353,4 +328,5 @@ export const rules: readonly Rule[] = [
         ),
     planted: { sources: [{ path: 'core/json-utils.ts', text: '' }], found: ['core/json-utils.ts'] },
   },
+  ...statementRules,
 ]

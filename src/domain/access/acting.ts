@@ -1,7 +1,8 @@
 /** People who answer from outside the page: the principal behind a link or a Slack user, at the time of the answer. */
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { invalidAt, type AppError } from '../../core/errors.ts'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { apiKeys, sessions, subjects } from '../../store/db/tables/access.ts'
 import type { Ctx, Principal } from './context.ts'
 import { denied } from './permission.ts'

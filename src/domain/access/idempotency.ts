@@ -1,8 +1,9 @@
 /** Idempotency keys: the same key with the same request returns the result of the first request. */
-import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { hashJson } from '../../core/json.ts'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { idempotencyKeys } from '../../store/db/tables/access.ts'
 import { insertSelect } from '../../store/db/write.ts'
 

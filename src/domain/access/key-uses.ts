@@ -2,8 +2,8 @@
  * When keys were last used, to within about a minute. A request notes its key in memory; a timer writes what was noted,
  * many keys in one statement, into a table of its own: rows of keys are locked by whoever acts with them.
  */
-import { sql } from 'drizzle-orm'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Principal, Services } from './context.ts'
 import { isSubject } from './subjects.ts'
 

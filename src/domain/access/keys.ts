@@ -1,9 +1,10 @@
 /** API keys: created, found by hash, revoked. The secret is returned once and never stored. */
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import type { Services, Principal } from './context.ts'
 import type { TokenVerifier } from './oidc.ts'

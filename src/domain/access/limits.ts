@@ -1,10 +1,11 @@
 /** Rate limits of keys, projects, agents and tools: setting them and taking from them. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { perMinute, type BucketRule } from '../../core/buckets.ts'
 import { check } from '../../core/check.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { atomically } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { agents } from '../../store/db/tables/agents.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import { rateLimits } from '../../store/db/tables/rates.ts'

@@ -1,6 +1,6 @@
 /** The person behind a key: keys belong to the person who created them, directly or through other keys. */
-import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { isSubject } from './subjects.ts'
 
 /**

@@ -1,6 +1,6 @@
 /** Principals by id, with the names that a caller may see. */
-import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { reaches, type Ctx } from './context.ts'
 import { eachSeen, holds } from './permission.ts'
 import { allows } from './policy.ts'

@@ -1,11 +1,12 @@
 /** Projects: the tenants. */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text, whole } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { projects } from '../../store/db/tables/access.ts'
 import { appendProjectEvents, projectUpdated } from '../events/index.ts'
 import { allows } from './policy.ts'

@@ -1,7 +1,8 @@
 /** Ends streams and sockets when the key, token or session that opened them is revoked, ended or expires. */
-import { and, inArray, isNotNull, sql } from 'drizzle-orm'
+import { and, inArray, isNotNull } from 'drizzle-orm'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
 import type { Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { apiKeys, sessions } from '../../store/db/tables/access.ts'
 import { AppError } from '../../core/errors.ts'
 import type { Services, RevocationWatcher } from './context.ts'

@@ -1,8 +1,9 @@
 /** Sessions of browsers: rows found by the token in a cookie, and the principal behind them. */
-import { and, eq, inArray, isNull, sql, type SQL } from 'drizzle-orm'
+import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { sha256Hex } from '../../core/signing.ts'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { apiKeys, sessions, subjects } from '../../store/db/tables/access.ts'
 import type { Principal, Services } from './context.ts'
 import { hasExpired, principalOf } from './keys.ts'

@@ -1,7 +1,8 @@
 /** Whether the one who asked may still act: keys and persons by id, long after their request was authenticated. */
-import { and, eq, isNull, sql, type SQL } from 'drizzle-orm'
+import { and, eq, isNull } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
 import { memoryOf } from '../../store/db/memory.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { apiKeys } from '../../store/db/tables/access.ts'
 import type { Principal } from './context.ts'
 import { hasExpired, principalOf, unauthenticated } from './keys.ts'

@@ -1,8 +1,9 @@
 /** People and programs that an identity provider authenticates, as principals. */
 import { createHash } from 'node:crypto'
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { idPrefixes } from '../../core/ids.ts'
 import type { Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { projects, subjects } from '../../store/db/tables/access.ts'
 import type { Principal } from './context.ts'
 import { policyOfRole, type Role } from './policy.ts'

@@ -1,5 +1,5 @@
 /** Operations on agents. */
-import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { AppError } from '../../core/errors.ts'
@@ -8,6 +8,7 @@ import type { Page } from '../../core/page.ts'
 import { atomically, isUniqueViolation, query, type Database } from '../../store/db/database.ts'
 import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { agents } from '../../store/db/tables/agents.ts'
 import {
   assertMay,

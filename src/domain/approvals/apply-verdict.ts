@@ -2,11 +2,11 @@
  * Applies one verdict under the owner's lock: checks that the approval is still open, computes the outcome and writes
  * all of it in one statement.
  */
-import { sql } from 'drizzle-orm'
 import { invalidAt } from '../../core/errors.ts'
 import { hashJson } from '../../core/json.ts'
 import type { Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
 import type { Ctx } from '../access/index.ts'

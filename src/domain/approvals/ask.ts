@@ -2,9 +2,9 @@
  * Creates and voids approvals, in the transaction of their calls. Creating one freezes what approvers see and what
  * will run.
  */
-import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { assignments, fromRecordset, insertSelect, recordset } from '../../store/db/write.ts'
 import type { Services } from '../access/index.ts'

@@ -1,8 +1,8 @@
 /** "I am on it": a claim tells others who is deciding. It never blocks a verdict, and ends by itself. */
-import { sql, type SQL } from 'drizzle-orm'
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { writtenRows } from '../../store/db/rows.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { assertStillValid, entryOf, stillValid, type Ctx } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'

@@ -3,8 +3,8 @@
  * settles a batch, so that thousands due at the same moment are late by milliseconds only. Every process knows the next
  * deadline; row locks decide which process settles an approval.
  */
-import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
 import type { Services } from '../access/index.ts'
 import {

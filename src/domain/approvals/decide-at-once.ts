@@ -2,8 +2,8 @@
  * The common verdict in one statement: judged by what was read, and written by a statement that locks what was judged and
  * proves that it is still so.
  */
-import { sql } from 'drizzle-orm'
 import { jsonb } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { isUnavailable } from '../../store/db/storage-error.ts'
 import type { ClaimedOwner } from '../../store/work/owner.ts'
 import type { Slot } from '../../store/work/slots.ts'

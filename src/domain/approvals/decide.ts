@@ -1,10 +1,10 @@
 /** Deciding approvals: the first verdict wins, exactly once, despite concurrent verdicts and crashes. */
-import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalid, invalidAt, type Issue } from '../../core/errors.ts'
 import { hashJson, isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
 import { atomically, query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, assertStillValid, denied, type Ctx } from '../access/index.ts'

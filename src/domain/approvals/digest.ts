@@ -2,12 +2,12 @@
  * The digest of what an approver agrees to. It is keyed, so that masked arguments cannot be guessed by hashing
  * candidates.
  */
-import { sql } from 'drizzle-orm'
 import { canonicalJson, hashJson, type JsonObject } from '../../core/json.ts'
 import { purposeKey, sameText, sign } from '../../core/signing.ts'
 import type { Database } from '../../store/db/database.ts'
 import { query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import type { Callable, Requirement } from '../tools/index.ts'
 import { approvalOf, currentArguments } from './approval.ts'

@@ -1,9 +1,9 @@
 /** Longer time for a question: a later deadline, written under the lock of the owner like a verdict. */
-import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
 import { lockOwners, ownerOf, type Owner } from '../../store/work/owner.ts'
 import { assertStillValid, denied, entryOf, type Ctx } from '../access/index.ts'

@@ -1,9 +1,9 @@
 /** Uses of grants: finds the grant that covers a stopped call, and takes one use of it, never more than `max_uses`. */
-import { sql } from 'drizzle-orm'
 import { compileSchema } from '../../core/json-schema.ts'
 import { hashJson, type JsonObject } from '../../core/json.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { grants } from '../../store/db/tables/approvals.ts'
 import { meets, type Requirement } from '../tools/index.ts'
 import type { Asked } from './digest.ts'

@@ -2,7 +2,7 @@
  * Grants ("remember this"): one approval that also covers later calls, always with an end and a maximum number of
  * uses.
  */
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, whole } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
@@ -12,6 +12,7 @@ import { hashJson, isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
+import { sql } from '../../store/db/sql.ts'
 import { grants } from '../../store/db/tables/approvals.ts'
 import {
   assertMay,

@@ -1,6 +1,6 @@
 /** Which approvals the caller may decide, for lists of questions. A verdict is judged anew, under its lock. */
-import { sql, type SQL } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { allows, holds, memberOf, permissionsOf, personsOf, type Ctx } from '../access/index.ts'
 import { resourceOf } from '../tools/index.ts'
 import type { Approval } from './approval.ts'

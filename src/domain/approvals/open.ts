@@ -1,8 +1,8 @@
 /** An approval that somebody acts on, beyond a verdict: found with the right to decide it, and refused when it is not open. */
-import { sql } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import type { Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { assertMay, denied, reachable, type Ctx } from '../access/index.ts'
 import { resourceOf } from '../tools/index.ts'

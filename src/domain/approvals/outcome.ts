@@ -1,6 +1,6 @@
 /** The effect of votes on an approval, its call and its owner. Pure. */
-import { sql, type SQL } from 'drizzle-orm'
 import { errorResult, textResult, type ToolResult } from '../../core/content.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import {
   approvalDecided,
   approvalVoted,

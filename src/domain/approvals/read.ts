@@ -1,10 +1,11 @@
 /** Reads of approvals: those of the API with permissions, those of the domain without. */
-import { and, eq, lte, sql, type SQL } from 'drizzle-orm'
+import { and, eq, lte } from 'drizzle-orm'
 import { invalidAt } from '../../core/errors.ts'
 import type { Page, PlaceInList } from '../../core/page.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { listPage, maxPageBytes } from '../../store/db/keyset.ts'
 import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../store/db/rows.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { parentLinkOf, type ParentLink } from '../../store/work/owner.ts'
 import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'

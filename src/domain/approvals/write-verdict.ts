@@ -1,6 +1,6 @@
 /** Writes a verdict that was judged: approval, call, events, wake-up and audit entry in one statement. */
-import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
 import { assignments } from '../../store/db/write.ts'
 import type { Hint } from '../../store/events/pubsub.ts'

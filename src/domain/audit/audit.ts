@@ -1,10 +1,11 @@
 /** The audit log: entries are written in the transaction of the change and never altered. */
-import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { createdWithin, isOneOf, listPage, type CreatedRange } from '../../store/db/keyset.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { auditEntries } from '../../store/db/tables/audit.ts'
 import { fromRecordset, insertSelect, recordset } from '../../store/db/write.ts'
 

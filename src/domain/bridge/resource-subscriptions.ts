@@ -1,8 +1,8 @@
 /** Resource subscriptions of MCP clients: watched at the upstreams that serve the resources, reported to open streams. */
-import { sql } from 'drizzle-orm'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { oneAtATime } from '../../core/one-at-a-time.ts'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { assertMay, type Ctx, type Services } from '../access/index.ts'
 import { createResourceWatches, type ResourceWatches } from '../upstream/index.ts'
 import { ownerOfResource, subscriptionOwner } from './features.ts'

@@ -1,8 +1,8 @@
 /** Sessions of legacy MCP clients. A session id is a signed token that names a thread; the thread is created on first use. */
-import { sql } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import { purposeKey, sameText, sign } from '../../core/signing.ts'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Ctx, Services } from '../access/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { closeThread, isThreadClosed } from '../generations/index.ts'

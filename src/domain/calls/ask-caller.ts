@@ -2,12 +2,12 @@
  * Input that an upstream requires from the caller of a call (MCP 2026-07-28, multi round-trip requests): the call is
  * parked, answered and sent again.
  */
-import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { momentNow } from '../../core/stopwatch.ts'
 import { atomically, query } from '../../store/db/database.ts'
 import { selectRows, writtenRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'

@@ -2,7 +2,7 @@
  * What a request was checked against, out of the memory of this process: the statement that begins its call proves that it
  * is still so.
  */
-import { sql, type SQL } from 'drizzle-orm'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { callerColumns, callerRow, callersValid, stillValid, type Caller } from '../access/index.ts'
 import { isToolVersion, type ToolBasis } from '../tools/index.ts'
 import { isCatalog } from '../upstream/index.ts'

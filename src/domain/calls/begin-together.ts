@@ -1,6 +1,6 @@
 /** Begins calls that arrive in the same moment with one statement, each under its own condition. */
-import { sql } from 'drizzle-orm'
 import { writtenRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { rowText, type Values } from '../../store/db/write.ts'
 import type { Services } from '../access/index.ts'

@@ -1,8 +1,8 @@
 /** Creates a call outside any generation: commits it as EXECUTING or with its approval, or joins an earlier one. */
-import { sql } from 'drizzle-orm'
 import { newId } from '../../core/ids.ts'
 import { momentNow } from '../../core/stopwatch.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { isStorageError, isUnavailable } from '../../store/db/storage-error.ts'
 import type { Lease } from '../../store/work/leases.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'

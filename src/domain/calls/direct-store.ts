@@ -2,9 +2,9 @@
  * The writes of a call that is its own work row. Each proves the epoch of its lease, and is tried again while the
  * database is unreachable.
  */
-import { sql } from 'drizzle-orm'
 import { atomically, query } from '../../store/db/database.ts'
 import { writtenRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Lease } from '../../store/work/leases.ts'

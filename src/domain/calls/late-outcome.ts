@@ -1,9 +1,9 @@
 /** An outcome that arrives after the call was reported as UNKNOWN, because its sender was slower than its lease. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import { query } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { insertEntries } from '../audit/index.ts'
 import type { Services } from '../access/index.ts'

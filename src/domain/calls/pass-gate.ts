@@ -2,8 +2,9 @@
  * A new call at the gate: it is sent at once, let through by a grant, stopped with an approval, or joined with a
  * waiting one.
  */
-import { and, desc, eq, sql } from 'drizzle-orm'
+import { and, desc, eq } from 'drizzle-orm'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Values } from '../../store/db/write.ts'
 import type { Ctx } from '../access/index.ts'

@@ -3,8 +3,8 @@
  * project polls its rows; without hints they are polled every second.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { sql } from 'drizzle-orm'
 import { jsonb, query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Services } from '../access/index.ts'
 
 /** Minimum time between two polls, in milliseconds. */

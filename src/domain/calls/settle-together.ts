@@ -1,6 +1,6 @@
 /** Writes outcomes that arrive in the same moment with one statement, each under the lease of its call. */
-import { sql } from 'drizzle-orm'
 import { writtenRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import type { Held } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'

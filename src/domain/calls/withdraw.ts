@@ -1,8 +1,8 @@
 /** Withdrawing a call: its caller cancels it, or has disconnected. */
-import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { assertMay, recordChange, type Ctx, type Services } from '../access/index.ts'

@@ -2,10 +2,10 @@
  * A worker's step for a call that is its own work row: executes it, or settles it when its caller did not come back
  * in time.
  */
-import { sql } from 'drizzle-orm'
 import { errorResult } from '../../core/content.ts'
 import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { whenAnswered } from '../../store/work/read-back.ts'
 import { release, type Held } from '../../store/work/work.ts'

@@ -2,8 +2,8 @@
  * Writes events, in the transaction of the change that they report. The store takes any name and any data; these are
  * the same functions for events of the domain, and no other module may call those of the store.
  */
-import { sql, type SQL } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import * as log from '../../store/events/log.ts'
 import type { EventKind } from './define.ts'
 import {

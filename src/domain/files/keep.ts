@@ -1,11 +1,12 @@
 /** Keeps the bytes of a file that came inside a message, without a link. */
 import { createHash } from 'node:crypto'
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNull } from 'drizzle-orm'
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
 import { assertMay, assertQuota, recordChange, type Ctx } from '../access/index.ts'
 import { appendProjectEvents, fileCreated, fileUploaded } from '../events/index.ts'

@@ -1,8 +1,9 @@
 /** Receives the bytes of a file: once, completely, and within the quota of the project. */
 import { Readable } from 'node:stream'
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
 import type { Services } from '../access/index.ts'
 import { appendProjectEvents, fileUploaded } from '../events/index.ts'

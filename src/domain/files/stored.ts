@@ -1,7 +1,7 @@
 /** Rows of files, and the blob keys of their bytes. */
-import { sql } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { files } from '../../store/db/tables/files.ts'
 import type { StoredFile } from './file.ts'
 

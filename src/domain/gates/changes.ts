@@ -1,5 +1,5 @@
 /** Changes of gates by two people: one proposes, another confirms. */
-import { eq, inArray, sql } from 'drizzle-orm'
+import { eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { AppError } from '../../core/errors.ts'
@@ -7,6 +7,7 @@ import { newId } from '../../core/ids.ts'
 import type { Page } from '../../core/page.ts'
 import { atomically, nowPlus, type Database } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
+import { sql } from '../../store/db/sql.ts'
 import { gateChanges } from '../../store/db/tables/gates.ts'
 import {
   assertMay,

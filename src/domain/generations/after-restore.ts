@@ -2,9 +2,9 @@
  * After a restore, the outcome of calls that were running at the time of the backup is unknown: settles them as
  * UNKNOWN.
  */
-import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { parentLinkOf } from '../../store/work/owner.ts'
 import type { Services } from '../access/index.ts'

@@ -1,8 +1,8 @@
 /** Cancels a generation: at once when no worker holds it, else its worker does it. */
-import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/events/pubsub.ts'
 import { parentLinkOf } from '../../store/work/owner.ts'
 import { assertMay, recordChange, type Ctx } from '../access/index.ts'

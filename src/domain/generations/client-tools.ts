@@ -1,11 +1,11 @@
 /** Client tools of one run: given when it is started, frozen with it, shown to its model and run by its client. */
-import { sql, type SQL } from 'drizzle-orm'
 import { z } from 'zod'
 import { text } from '../../core/check.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { compileSchema } from '../../core/json-schema.ts'
 import { isJsonObject, jsonTooBig, type JsonObject } from '../../core/json.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import type { RunTool } from '../agents/index.ts'
 import { insertRunTools, isToolName, type Callable, type ToolDefinition } from '../tools/index.ts'
 import type { Generation } from './generation.ts'

@@ -1,6 +1,6 @@
 /** Inserts a generation: one row, which is state, queue entry and timer, with its thread and its first events. */
-import { sql, type SQL } from 'drizzle-orm'
 import { nowPlus, query, jsonb, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { generations, threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
 import { requesterOf, type Ctx } from '../access/index.ts'

@@ -1,6 +1,6 @@
 /** What in a project runs and what waits for people, in numbers. */
-import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { assertMay, projectOf, type Ctx } from '../access/index.ts'
 
 /** Numbers of a project, each counted up to `countLimit`. */

@@ -1,7 +1,7 @@
 /** Reads generations and their steps. */
-import { sql } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { generations, modelAttempts, steps } from '../../store/db/tables/generations.ts'
 import { eachSeen, reachable, type Ctx } from '../access/index.ts'
 import { generationOf, stepOf, type FailedAttempt, type Generation, type Step } from './generation.ts'

@@ -1,6 +1,6 @@
 /** What refers to a secret: the tools, upstreams and model providers that stop working without it. */
-import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { allows, type Ctx } from '../access/index.ts'
 import { secretsOfDefinition, type ToolDefinition } from '../tools/index.ts'
 

@@ -1,7 +1,7 @@
 /** What happened in a project over time: runs, tokens, verdicts and failing tools, in buckets of an hour or a day. */
-import { sql, type SQL } from 'drizzle-orm'
 import { invalidAt } from '../../core/errors.ts'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { assertMay, projectOf, type Ctx } from '../access/index.ts'
 
 export const bucketSizes = ['HOUR', 'DAY'] as const

@@ -1,7 +1,7 @@
 /** Writes accepted outputs: under the generation's lock, or in one statement that proves that nothing has changed. */
-import { sql, type SQL } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { generationResumed, insertGenerationEvents, type GenerationEvent } from '../events/index.ts'
 import { codeOf, toolVersionsOf, type ToolVersions } from '../tools/index.ts'
 import { callSettled, inGeneration, isOpen, settleCalls, type ToolCall } from '../tool-calls/index.ts'

@@ -1,8 +1,8 @@
 /** Accepts outputs of client tools: partial and repeatable; the last one resumes the loop exactly once. */
-import { sql } from 'drizzle-orm'
 import { check } from '../../core/check.ts'
 import { invalidAt } from '../../core/errors.ts'
 import { atomically, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { generations } from '../../store/db/tables/generations.ts'

@@ -1,9 +1,9 @@
 /** The messages of a thread for people: what users and the model said in it, oldest first, page by page. */
-import { sql, type SQL } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { badCursor, type Page, type PlaceInList } from '../../core/page.ts'
 import { query } from '../../store/db/database.ts'
 import { maxPageBytes } from '../../store/db/keyset.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
 import { shownMessage, type InputMessage } from './input.ts'
 import type { Message } from './model/message.ts'

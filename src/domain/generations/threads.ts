@@ -3,7 +3,6 @@
  * by a client with an id that it chose, or with messages that it begins with.
  */
 import { createHash } from 'node:crypto'
-import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
@@ -13,6 +12,7 @@ import type { Page } from '../../core/page.ts'
 import { jsonb, query } from '../../store/db/database.ts'
 import { listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
 import { threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
 import { assertMay, eachSeen, holds, type Ctx } from '../access/index.ts'

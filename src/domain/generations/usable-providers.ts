@@ -1,9 +1,9 @@
 /** Every provider that the agents of a project can name, wherever it is configured, and a test of one. */
-import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { invalidAt, notFound } from '../../core/errors.ts'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { assertMay, projectOf, recordChange, type Ctx } from '../access/index.ts'
 import { ModelError, type ModelErrorCode, type ModelPort, type ProviderKind } from './model/port.ts'
 import { watched, type WatchdogLimits } from './step/stream-timeout.ts'

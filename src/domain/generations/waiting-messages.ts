@@ -1,10 +1,10 @@
 /** Messages that are added to a thread between its generations: they are the beginning of the input of the next one. */
-import { sql, type SQL } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { atomically, jsonb, query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { threads } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/write.ts'
 import { assertMay, projectOf, reachable, rememberRequest, type Ctx } from '../access/index.ts'

@@ -1,6 +1,6 @@
 /** Claims integrations that have something to do, reads what their holder works on, and gives them back. */
-import { sql, type SQL } from 'drizzle-orm'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { mostPassed, newestPositionOf } from '../../store/events/newest.ts'
 import type { EventMark, Position } from '../../store/events/position.ts'
 import type { Claimed, ClaimLimits, Held } from '../../store/work/work.ts'

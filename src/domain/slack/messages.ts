@@ -1,6 +1,7 @@
 /** Brings the message of an approval in line with the approval: posts it once, and updates it when it is out of date. */
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { slackMessages } from '../../store/db/tables/verdicts.ts'
 import type { Services } from '../access/index.ts'
 import { loadApprovals, type Approval } from '../approvals/index.ts'

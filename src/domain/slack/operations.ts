@@ -1,11 +1,12 @@
 /** The operations on Slack integrations: set, delete and read one, and link its users. */
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { AppError, invalidAt, notFound } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { slackIntegrations, slackMessages, slackUsers } from '../../store/db/tables/verdicts.ts'
 import { assertMay, denied, projectOf, recordChange, type Ctx } from '../access/index.ts'
 import {

@@ -1,9 +1,10 @@
 /** Whose vote the press of a Slack user is. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { atomically, query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { slackUsers } from '../../store/db/tables/verdicts.ts'
 import { assertMay, assertSpeaksFor, projectOf, type Ctx } from '../access/index.ts'
 import { slackSet } from '../events/index.ts'

@@ -1,6 +1,6 @@
 /** This process's worker of Slack integrations: claims those with news behind their place, and shows it. */
-import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { isStorageError } from '../../store/db/storage-error.ts'
 import { watchNews } from '../../store/work/news.ts'
 import { readBack } from '../../store/work/read-back.ts'

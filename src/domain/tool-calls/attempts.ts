@@ -1,5 +1,5 @@
 /** The attempts of a call, as SQL over its row `t`: written when the call is sent and when its outcome is known. */
-import { sql, type SQL } from 'drizzle-orm'
+import { sql, type SQL } from '../../store/db/sql.ts'
 
 /** An attempt that starts now, as JSON. Its Idempotency-Key is the call's id, the same for each attempt. */
 export function newAttempt(number: SQL, callId: SQL): SQL {

@@ -1,5 +1,5 @@
 /** Whose attempt it is: numbers alone do not tell, because two workers may try to begin the same one. */
-import { sql, type SQL } from 'drizzle-orm'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import type { ToolCall, ToolCallAttempt } from './tool-call.ts'
 
 /** An attempt that this process has begun, or has tried to begin. */

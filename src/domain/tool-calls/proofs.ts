@@ -1,6 +1,6 @@
 /** Conditions that prove the right to write a call, for the statements of sql.ts. Each updates the row `t`. */
-import { sql, type SQL } from 'drizzle-orm'
 import { jsonb } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import type { Held } from '../../store/work/work.ts'
 
 /** A condition on `t`: its writer may write it. */

@@ -1,9 +1,10 @@
 /** Reads of tool calls: those of the API with permissions, those of the domain without. */
-import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import type { Page } from '../../core/page.ts'
 import type { Database } from '../../store/db/database.ts'
 import { createdWithin, isOneOf, listPage, maxWholeBytes, type CreatedRange } from '../../store/db/keyset.ts'
 import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../store/db/rows.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { notFound } from '../../core/errors.ts'
 import { assertMay, eachSeen, projectOf, reachable, type Ctx } from '../access/index.ts'

@@ -3,9 +3,9 @@
  * of its writer (`Proof`); a call that has moved on meanwhile stays unchanged. Most are parts of a larger statement
  * and name its relations. Every update calls the row `t`.
  */
-import { sql, SQL } from 'drizzle-orm'
 import type { ToolResult } from '../../core/content.ts'
 import { nowPlus } from '../../store/db/database.ts'
+import { sql, SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import {
   assignments,

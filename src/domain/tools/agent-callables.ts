@@ -1,6 +1,6 @@
 /** Loads agents as callables. Agents are a module above this one, so this reads the few columns that a call needs. */
-import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Callable } from './callable.ts'
 import { agentCallable, type AgentName } from './kinds/agent.ts'
 

@@ -2,9 +2,9 @@
  * Tools that this process has read, by id and version. A version never changes, so an entry is never out of date: which
  * version a tool has now comes from the database, as a value of a statement that is needed anyway.
  */
-import { sql, type SQL } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
 import { memoryOf } from '../../store/db/memory.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { loadTools } from './registry.ts'
 import type { Tool } from './tool.ts'
 

@@ -1,5 +1,5 @@
 /** The registry: tools are saved, versioned, found and listed. */
-import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text } from '../../core/check.ts'
 import { AppError, invalidAt } from '../../core/errors.ts'
@@ -8,6 +8,7 @@ import type { Page } from '../../core/page.ts'
 import { atomically, isUniqueViolation, type Database } from '../../store/db/database.ts'
 import { containsText, listPage } from '../../store/db/keyset.ts'
 import { selectRows } from '../../store/db/rows.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { tools } from '../../store/db/tables/tools.ts'
 import {
   assertMay,

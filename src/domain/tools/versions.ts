@@ -1,6 +1,7 @@
 /** Versions of a tool: each change adds a row, together with its audit entry and event. */
-import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import type { Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { tools, toolVersions } from '../../store/db/tables/tools.ts'
 import { insertSelect } from '../../store/db/write.ts'
 import { recordChange, type Ctx } from '../access/index.ts'

@@ -1,10 +1,10 @@
 /** Sends one request to an upstream. Sends it again only when the upstream certainly did not act on it. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientCapabilities } from '@modelcontextprotocol/client'
-import { sql } from 'drizzle-orm'
 import { onAbort } from '../../core/abort.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Services } from '../access/index.ts'
 import { authFor, stepUp } from './auth.ts'
 import { borrowLink, isStale } from './borrow.ts'

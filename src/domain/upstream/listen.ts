@@ -1,11 +1,11 @@
 /** Listens to upstreams that report changes: one process keeps their sessions and listen streams open. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { sql } from 'drizzle-orm'
 import type { McpSubscription } from '@modelcontextprotocol/client'
 import { onAbort } from '../../core/abort.ts'
 import type { Lease } from '../../core/pool.ts'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Services } from '../access/index.ts'
 import { borrowLink } from './borrow.ts'
 import { noticeChange } from './changes.ts'

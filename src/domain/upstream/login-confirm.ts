@@ -1,7 +1,7 @@
 /** The page on which a person confirms a login; confirming ties the login to that person's browser. */
-import { sql } from 'drizzle-orm'
 import { sha256Hex } from '../../core/signing.ts'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Services } from '../access/index.ts'
 import { isState, auditLogin, openSealed } from './login-row.ts'
 

@@ -2,10 +2,11 @@
  * Logins for upstreams: a person confirms in a browser, logs in at the authorization server, and that browser returns
  * once.
  */
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import { newToken, sha256Hex } from '../../core/signing.ts'
 import { atomically, nowPlus, query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { upstreamLogins } from '../../store/db/tables/upstreams.ts'
 import { assertMay, reachable, recordChange, type Ctx, type Services } from '../access/index.ts'
 import { seal } from '../secrets/index.ts'

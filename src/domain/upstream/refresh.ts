@@ -1,7 +1,7 @@
 /** Refreshes an upstream: reads its lists and stores the catalog, or the reason why there is no newer one. */
-import { sql } from 'drizzle-orm'
 import { notFound } from '../../core/errors.ts'
 import { atomically, nowPlus, query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { upstreams } from '../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../store/db/write.ts'
 import { LeaseLostError, type Held } from '../../store/work/work.ts'

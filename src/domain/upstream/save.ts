@@ -1,6 +1,7 @@
 /** Saves and deletes upstreams with the tool that they belong to, in its transaction. */
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { upstreamLogins, upstreams, upstreamTokens } from '../../store/db/tables/upstreams.ts'
 import type { UpstreamConfig } from './config.ts'
 

@@ -1,6 +1,6 @@
 /** Reads upstreams: small columns in one statement; catalogs are parsed once and cached in this process. */
-import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { emptyCatalog, type Catalog } from './catalog.ts'
 import type { UpstreamConfig } from './config.ts'
 

@@ -1,8 +1,8 @@
 /** The tokens of an upstream: encrypted in the database, renewed by one replica at a time. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { sql } from 'drizzle-orm'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { upstreamTokens } from '../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../store/db/write.ts'
 import type { Services } from '../access/index.ts'

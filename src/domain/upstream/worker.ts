@@ -1,6 +1,6 @@
 /** The worker that refreshes upstreams when they are due, in whichever process claims them. */
-import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { claim } from '../../store/work/work.ts'
 import { startWorker } from '../../store/work/worker.ts'
 import type { Services } from '../access/index.ts'

@@ -1,6 +1,6 @@
 /** Tries of one-time codes, counted in the database for all replicas together. */
-import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { VerdictLink } from '../webhooks/index.ts'
 
 /** After so many wrong codes a link is dead. */

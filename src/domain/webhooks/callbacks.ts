@@ -1,11 +1,11 @@
 /** Callbacks: a webhook for the events of one generation or one direct call, which ends with its last event. */
 import { createHmac } from 'node:crypto'
-import { sql, type SQL } from 'drizzle-orm'
 import { z } from 'zod'
 import { AppError, invalidAt } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { purposeKey } from '../../core/signing.ts'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { webhookCursors, webhooks } from '../../store/db/tables/webhooks.ts'
 import { insertSelect } from '../../store/db/write.ts'
 import { newestPositionOfAll } from '../../store/events/newest.ts'

@@ -1,6 +1,6 @@
 /** Claims endpoints that have something to send. */
-import { sql, type SQL } from 'drizzle-orm'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { mostPassed, newestPositionOf } from '../../store/events/newest.ts'
 import type { Claimed, ClaimLimits } from '../../store/work/work.ts'
 

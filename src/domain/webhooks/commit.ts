@@ -1,6 +1,6 @@
 /** Writes what a round has changed, in one statement under the epoch, and ends the work on a cursor. */
-import { sql, type SQL } from 'drizzle-orm'
 import { jsonb, nowPlus, query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import type { Held } from '../../store/work/work.ts'
 import { insertProjectEvents, webhookDisabled } from '../events/index.ts'
 import { writeHealth } from './health.ts'

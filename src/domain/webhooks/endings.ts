@@ -1,6 +1,6 @@
 /** What happens to an endpoint without a request: it is disabled, or its place in the log is gone. */
-import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import type { Held } from '../../store/work/work.ts'
 import { insertEntries } from '../audit/index.ts'
 import {

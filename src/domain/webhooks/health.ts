@@ -1,5 +1,5 @@
 /** Writes how an endpoint is doing, and tells the feed when that has changed. */
-import { sql, type SQL } from 'drizzle-orm'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import {
   insertProjectEvents,
   webhookDeliveryDead,

@@ -1,8 +1,8 @@
 /** The messages that are sent: thin ones with ids, names and statuses, full ones also with arguments, masked. */
-import { sql } from 'drizzle-orm'
 import type { Json, JsonObject } from '../../core/json.ts'
 import { masked } from '../../core/scrub.ts'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { Services } from '../access/index.ts'
 import {
   approvalRequested,

@@ -1,6 +1,6 @@
 /** Reads what the holder of a cursor works on: the place, the endpoint, and deliveries whose time has come. */
-import { sql } from 'drizzle-orm'
 import { query } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { EventMark, Position } from '../../store/events/position.ts'
 import type { Held } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'

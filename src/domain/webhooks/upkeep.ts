@@ -1,6 +1,7 @@
 /** Upkeep of the rows of webhooks: a new master key, a restore, and deliveries that are long over. */
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import { webhooks } from '../../store/db/tables/webhooks.ts'
 import { openSecret, sealSecret } from './signature.ts'
 

@@ -1,6 +1,6 @@
 /** What a webhook is, and how its rows are read. */
-import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../store/db/database.ts'
+import { sql } from '../../store/db/sql.ts'
 import type { webhookDeliveries, webhooks } from '../../store/db/tables/webhooks.ts'
 import type { EventType } from '../events/index.ts'
 import type { Answer } from './send.ts'

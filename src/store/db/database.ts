@@ -1,8 +1,8 @@
 /** One database type for PGlite and PostgreSQL: the query builder of Drizzle, without schema-bound queries. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { PgTransaction, type PgDatabase, type PgQueryResultHKT } from 'drizzle-orm/pg-core'
-import { sql, type SQL } from 'drizzle-orm'
 import { rendered } from './render.ts'
+import { sql, type SQL } from './sql.ts'
 import { CommitUnknownError, ConnectionLostError, StorageError, isStorageError } from './storage-error.ts'
 
 /** Runs statements: a connection pool or a transaction. */

@@ -1,9 +1,10 @@
 /** Pages of a project's list for every table, ordered by (created_at, id), newest first. */
-import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import type { Page } from '../../core/page.ts'
 import type { Database } from './database.ts'
 import { selectRowsWithin } from './rows.ts'
+import { sql, type SQL } from './sql.ts'
 
 /** Only rows that were created from `createdAfter` on and before `createdBefore`. */
 export interface CreatedRange {

@@ -1,8 +1,9 @@
 /** Reads whole rows of a table; the list of columns is derived from the table. */
-import { getTableColumns, getTableName, sql, type SQL } from 'drizzle-orm'
+import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import { AppError } from '../../core/errors.ts'
 import { query, type Database } from './database.ts'
+import { sql, type SQL } from './sql.ts'
 
 interface Shape {
   /** Every column, selected under its name in TypeScript. */

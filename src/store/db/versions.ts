@@ -1,10 +1,11 @@
 /** Pages of the versions of a tool or an agent, each with the version before it. */
-import { eq, sql, type SQL } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { badCursor, type Page, type PlaceInList } from '../../core/page.ts'
 import type { Database } from './database.ts'
 import { maxPageBytes } from './keyset.ts'
 import { selectRows, selectRowsWithin } from './rows.ts'
+import { sql, type SQL } from './sql.ts'
 
 type Versioned = PgTable & { version: PgColumn; projectId: PgColumn }
 

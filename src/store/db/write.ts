@@ -1,7 +1,8 @@
 /** Parts of statements that write; their lists of columns are derived from the table. */
-import { getTableColumns, getTableName, sql, SQL } from 'drizzle-orm'
+import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import { jsonb, jsonbOfText } from './database.ts'
+import { sql, SQL } from './sql.ts'
 
 /**
  * Columns by their names in TypeScript; a value is an SQL expression, or plain JavaScript that is sent as a parameter.
@@ -14,7 +15,7 @@ export type Values<Table extends PgTable> = { [Name in keyof Table['$inferInsert
  */
 export function insertSelect<Table extends PgTable>(table: Table, values: Values<Table>, from?: SQL): SQL {
   const entries = entriesOf(table, values)
-  const names = sql.raw(entries.map(({ column }) => `"${column.name}"`).join(', '))
+  const names = sql.raw(entries.map(({ name }) => name).join(', '))
   const selected = sql.join(
     entries.map(({ value }) => value),
     sql`, `,
@@ -26,7 +27,7 @@ export function insertSelect<Table extends PgTable>(table: Table, values: Values
 /** The assignments of an update: `"status" = …, "wake_at" = …`. */
 export function assignments<Table extends PgTable>(table: Table, values: Values<Table>): SQL {
   return sql.join(
-    entriesOf(table, values).map(({ column, value }) => sql`${sql.raw(`"${column.name}"`)} = ${value}`),
+    entriesOf(table, values).map(({ name, value }) => sql`${sql.raw(name)} = ${value}`),
     sql`, `,
   )
 }
@@ -75,16 +76,51 @@ export function fromRecordset<Table extends PgTable, Name extends keyof Table['$
   >
 }
 
-function entriesOf<Table extends PgTable>(table: Table, values: Values<Table>) {
-  const columns = getTableColumns(table)
-  return Object.entries(values).flatMap(([key, value]) => {
-    if (value === undefined) return []
-    const column = columns[key]!
-    return [{ column, value: value instanceof SQL ? value : parameter(column, value) }]
-  })
+/** What a statement says of a column, made once for each table. */
+interface ColumnTexts {
+  /** The name in quotation marks. */
+  name: string
+  /** `::type`, behind a parameter. */
+  cast: SQL
+  isJson: boolean
 }
 
-function parameter(column: { columnType: string; getSQLType(): string }, value: unknown): SQL {
-  if (column.columnType === 'PgJsonb') return value === null ? sql`null::jsonb` : jsonb(value)
-  return sql`${value}::${sql.raw(column.getSQLType())}`
+const known = new WeakMap<PgTable, Record<string, ColumnTexts>>()
+
+function textsOf(table: PgTable): Record<string, ColumnTexts> {
+  const made = known.get(table)
+  if (made) return made
+  const texts = Object.fromEntries(
+    Object.entries(getTableColumns(table)).map(([key, column]) => [
+      key,
+      {
+        name: `"${column.name}"`,
+        cast: sql.raw(`::${column.getSQLType()}`),
+        isJson: column.columnType === 'PgJsonb',
+      },
+    ]),
+  )
+  known.set(table, texts)
+  return texts
+}
+
+/** The columns that have a value, with their values as expressions. */
+function entriesOf<Table extends PgTable>(
+  table: Table,
+  values: Values<Table>,
+): { name: string; value: SQL }[] {
+  const texts = textsOf(table)
+  const entries: { name: string; value: SQL }[] = []
+  for (const key in values) {
+    const value = values[key]
+    if (value === undefined) continue
+    const column = texts[key]!
+    entries.push({ name: column.name, value: value instanceof SQL ? value : parameter(column, value) })
+  }
+  return entries
+}
+
+function parameter({ isJson, cast }: ColumnTexts, value: unknown): SQL {
+  if (isJson) return value === null ? sql`null::jsonb` : jsonb(value)
+  return sql`${value}${cast}`
 }

@@ -4,8 +4,8 @@
  * that the previous one can have assigned.
  */
 import { randomBytes } from 'node:crypto'
-import { sql } from 'drizzle-orm'
 import { atomically, query, type Database } from '../db/database.ts'
+import { sql } from '../db/sql.ts'
 import { newestPositionOfAll } from './newest.ts'
 
 /** More positions than any log assigns between a backup and its loss. */

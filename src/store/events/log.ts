@@ -2,9 +2,9 @@
  * Writes the append-only log of events, each in the transaction of the change that it reports. Ids follow the order
  * of the events of a generation and of a statement, because positions are given out in the order of ids.
  */
-import { sql, type SQL } from 'drizzle-orm'
 import type { JsonObject } from '../../core/json.ts'
 import { query, type Database, jsonb } from '../db/database.ts'
+import { sql, type SQL } from '../db/sql.ts'
 
 /** An event to be written. The names are declared in domain/events. */
 export interface NewEvent {

@@ -1,5 +1,5 @@
 /** The newest position of one project's feed, and of any. */
-import { sql, type SQL } from 'drizzle-orm'
+import { sql, type SQL } from '../db/sql.ts'
 
 /** A subquery; 0 while no event has a position. Reads the end of the index `events_position`, which is on this expression. */
 export const newestPositionOfAll = sql`(select coalesce(max(position + 0), 0) from events where position is not null)`

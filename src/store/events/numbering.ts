@@ -3,9 +3,9 @@
  * after the commit, under one lock for the installation, so no transaction that is still running (or prepared and
  * forgotten, or rolled back by a crash) can delay a position or be inserted below one.
  */
-import { sql } from 'drizzle-orm'
 import type { Log } from '../../core/log.ts'
 import { query, type Database } from '../db/database.ts'
+import { sql } from '../db/sql.ts'
 import type { LogState } from '../work/schedule.ts'
 import type { PubSub } from './pubsub.ts'
 

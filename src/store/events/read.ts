@@ -3,10 +3,10 @@
  * a restore or a failover that lost events, a reader of the lost ones gets CURSOR_EXPIRED and never misses their
  * replacements.
  */
-import { sql, type SQL } from 'drizzle-orm'
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { query, type Database } from '../db/database.ts'
+import { sql, type SQL } from '../db/sql.ts'
 import {
   encodeFeedCursor,
   encodeGenerationCursor,

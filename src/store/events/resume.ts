@@ -1,7 +1,7 @@
 /** From a cursor of a client to a position in a project's feed. */
-import { sql } from 'drizzle-orm'
 import { badCursor } from '../../core/page.ts'
 import { query, type Database } from '../db/database.ts'
+import { sql } from '../db/sql.ts'
 import type { PubSub } from './pubsub.ts'
 import { numberAll } from './numbering.ts'
 import {

@@ -1,6 +1,6 @@
 /** Searches the feed of a project page by page: each page reads a bounded part of the log. */
-import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../db/database.ts'
+import { sql, type SQL } from '../db/sql.ts'
 import { isMarked, encodeFeedCursor, type Position } from './position.ts'
 import { columns, expired, newestOf, rowOf, type EventRow, type Raw } from './read.ts'
 

@@ -1,6 +1,6 @@
 /** Shared token buckets in PostgreSQL: one statement takes a chunk. */
-import { sql } from 'drizzle-orm'
 import { query, type Database } from '../db/database.ts'
+import { sql } from '../db/sql.ts'
 import type { BucketStore } from './shared-buckets.ts'
 
 /** How often unused buckets are deleted, and after how long without use, in milliseconds. */

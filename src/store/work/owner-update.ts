@@ -1,6 +1,6 @@
 /** The part of a statement that appends events to the log of a row's owner and wakes it. */
-import { sql, type SQL } from 'drizzle-orm'
 import { nowPlus, query, type Database } from '../db/database.ts'
+import { sql, type SQL } from '../db/sql.ts'
 import { insertGenerationEvents, insertProjectEvents, type NewEvent } from '../events/log.ts'
 import type { Hint } from '../events/pubsub.ts'
 import type { Owner } from './owner.ts'

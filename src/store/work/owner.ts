@@ -3,8 +3,8 @@
  * changes them locks the owner first, so that decisions, deadlines and the worker run one after another without
  * deadlock.
  */
-import { sql } from 'drizzle-orm'
 import { query, type Database } from '../db/database.ts'
+import { sql } from '../db/sql.ts'
 import type { Claimed, WorkTable } from './work.ts'
 
 export interface Owner {

@@ -3,9 +3,9 @@
  * It is the backstop of every hint, and between two polls each table has a timer for its next known due row. See
  * docs/decisions/0024.
  */
-import { sql } from 'drizzle-orm'
 import { elapsedSince, momentNow, type Moment } from '../../core/stopwatch.ts'
 import { query, type Database } from '../db/database.ts'
+import { sql } from '../db/sql.ts'
 import { newestPositionOfAll } from '../events/newest.ts'
 import type { PubSub } from '../events/pubsub.ts'
 import { watchChanges } from './changes.ts'

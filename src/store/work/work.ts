@@ -2,8 +2,8 @@
  * Rows that need a worker: claim, lease and fence. A work row has `wake_at` (when a worker must claim it) and `epoch`
  * (its fencing token: who may write it); the table is its own queue and timer. Only the database's clock counts.
  */
-import { sql, type SQL } from 'drizzle-orm'
 import { nowPlus, query, type Database, jsonb } from '../db/database.ts'
+import { sql, type SQL } from '../db/sql.ts'
 
 /** Tables with the columns id, wake_at and epoch. */
 export type WorkTable = 'generations' | 'tool_calls' | 'upstreams' | 'webhook_cursors' | 'slack_integrations'

@@ -1,10 +1,11 @@
 /** The history for the model, as messages: earlier generations of the thread, and the steps so far. */
-import { and, desc, eq, isNotNull, lte, ne, sql, type SQL } from 'drizzle-orm'
+import { and, desc, eq, isNotNull, lte, ne } from 'drizzle-orm'
 import { textResult, type ToolResult } from '../../../core/content.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import type { Database } from '../../../store/db/database.ts'
 import { maxWholeBytes } from '../../../store/db/keyset.ts'
 import { rowsAsJson, rowsOfJson, selectRows, selectRowsWithin } from '../../../store/db/rows.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import { generations, steps, threads } from '../../../store/db/tables/generations.ts'
 import { loadCallsOf, type StepRange, type ToolCall } from '../../tool-calls/index.ts'
 import { ownThreadId, stepOf, type Generation, type Step } from '../generation.ts'

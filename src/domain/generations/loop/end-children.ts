@@ -1,6 +1,6 @@
 /** Ends a generation that has open child runs: descendants end first, then the generation. */
-import { sql } from 'drizzle-orm'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
 import type { Services } from '../../access/index.ts'
 import { isOpen, loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { askToEnd } from '../cancel.ts'

@@ -1,7 +1,7 @@
 /** Reads the state of a generation for the loop's next decision. */
-import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
 import { selectRows } from '../../../store/db/rows.ts'
+import { sql } from '../../../store/db/sql.ts'
 import { generations } from '../../../store/db/tables/generations.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { agreedAsJson, approvalsOfJson } from '../../approvals/index.ts'

@@ -1,7 +1,7 @@
 /** Runs the server calls of a step: executes them with a store that writes in commits of the generation. */
 import { randomUUID } from 'node:crypto'
-import { sql } from 'drizzle-orm'
 import { nowPlus } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { interrupted } from '../../../store/work/worker.ts'

@@ -1,6 +1,6 @@
 /** The loop of one generation: reads its state, decides, acts, until the row is released. */
-import { sql } from 'drizzle-orm'
 import { nowPlus } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
 import { isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { interrupted, type Recheck, type WorkControl } from '../../../store/work/worker.ts'

@@ -2,11 +2,11 @@
  * Starts the child run that a call of an agent waits for. Run and call are written in one commit, so a crash neither
  * loses nor duplicates the run.
  */
-import { sql, type SQL } from 'drizzle-orm'
 import { errorResult, type ToolResult } from '../../../core/content.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { atomically, nowPlus, query } from '../../../store/db/database.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import { generations, threads } from '../../../store/db/tables/generations.ts'
 import { insertSelect } from '../../../store/db/write.ts'
 import { lockOwners } from '../../../store/work/owner.ts'

@@ -1,6 +1,6 @@
 /** The two ways in which the loop waits: beside its calls in flight, or with the row released. */
-import { sql } from 'drizzle-orm'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
 import { isOpen, loadCallsOf, type ToolCall } from '../../tool-calls/index.ts'
 import { nextDeadline, toRun } from '../decide.ts'
 import { waitsForChild } from '../nesting/limits.ts'

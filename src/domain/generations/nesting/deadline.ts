@@ -2,8 +2,8 @@
  * The deadline of a generation. Time during which people are asked, in the generation or a descendant, does not
  * count: the time that approvals were open, overlaps counted once, is added when the deadline is checked.
  */
-import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import { treeOf } from './tree.ts'
 
 /**

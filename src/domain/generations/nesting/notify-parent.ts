@@ -2,9 +2,9 @@
  * What a commit of a child run writes in the rows of its parent and root, in the same transaction. Every writer locks
  * from the bottom of the chain up (the run, its parent, the root), so no two commits deadlock.
  */
-import { sql } from 'drizzle-orm'
 import type { ToolResult } from '../../../core/content.ts'
 import { query, type Database } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
 import type { Hint } from '../../../store/events/pubsub.ts'
 import { lockOwners, type Owner, type ParentLink } from '../../../store/work/owner.ts'
 import { insertEntries } from '../../audit/index.ts'

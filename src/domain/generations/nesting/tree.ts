@@ -1,7 +1,7 @@
 /** Reads a run together with its descendants. */
-import { sql, type SQL } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
 import { selectRows } from '../../../store/db/rows.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import { toolCalls } from '../../../store/db/tables/tools.ts'
 import { toolCallOf, type ToolCall } from '../../tool-calls/index.ts'
 

@@ -1,5 +1,5 @@
 /** Model providers of the environment and of each project, opened as ports. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { z } from 'zod'
 import { check, text, whole } from '../../../core/check.ts'
 import { invalidAt } from '../../../core/errors.ts'
@@ -7,6 +7,7 @@ import { newId } from '../../../core/ids.ts'
 import type { Page } from '../../../core/page.ts'
 import { atomically } from '../../../store/db/database.ts'
 import { listPage } from '../../../store/db/keyset.ts'
+import { sql } from '../../../store/db/sql.ts'
 import { providers } from '../../../store/db/tables/generations.ts'
 import {
   assertMay,

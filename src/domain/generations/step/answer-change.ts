@@ -1,6 +1,6 @@
 /** Everything that the commit of a model's response writes. Pure. */
-import { sql, type SQL } from 'drizzle-orm'
 import { nowPlus, jsonb } from '../../../store/db/database.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import { insertApprovals, newApproval, requested, type NewApproval } from '../../approvals/index.ts'
 import { messageCommitted, requiresAction, type GenerationEvent } from '../../events/index.ts'
 import {

@@ -1,7 +1,7 @@
 /** Requests a model response until one succeeds or no attempt is left, and records every failed attempt. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { sql } from 'drizzle-orm'
 import { nowPlus, query } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
 import { attemptTimes, type AttemptTimes } from './attempt-times.ts'
 import { attempt, type PreparedRequest } from './request.ts'
 import { sendDeltas } from './text-deltas.ts'

@@ -1,6 +1,6 @@
 /** Claims generations that are due: a claim starts a generation, resumes it, or restarts its step. */
-import { sql } from 'drizzle-orm'
 import type { Database } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
 import { parentLinkOf } from '../../../store/work/owner.ts'
 import { claim, type ClaimLimits } from '../../../store/work/work.ts'
 import { eventName, generationResumed, generationStarted, insertEventRows } from '../../events/index.ts'

@@ -1,8 +1,8 @@
 /** The one statement that changes a generation: state, events, step, calls and audit entries together, or nothing. */
-import { sql, type SQL } from 'drizzle-orm'
 import { newId } from '../../../core/ids.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { atomically, query, type Database } from '../../../store/db/database.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import { modelAttempts, steps } from '../../../store/db/tables/generations.ts'
 import { insertSelect } from '../../../store/db/write.ts'
 import type { Hint } from '../../../store/events/pubsub.ts'

@@ -1,6 +1,6 @@
 /** What a commit writes when a generation ends with open calls. Pure. */
-import { sql, type SQL } from 'drizzle-orm'
 import { jsonb } from '../../../store/db/database.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
 import { isJsonObject, type Json } from '../../../core/json.ts'
 import { voidPending, voided } from '../../approvals/index.ts'

@@ -1,6 +1,6 @@
 /** One turn of the loop: the state that its acts share, and the commit that ends each of them. */
-import { sql } from 'drizzle-orm'
 import { query, type Database } from '../../../store/db/database.ts'
+import { sql } from '../../../store/db/sql.ts'
 import type { Lease } from '../../../store/work/leases.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import type { Services } from '../../access/index.ts'
