@@ -218,12 +218,20 @@ class LegRendering implements Rendering {
   }
 }
 
+const serverError = { code: 'server_error', type: 'server_error' }
+const invalidPrompt = { code: 'invalid_prompt', type: 'invalid_request_error' }
+/** The codes of a failed response; clients send a failed request again unless it was invalid. The AI SDK wants a type. */
+const failures: Record<string, { code: string; type: string }> = {
+  MODEL_RATE_LIMITED: { code: 'rate_limit_exceeded', type: 'rate_limit_error' },
+  MODEL_BAD_REQUEST: invalidPrompt,
+  CONTEXT_OVERFLOW: invalidPrompt,
+}
+
 function endingOf({ storedStatus, error, stopReason, truncated, finishedAt }: Generation): JsonObject {
   if (storedStatus === 'CANCELLED') return { status: 'cancelled' }
   if (storedStatus !== 'COMPLETED') {
     const message = error?.message ?? 'The time of the run is over.'
-    const code = error?.code === 'MODEL_RATE_LIMITED' ? 'rate_limit_exceeded' : 'server_error'
-    return { status: 'failed', error: { code, message } }
+    return { status: 'failed', error: { ...(failures[error?.code ?? ''] ?? serverError), message } }
   }
   if (stopReason === 'CONTENT_FILTER')
     return { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }

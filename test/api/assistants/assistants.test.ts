@@ -88,7 +88,12 @@ test('of two different outputs at once one is taken', async () => {
   expect(end.status).toBe('completed')
 })
 
-test.each(['APPROVE', 'REJECT'])('a gated call stays in progress until a person says %s', async (verdict) => {
+test.each([
+  { said: 'APPROVE', verdict: { verdict: 'APPROVE' }, ran: [{ word: 'g' }] },
+  { said: 'EDIT', verdict: { verdict: 'APPROVE', arguments: { word: 'h' } }, ran: [{ word: 'h' }] },
+  { said: 'REJECT', verdict: { verdict: 'REJECT' }, ran: [] },
+])('a gated call stays in progress until a person says $said', async ({ verdict, ran }) => {
+  const before = cast.upstream.seen.length
   const run = await client.beta.threads.createAndRun({
     assistant_id: 'gated',
     thread: user('call act {"word": "g"}\nthen\nsay ok'),
@@ -101,8 +106,9 @@ test.each(['APPROVE', 'REJECT'])('a gated call stays in progress until a person 
     status: 'in_progress',
     required_action: null,
   })
-  await h.mutate('decideApproval', { approvalId, verdict }, '__typename')
+  await h.mutate('decideApproval', { approvalId, ...verdict }, '__typename')
   expect(await client.beta.threads.runs.poll(run.id, place)).toMatchObject({ status: 'completed' })
+  expect(cast.upstream.seen.slice(before).map(({ body }) => JSON.parse(body))).toEqual(ran)
 })
 
 test('a run fails with the code of its error, and a run that waits is cancelled', async () => {

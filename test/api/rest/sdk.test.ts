@@ -212,46 +212,56 @@ test('one refused output refuses all of them, and says which', async () => {
   expect(await dataOf(submit(agentId, run, 'other'))).toMatchObject({ status: 'completed' })
 })
 
-test.each(['APPROVE', 'REJECT'])('a gate is a status of its own, and a person says %s', async (verdict) => {
-  const gate = { autoApprove: false }
-  const http = { url: `${cast.upstream.url}/${verdict}`, inputSchema: word }
-  const name = `pay_${verdict}`
-  const { tool } = await h.mutate('createTool', { name, gate, config: { http } }, 'tool { id }')
-  const agentId = await cast.agent({ toolIds: [tool.id] })
-  const path = { agent_id: agentId }
-  const prompt = say(`call ${name} {"word":"x"}`)
-  const short = { path, body: prompt, headers: { prefer: 'wait=1' } as never }
-  const stopped = (await dataOf(soat.agents.createAgentGeneration(short))) as Record<string, any>
-  expect(stopped).toMatchObject({
-    status: 'awaiting_approval',
-    required_action: null,
-    approvals: [{ approval_id: expect.stringMatching(/^apr_/), tool_name: name }],
-  })
-  const decide = (approvalId: string) =>
-    h.mutate('decideApproval', { approvalId, verdict }, 'approval { status }')
-  const url = `${h.url}/api/v1/agents/${agentId}/generate/${stopped['id']}`
-  const headers = { authorization: `Bearer ${adminKey}`, prefer: 'wait=20' }
-  const polled = fetch(url, { headers })
-  await decide(stopped['approvals'][0].approval_id)
-  const saw = () => cast.upstream.seen.filter((request) => request.url === `/${verdict}`).length
-  expect(await (await polled).json()).toMatchObject({ status: 'completed', approvals: [] })
-  expect(saw()).toBe(verdict === 'APPROVE' ? 1 : 0)
+test.each(['APPROVE', 'REJECT', 'EDIT'])(
+  'a gate is a status of its own, and a person says %s',
+  async (said) => {
+    const verdict = said === 'REJECT' ? 'REJECT' : 'APPROVE'
+    const edit = said === 'EDIT' ? { arguments: { word: 'y' } } : {}
+    const gate = { autoApprove: false }
+    const http = { url: `${cast.upstream.url}/${said}`, inputSchema: word }
+    const name = `pay_${said}`
+    const { tool } = await h.mutate('createTool', { name, gate, config: { http } }, 'tool { id }')
+    const agentId = await cast.agent({ toolIds: [tool.id] })
+    const path = { agent_id: agentId }
+    const prompt = say(`call ${name} {"word":"x"}`)
+    const short = { path, body: prompt, headers: { prefer: 'wait=1' } as never }
+    const stopped = (await dataOf(soat.agents.createAgentGeneration(short))) as Record<string, any>
+    expect(stopped).toMatchObject({
+      status: 'awaiting_approval',
+      required_action: null,
+      approvals: [{ approval_id: expect.stringMatching(/^apr_/), tool_name: name }],
+    })
+    const decide = (approvalId: string) =>
+      h.mutate('decideApproval', { approvalId, verdict, ...edit }, 'approval { status }')
+    const url = `${h.url}/api/v1/agents/${agentId}/generate/${stopped['id']}`
+    const headers = { authorization: `Bearer ${adminKey}`, prefer: 'wait=20' }
+    const polled = fetch(url, { headers })
+    await decide(stopped['approvals'][0].approval_id)
+    const ran = { word: said === 'EDIT' ? 'y' : 'x' }
+    const saw = () =>
+      cast.upstream.seen.filter(({ url: at }) => at === `/${said}`).map(({ body }) => JSON.parse(body))
+    expect(await (await polled).json()).toMatchObject({ status: 'completed', approvals: [] })
+    expect(saw()).toEqual(verdict === 'APPROVE' ? [ran] : [])
 
-  const direct = { path: { tool_id: tool.id }, body: { input: { word: 'x' } } }
-  const waiting = await soat.tools.callTool({ ...direct, headers: { prefer: 'wait=0' } as never })
-  expect(waiting.response?.status).toBe(202)
-  const state = waiting.data as Record<string, any>
-  expect(state).toMatchObject({ status: 'awaiting_approval', tool_call_id: expect.stringMatching(/^call_/) })
-  const place = `${h.url}${waiting.response?.headers.get('location')}`
-  const settled = fetch(place, { headers })
-  await decide(state['approvals'][0].approval_id)
-  expect(await (await settled).json()).toMatchObject(
-    verdict === 'APPROVE'
-      ? { status: 'succeeded', output: { saw: `/${verdict}` }, is_error: false }
-      : { status: 'rejected' },
-  )
-  expect(saw()).toBe(verdict === 'APPROVE' ? 2 : 0)
-})
+    const direct = { path: { tool_id: tool.id }, body: { input: { word: 'x' } } }
+    const waiting = await soat.tools.callTool({ ...direct, headers: { prefer: 'wait=0' } as never })
+    expect(waiting.response?.status).toBe(202)
+    const state = waiting.data as Record<string, any>
+    expect(state).toMatchObject({
+      status: 'awaiting_approval',
+      tool_call_id: expect.stringMatching(/^call_/),
+    })
+    const place = `${h.url}${waiting.response?.headers.get('location')}`
+    const settled = fetch(place, { headers })
+    await decide(state['approvals'][0].approval_id)
+    expect(await (await settled).json()).toMatchObject(
+      verdict === 'APPROVE'
+        ? { status: 'succeeded', output: { saw: `/${said}` }, is_error: false }
+        : { status: 'rejected' },
+    )
+    expect(saw()).toEqual(verdict === 'APPROVE' ? [ran, ran] : [])
+  },
+)
 
 test('a run that fails is a state with its error, not an HTTP error', async () => {
   const agentId = await cast.agent({ model: 'nobody/none' })
