@@ -1,7 +1,6 @@
 /** Conditions that prove the right to write a call, for the statements of sql.ts. Each updates the row `t`. */
-import { jsonb } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
-import type { Held } from '../../store/work/work.ts'
+import { heldRows, type Held } from '../../store/work/work.ts'
 
 /** A condition on `t`: its writer may write it. */
 export type Proof = SQL
@@ -17,14 +16,19 @@ export function underLease({ epoch }: Held): Proof {
 /** The same for the outcomes of several calls, each with the epoch of its lease. The relation `o(id)` has locked the calls. */
 export const underOwnLeases: Proof = sql`t.epoch = x.epoch and t.id in (select id from o)`
 
-/** The relation `o`: locks the held calls that nobody else has locked. It waits for nothing. */
+/**
+ * The relation `o`: locks the held calls that nobody else has locked. It waits for nothing, so their order does not matter.
+ * Each is looked up by itself: a plan that was made while the table was small would go on reading all of it.
+ */
 export function lockHeldCalls(held: readonly Held[]): SQL {
   return sql`select t.id
-    from tool_calls as t
-    join jsonb_to_recordset(${jsonb(held.map(({ id, epoch }) => ({ id, epoch })))}) as h(id text, epoch int)
-      on t.id = h.id and t.epoch = h.epoch
-    order by t.id
-    for update of t skip locked`
+    from ${heldRows(held)}
+    cross join lateral (
+      select c.id
+      from tool_calls as c
+      where c.id = h.id and c.epoch = h.epoch
+      for update skip locked
+    ) as t`
 }
 
 /** The transaction has locked the call, or the row that owns it. */

@@ -61,7 +61,21 @@ export function recordsetOfTexts<Table extends PgTable>(
 ): SQL {
   const columns = getTableColumns(table)
   const typed = keys.map((key) => `"${columns[key]?.name ?? key}" ${columns[key]?.getSQLType() ?? more[key]}`)
-  return sql`jsonb_to_recordset(${jsonbOfText(`[${texts.join(',')}]`)}) as x(${sql.raw(typed.join(', '))})`
+  return rowsOf(jsonbOfText(`[${texts.join(',')}]`), texts.length, `x(${typed.join(', ')})`)
+}
+
+/** Numbers of rows that a statement is planned for; one with more is planned for the 100 that PostgreSQL expects. */
+const planned = [1, 4, 16, 64]
+
+/**
+ * The `count` rows of a JSON array as the relation `named`, such as `x(id text, epoch int)`. PostgreSQL expects 100 rows of
+ * any array, and would read a table of some thousand rows whole rather than look up a few: the limit says how many come.
+ */
+export function rowsOf(array: SQL, count: number, named: string): SQL {
+  const most = planned.find((size) => size >= count)
+  const limit = sql.raw(most === undefined ? '' : `limit ${most}`)
+  const name = sql.raw(named.slice(0, named.indexOf('(')))
+  return sql`(select * from jsonb_to_recordset(${array}) as ${sql.raw(named)} ${limit}) as ${name}`
 }
 
 /** The columns of such a relation as values of an insert: `{ id: x."id", … }`. */

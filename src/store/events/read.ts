@@ -5,8 +5,9 @@
  */
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { query, type Database } from '../db/database.ts'
+import { jsonb, query, type Database } from '../db/database.ts'
 import { sql, type SQL } from '../db/sql.ts'
+import { rowsOf } from '../db/write.ts'
 import {
   encodeFeedCursor,
   encodeGenerationCursor,
@@ -201,10 +202,9 @@ export interface Reached {
 export async function movedGenerations(db: Database, reached: Reached[]): Promise<string[]> {
   const rows = await query<{ id: string }>(
     db,
-    sql`select g.id
-      from jsonb_to_recordset(${JSON.stringify(reached)}::text::jsonb) as r(id text, at int)
-      join generations as g on g.id = r.id
-      where g.last_seq <> r.at`,
+    sql`select r.id
+      from ${rowsOf(jsonb(reached), reached.length, 'r(id text, at int)')}
+      where r.at <> (select g.last_seq from generations as g where g.id = r.id)`,
   )
   return rows.map((row) => row.id)
 }
@@ -214,7 +214,7 @@ export async function movedFeeds(db: Database, reached: Reached[]): Promise<stri
   const rows = await query<{ id: string }>(
     db,
     sql`select r.id
-      from jsonb_to_recordset(${JSON.stringify(reached)}::text::jsonb) as r(id text, at bigint)
+      from ${rowsOf(jsonb(reached), reached.length, 'r(id text, at bigint)')}
       where r.at <> coalesce((
         select e.position
         from events as e

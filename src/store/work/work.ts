@@ -4,6 +4,7 @@
  */
 import { nowPlus, query, type Database, jsonb } from '../db/database.ts'
 import { sql, type SQL } from '../db/sql.ts'
+import { rowsOf } from '../db/write.ts'
 
 /** Tables with the columns id, wake_at and epoch. */
 export type WorkTable = 'generations' | 'tool_calls' | 'upstreams' | 'webhook_cursors' | 'slack_integrations'
@@ -181,6 +182,8 @@ function lockHeld(table: WorkTable, held: Held[]): SQL {
     for update of t`
 }
 
-function heldRows(held: Held[]): SQL {
-  return sql`jsonb_to_recordset(${jsonb(held.map(({ id, epoch }) => ({ id, epoch })))}) as h(id text, epoch int)`
+/** Held rows as the relation `h(id, epoch)`. */
+export function heldRows(held: readonly Held[]): SQL {
+  const rows = held.map(({ id, epoch }) => ({ id, epoch }))
+  return rowsOf(jsonb(rows), rows.length, 'h(id text, epoch int)')
 }
