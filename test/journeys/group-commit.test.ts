@@ -22,7 +22,7 @@ import { oneLine } from '../support/one-line.ts'
 import { makeCast, type Cast } from '../support/story.ts'
 
 const begins = 'with g as (insert into tool_calls'
-const ends = 'with o as (select t.id from tool_calls'
+const ends = 'with o as (select t.id from (select * from jsonb_to_recordset'
 
 describe.each(hasPostgres ? ['PGlite', 'PostgreSQL'] : ['PGlite'])('on %s', (kind) => {
   let h: Harness
