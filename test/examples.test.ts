@@ -1,18 +1,18 @@
 /** The examples run as they are, against the server that `npm start` starts. */
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { promisify, stripVTControlCharacters } from 'node:util'
+import { promisify } from 'node:util'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { ask } from './support/ask.ts'
 import { buildServer, type Built } from './support/build.ts'
 import { hasChromium, openChromium } from './support/chromium.ts'
 import { adminKey } from './support/harness.ts'
-import { hasPeers, peerFile } from './support/peers.ts'
+import { copilotKitPackages } from './support/peers.ts'
 import { startReplica, type Replica } from './support/replica.ts'
+import { servePage } from './support/vite-page.ts'
 
 // Compilers, browsers and processes take long on a busy machine.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -95,44 +95,54 @@ test('openai: the refund is a question of the response, is approved and runs onc
   expect(await newestRefund()).toMatchObject(refunded)
 })
 
-test.skipIf(!hasPeers)(
-  'copilotkit: the page is asked for the refund, approves, and it runs once',
+test.skipIf(!hasChromium || !copilotKitPackages)(
+  'copilotkit: the page is asked for the refund, a person approves it there, and it runs once',
   async () => {
-    const source = await readFile(join(root, 'copilotkit/refund.mjs'), 'utf8')
-    const { dependencies } = JSON.parse(await readFile(join(root, 'copilotkit/package.json'), 'utf8'))
-    const tested = JSON.parse(await readFile(peerFile('package.json'), 'utf8')).dependencies
-    expect(dependencies).toEqual({ '@copilotkit/core': tested['@copilotkit/core'] })
-    const client = createRequire(peerFile('package.json')).resolve('@copilotkit/core')
-    const program = await built.program(source.replace('@copilotkit/core', pathToFileURL(client).href))
-    const { stdout } = await run(process.execPath, [program], { env }).finally(() => rm(program))
-    expect(stdout).toMatch(/^send_refund \{.*"A-17".*\} waits for a person: approving$/m)
-    expect(stdout).toMatch(/^assistant: The money is on its way\.$/m)
+    const source = join(root, 'copilotkit')
+    const { dependencies } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8'))
+    const tested = JSON.parse(await readFile(join(root, '../tools/copilotkit/package.json'), 'utf8'))
+    expect(dependencies).toEqual(tested.dependencies)
+    await withPage(source, copilotKitPackages!, async (page) => {
+      await page.getByRole('textbox').fill(refund)
+      await page.keyboard.press('Enter')
+      await page.getByText(/^send_refund .*A-17.* waits for a person/).waitFor()
+      await page.getByRole('button', { name: 'Approve' }).click()
+      await page.getByText('The money is on its way.', { exact: true }).waitFor()
+    })
     expect(await newestRefund()).toMatchObject(refunded)
   },
 )
 
 test.skipIf(!hasChromium)('chat: a person approves the refund on the page, and it runs once', async () => {
-  const vite = join(root, '../node_modules/vite/bin/vite.js')
-  const child = spawn(process.execPath, [vite, '--port', '0'], { cwd: join(root, 'chat'), env })
-  const browser = await openChromium()
-  try {
-    let output = ''
-    child.stdout.on('data', (chunk: Buffer) => (output += stripVTControlCharacters(chunk.toString())))
-    const address = () => /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0]
-    await expect.poll(address, { timeout: 60_000 }).toBeDefined()
-    const page = await browser.newPage()
-    page.setDefaultTimeout(60_000)
-    await page.goto(address()!)
+  await withPage(join(root, 'chat'), undefined, async (page) => {
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('send_refund').first().waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.locator('#messages p', { hasText: /^The money is on its way\.$/ }).waitFor()
-    expect(await newestRefund()).toMatchObject(refunded)
+  })
+  expect(await newestRefund()).toMatchObject(refunded)
+})
+
+const refund = 'call send_refund {"order_id":"A-17","amount":250}\nthen\nsay The money is on its way.'
+
+/** Opens the page of an example in a browser. */
+async function withPage(
+  source: string,
+  packages: string | undefined,
+  act: (page: Page) => Promise<void>,
+): Promise<void> {
+  const served = await servePage(source, { env, ...(packages ? { packages } : {}) })
+  const browser = await openChromium()
+  try {
+    const page = await browser.newPage()
+    page.setDefaultTimeout(60_000)
+    await page.goto(served.url)
+    await act(page)
   } finally {
     await browser.close()
-    child.kill()
+    await served.close()
   }
-})
+}
 
 test('every example has a test here and a row in README', async () => {
   const folders = (await readdir(root, { withFileTypes: true })).filter((one) => one.isDirectory())

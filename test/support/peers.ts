@@ -24,3 +24,12 @@ export async function importPeer<T>(name: string): Promise<T> {
   const path = createRequire(join(peers, 'package.json')).resolve(name)
   return (await import(pathToFileURL(path).href)) as T
 }
+
+/** The React packages of CopilotKit, in a folder of their own; null where they are not installed. */
+const copilotKit = resolve(import.meta.dirname, '../../tools/copilotkit/node_modules')
+export const copilotKitPackages = existsSync(join(copilotKit, '.package-lock.json')) ? copilotKit : null
+
+if (!copilotKitPackages)
+  console.warn(
+    'SKIPPED LOUDLY: the pages of CopilotKit are not installed. Run: npm ci --prefix tools/copilotkit --ignore-scripts',
+  )
