@@ -103,8 +103,7 @@ test.skipIf(!hasChromium || !copilotKitPackages)(
     const tested = JSON.parse(await readFile(join(root, '../tools/copilotkit/package.json'), 'utf8'))
     expect(dependencies).toEqual(tested.dependencies)
     await withPage(source, copilotKitPackages!, async (page) => {
-      await page.getByRole('textbox').fill(refund)
-      await page.keyboard.press('Enter')
+      await page.getByRole('button', { name: 'Refund order A-17' }).click()
       await page.getByText(/^send_refund .*A-17.* waits for a person/).waitFor()
       await page.getByRole('button', { name: 'Approve' }).click()
       await page.getByText('The money is on its way.', { exact: true }).waitFor()
@@ -122,8 +121,6 @@ test.skipIf(!hasChromium)('chat: a person approves the refund on the page, and i
   })
   expect(await newestRefund()).toMatchObject(refunded)
 })
-
-const refund = 'call send_refund {"order_id":"A-17","amount":250}\nthen\nsay The money is on its way.'
 
 /** Opens the page of an example in a browser. */
 async function withPage(

@@ -2,6 +2,7 @@
 import {
   CopilotChat,
   CopilotKit,
+  useConfigureSuggestions,
   useDefaultRenderTool,
   useFrontendTool,
   useInterrupt,
@@ -11,8 +12,19 @@ import { createRoot } from 'react-dom/client'
 import { z } from 'zod'
 
 const agentId = 'demo'
+// The model of the demo does what a message says, line by line.
+const message = `call read_order {"order_id":"A-17"}
+then
+call send_refund {"order_id":"A-17","amount":250}
+then
+say The money is on its way.`
 
 function Refunds() {
+  useConfigureSuggestions({
+    consumerAgentId: agentId,
+    available: 'before-first-message',
+    suggestions: [{ title: 'Refund order A-17', message }],
+  })
   useFrontendTool({
     name: 'read_order',
     description: 'Reads an order that is open in this page.',

@@ -4,11 +4,11 @@
  */
 import { canonicalJson, hashJson, type JsonObject } from '../../core/json.ts'
 import { purposeKey, sameText, sign } from '../../core/signing.ts'
-import type { Database } from '../../store/db/database.ts'
-import { query } from '../../store/db/database.ts'
+import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { approvals } from '../../store/db/tables/approvals.ts'
+import { rowsOf } from '../../store/db/write.ts'
 import type { Callable, Requirement } from '../tools/index.ts'
 import { approvalOf, currentArguments } from './approval.ts'
 
@@ -79,7 +79,8 @@ export async function redoDigests(tx: Database, from: Buffer, to: Buffer): Promi
     await query(
       tx,
       sql`update approvals as a set digest = x.digest
-        from jsonb_to_recordset(${JSON.stringify(redone)}::text::jsonb) as x(id text, digest text) where a.id = x.id`,
+        from ${rowsOf(jsonb(redone), redone.length, 'x(id text, digest text)')}
+        where a.id = x.id`,
     )
     done += redone.length
     after = rows.at(-1)!.id

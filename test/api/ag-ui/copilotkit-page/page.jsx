@@ -1,65 +1,86 @@
-/** A page of CopilotKit for its tests: agent, thread and runtime are in its address. */
+/** A page of CopilotKit with a tool of each kind. Its address names the agent and the thread. */
 import {
   CopilotChat,
   CopilotKit,
-  useCopilotKit,
   useDefaultRenderTool,
   useFrontendTool,
+  useHumanInTheLoop,
   useInterrupt,
 } from '@copilotkit/react-core/v2'
 import '@copilotkit/react-core/v2/styles.css'
-import { useEffect } from 'react'
+import { useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { z } from 'zod'
 
-const at = new URLSearchParams(location.search)
-const [agentId, threadId, runtimeUrl] = ['agent', 'thread', 'runtime'].map((name) => at.get(name))
+const address = new URLSearchParams(location.search)
+const agentId = address.get('agent')
+const parameters = z.object({ word: z.string() })
+const executed = (globalThis.executed = [])
 
-/** What the test looks at: the arguments with which the page's tool was executed, and the errors that CopilotKit told of. */
-window.executed = []
-window.errors = []
-
-function Judge() {
-  const { copilotkit } = useCopilotKit()
-  useEffect(() => {
-    const told = copilotkit.subscribe({ onError: ({ code }) => void window.errors.push(code) })
-    return () => told.unsubscribe()
-  }, [copilotkit])
+function Page() {
+  const [errors, setErrors] = useState([])
   useFrontendTool({
     name: 'locate',
-    description: 'Finds the user.',
-    parameters: z.object({ word: z.string() }),
+    description: 'Of the page.',
+    parameters,
     handler: async ({ word }) => {
-      window.executed.push(word)
-      return `in the ${word}`
+      executed.push(word)
+      return { found: word }
     },
   })
-  useDefaultRenderTool()
-  useInterrupt({ agentId, render: (asked) => <Question {...asked} /> })
-  return <CopilotChat agentId={agentId} threadId={threadId} />
-}
-
-function Question({ interrupt: { metadata }, resolve, cancel }) {
-  const answers = {
-    Approve: () => resolve({ approved: true }),
-    Edit: () => resolve({ approved: true, editedArgs: { word: 'edited' } }),
-    Reject: () => resolve({ approved: false, reason: 'no' }),
-    Cancel: () => cancel(),
-  }
+  useHumanInTheLoop({
+    name: 'choose',
+    description: 'Asks the person.',
+    parameters,
+    render: ({ args, status, respond, result }) => (
+      <p>
+        choose {args.word} {status} {result}
+        {respond && <button onClick={() => respond(`chose ${args.word}`)}>Choose</button>}
+      </p>
+    ),
+  })
+  useDefaultRenderTool({
+    render: ({ name, status, result }) => (
+      <p>
+        tool {name} {status} {result}
+      </p>
+    ),
+  })
+  useInterrupt({ agentId, render: (asked) => <Questions {...asked} /> })
   return (
-    <p>
-      {metadata.toolName} {JSON.stringify(metadata.arguments)} waits:{' '}
-      {Object.entries(answers).map(([name, answer]) => (
-        <button key={name} onClick={answer}>
-          {name}
-        </button>
-      ))}
-    </p>
+    <>
+      <CopilotChat
+        agentId={agentId}
+        threadId={address.get('thread')}
+        onError={({ code, error }) => setErrors((all) => [...all, `${code}: ${error.message}`])}
+      />
+      <ul id="errors">
+        {errors.map((text, i) => (
+          <li key={i}>{text}</li>
+        ))}
+      </ul>
+    </>
   )
 }
 
+function Questions({ interrupts, resolve, cancel }) {
+  return interrupts.map(({ id, metadata }) => {
+    const { toolName, arguments: args } = metadata
+    const edited = { word: `edited-${args.word}` }
+    return (
+      <p key={id}>
+        {toolName} {args.word} waits
+        <button onClick={() => resolve({ approved: true }, id)}>Approve</button>
+        <button onClick={() => resolve({ approved: false, reason: 'no' }, id)}>Reject</button>
+        <button onClick={() => resolve({ approved: true, editedArgs: edited }, id)}>Edit</button>
+        <button onClick={() => cancel(id)}>Cancel</button>
+      </p>
+    )
+  })
+}
+
 createRoot(document.querySelector('#root')).render(
-  <CopilotKit runtimeUrl={runtimeUrl} enableInspector={false}>
-    <Judge />
+  <CopilotKit runtimeUrl="/copilotkit" enableInspector={false}>
+    <Page />
   </CopilotKit>,
 )
